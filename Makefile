@@ -1,0 +1,45 @@
+# `make demo` and `make test` need Python 3.11 or later, and nothing else installed.
+PYTHON ?= python3
+VENV ?= .venv
+DEMO ?= demo
+BIN = $(VENV)/bin
+
+.PHONY: demo test lint types fuzz fuzz-native docs wheel clean
+
+# Installed once for each state of the project file and the native kernel.
+$(VENV)/.runs: pyproject.toml setup.py src/corpusfmt/langid/_native.cpp
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "corpusfmt needs Python 3.11 or later: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[build]'
+	@touch $@
+
+$(VENV)/.develops: $(VENV)/.runs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+## Build a corpus from the bundled WET sample, validate it, convert it, describe it.
+demo: $(VENV)/.runs
+	@$(BIN)/python pipeline/demo.py $(DEMO)
+
+## Run every test.
+test: $(VENV)/.develops
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.develops
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.develops
+	$(BIN)/mypy
+
+## Mutate and mistreat inputs by the thousand.
+fuzz: $(VENV)/.develops
+	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
+
+wheel: $(VENV)/.develops
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	$(BIN)/python -m build
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,49 @@
+"""The main job from end to end on the bundled sample: build, validate, convert, validate, describe, validate.
+
+    python pipeline/demo.py FOLDER
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SAMPLE = Path(__file__).parent / "sample"
+
+
+def corpusfmt(*arguments: str | Path) -> None:
+    """Show a command and run it; stop where it fails."""
+    words = ["corpusfmt", *map(str, arguments)]
+    print(f"$ {' '.join(words)}", flush=True)
+    subprocess.run([sys.executable, "-m", *words], check=True)
+    print(flush=True)
+
+
+def main(folder: Path) -> None:
+    """Run every step, then show what there is."""
+    started = time.monotonic()
+    shutil.rmtree(folder, ignore_errors=True)
+    oscar, dolma = folder / "oscar", folder / "dolma"
+    corpusfmt("build", SAMPLE, "--output", oscar)
+    corpusfmt("validate", oscar, "--dedup")
+    corpusfmt("convert", oscar, dolma, "--to", "dolma")
+    corpusfmt("validate", dolma)
+    corpusfmt("describe", dolma, "--output", folder / "croissant.json", "--name", "demo", "--license", "https://opensource.org/license/mit")
+    corpusfmt("validate", folder / "croissant.json")
+    stats = json.loads((oscar / "stats.json").read_bytes())
+    total = stats["total"]["final"]
+    print(f"{'language':<10}{'documents':>10}{'lines':>8}{'bytes':>12}")
+    languages = sorted(stats["languages"].items(), key=lambda pair: (-pair[1]["final"]["text_bytes"], pair[0]))
+    for code, sizes in languages[:8]:
+        size = sizes["final"]
+        print(f"{code:<10}{size['documents']:>10,}{size['lines']:>8,}{size['text_bytes']:>12,}")
+    print(f"{f'all {len(languages)}':<10}{total['documents']:>10,}{total['lines']:>8,}{total['text_bytes']:>12,}")
+    print(f"\nin {time.monotonic() - started:.0f} seconds, below {folder}/")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

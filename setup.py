@@ -1,0 +1,56 @@
+"""What a declarative build cannot say: two top-level folders shipped inside the package, one optional extension."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+_SHIPPED = ("schemas", "pipeline")
+
+
+class BuildWithData(build_py):
+    """Copy the published schemas and recipes into the wheel as ``corpusfmt/_data``."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return
+        for folder in _SHIPPED:
+            target = Path(self.build_lib) / "corpusfmt" / "_data" / folder
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(folder, target)
+
+
+class BuildNative(build_ext):
+    """Compile for exact results: a fused multiply-add would change the last bits of the scores."""
+
+    def build_extensions(self) -> None:
+        for extension in self.extensions:
+            if self.compiler.compiler_type == "msvc":
+                extension.extra_compile_args = ["/std:c++17", "/O2", "/EHsc", "/fp:precise"]
+            else:
+                extension.extra_compile_args = ["-std=c++17", "-O3", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
+                extension.extra_link_args = ["-Wl,-s"] if sys.platform == "linux" else []
+        super().build_extensions()
+
+
+_NATIVE = Path("src/corpusfmt/langid/_native.cpp")
+
+setup(
+    cmdclass={"build_ext": BuildNative, "build_py": BuildWithData},
+    ext_modules=[
+        Extension(
+            "corpusfmt.langid._native",
+            [str(_NATIVE)],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")],
+            py_limited_api=True,
+            optional=True,
+        )
+    ]
+    if _NATIVE.exists()
+    else [],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

@@ -1,0 +1,44 @@
+"""Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.
+
+>>> import corpusfmt
+>>> report = corpusfmt.validate("oscar/")
+>>> report.verdict
+<Verdict.VALID: 'valid'>
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from corpusfmt.conversion import convert
+    from corpusfmt.description import describe
+    from corpusfmt.engine.validate import validate
+    from corpusfmt.model import Document, Finding, Report, Severity
+    from corpusfmt.pipeline.run import build
+    from corpusfmt.report import render
+
+__all__ = ["Document", "Finding", "Report", "Severity", "build", "convert", "describe", "render", "validate"]
+
+__version__ = version("corpusfmt")
+
+# Where each public name lives: loaded when first used, so that importing corpusfmt costs nothing.
+_HOMES = {
+    "Document": "corpusfmt.model",
+    "Finding": "corpusfmt.model",
+    "Report": "corpusfmt.model",
+    "Severity": "corpusfmt.model",
+    "build": "corpusfmt.pipeline.run",
+    "convert": "corpusfmt.conversion",
+    "describe": "corpusfmt.description",
+    "render": "corpusfmt.report",
+    "validate": "corpusfmt.engine.validate",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'corpusfmt' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,53 @@
+"""The commands of `corpusfmt`, gathered."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from corpusfmt.cli import build, catalogue, convert, describe, render, validate
+
+app = typer.Typer(
+    name="corpusfmt",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.",
+    epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 could not finish; 130 interrupted.",
+)
+app.command("validate")(validate.command)
+app.command("convert")(convert.command)
+app.command("describe")(describe.command)
+app.command("build")(build.command)
+app.command("rule")(catalogue.rule)
+app.command("recipe")(catalogue.recipe)
+app.command("formats")(catalogue.formats)
+app.command("detect")(catalogue.detect)
+app.add_typer(render.app, name="report")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"corpusfmt {version('corpusfmt')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del show_version
+
+
+def main() -> None:
+    """Run the command line: the entry point of the installed script."""
+    for stream in (sys.stdout, sys.stderr):
+        # Paths and text of any bytes must print anywhere, on a terminal of any encoding.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    app()

@@ -1,0 +1,79 @@
+"""`corpusfmt rule`, `recipe`, `formats` and `detect`: what corpusfmt knows, and what it takes a path for."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from corpusfmt.cli.outcome import guarded
+from corpusfmt.model import Rule, UsageError
+
+Rules = Annotated[
+    list[str], typer.Argument(metavar="[CODE|SLUG]...", help="Rules to explain; without any, all are listed.")
+]
+
+
+@guarded
+def rule(names: Rules = []) -> None:  # noqa: B006
+    """List the rules, or explain some: why, an example, the fix."""
+    from corpusfmt import formats as registry
+
+    known: dict[str, list[tuple[str, Rule]]] = {}
+    for fmt in registry.formats().values():
+        for each in fmt.rules:
+            known.setdefault(each.code, []).append((fmt.name, each))
+    if not names:
+        for code, owners in sorted(known.items()):
+            print(f"{code}  {owners[0][1].severity:<7}  {owners[0][1].slug}")
+        return
+    for name in names:
+        owners = known.get(name.upper()) or [
+            found for each in known.values() for found in each if found[1].slug == name
+        ]
+        if not owners:
+            raise UsageError(f"unknown rule {name!r}; `corpusfmt rule` lists codes and slugs")
+        _explain([owner for owner, _ in owners], owners[0][1])
+
+
+def _explain(owners: list[str], rule: Rule) -> None:
+    print(f"{rule.code} {rule.slug}")
+    grades = "".join(f"; {key}: {grade or 'not applicable'}" for key, grade in rule.grades.items())
+    print(f"{rule.severity}{grades} · {', '.join(owners)}")
+    if rule.spec:
+        print(f"specification: {rule.spec}")
+    if rule.requires:
+        print(f"needs: {', '.join(sorted(rule.requires))}")
+    print(f"\n{inspect.cleandoc(rule.explanation)}\n")
+
+
+@guarded
+def recipe(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The recipe to print; without it, all are listed.")
+    ] = None,
+) -> None:
+    """List the recipes of `corpusfmt build`, or print one with the source of each choice."""
+    from corpusfmt.pipeline.recipe import recipe_names, recipe_text
+
+    print(recipe_text(name) if name else "\n".join(recipe_names()))
+
+
+@guarded
+def formats() -> None:
+    """List the formats and their versions."""
+    from corpusfmt import formats as registry
+
+    for fmt in registry.formats().values():
+        print(f"{fmt.name:<10}  {', '.join(fmt.versions):<14}  {fmt.summary}")
+
+
+@guarded
+def detect(path: Annotated[str, typer.Argument(metavar="PATH")]) -> None:
+    """Say which format a path has, and what shows it."""
+    from corpusfmt import formats as registry
+    from corpusfmt.io.paths import entry_of
+
+    fmt, detection = registry.detect(entry_of(path))
+    print(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")

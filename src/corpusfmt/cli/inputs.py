@@ -1,0 +1,92 @@
+"""What the user named on the command line: globs expanded, standard input spooled, several reports as one."""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from corpusfmt.io.paths import is_remote
+from corpusfmt.io.streams import codec_of_content
+from corpusfmt.model import Coverage, Finding, Report, Tally, UsageError
+
+_SUFFIX_OF_FORMAT = {"dolma": ".jsonl", "croissant": ".json"}
+_SUFFIX_OF_CODEC = {"plain": "", "gzip": ".gz", "zstd": ".zst"}
+_HEAD = 8
+
+
+@contextmanager
+def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tuple[str, str]]]:
+    """Give (shown, path) pairs in which `-` is replaced by a file that holds standard input for as long as needed."""
+    if "-" not in paths:
+        yield [(path, path) for path in paths]
+        return
+    suffix = _SUFFIX_OF_FORMAT.get(format_name.partition("-")[0])
+    if suffix is None:
+        raise UsageError("standard input holds one file without a name: say --format dolma or --format croissant")
+    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
+        head = sys.stdin.buffer.read(_HEAD)
+        spooled = Path(folder) / f"standard-input{suffix}{_SUFFIX_OF_CODEC[codec_of_content(head)]}"
+        with spooled.open("wb") as file:
+            file.write(head)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [(path, str(spooled) if path == "-" else path) for path in paths]
+
+
+def expanded(given: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Expand the globs that no shell did; a pattern that matches nothing stays, and fails as a missing path."""
+    for shown, path in given:
+        if is_remote(path) or Path(path).exists() or not glob.has_magic(path):
+            yield shown, path
+            continue
+        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - patterns may be absolute
+        if not matches:
+            raise UsageError(f"no path matches {path}")
+        yield from ((match, match) for match in matches)
+
+
+def one_report(reports: Sequence[tuple[str, Report]]) -> Report:
+    """Return one report over several inputs; with more than one, findings' paths start with the input as it was named."""
+    if len(reports) == 1:
+        return reports[0][1]
+    tally, coverage = Tally(max(report.tally.cap for _, report in reports)), Coverage()
+    for shown, report in reports:
+        tally.merge(_below(shown.rstrip("/"), report.tally))
+        coverage.add(report.coverage)
+    kinds = {(report.format, report.version) for _, report in reports}
+    name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
+    return Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
+
+
+def _below(root: str, tally: Tally) -> Tally:
+    moved = Tally(tally.cap)
+    moved.findings.extend(_moved(root, finding) for finding in tally.findings)
+    moved.counts.update({(code, severity, _join(root, path)): n for (code, severity, path), n in tally.counts.items()})
+    return moved
+
+
+def _moved(root: str, finding: Finding) -> Finding:
+    at = replace(finding.location, path=_join(root, finding.location.path))
+    return replace(finding, problem=replace(finding.problem, at=at))
+
+
+def _join(root: str, path: str) -> str:
+    return root if path in {".", root.rpartition("/")[2]} else f"{root}/{path}"
+
+
+def share(text: str | None) -> float | None:
+    """Return a share between 0 and 1 from `1%` or `0.01`."""
+    if text is None:
+        return None
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise UsageError(f"--sample takes a share like 1% or 0.01; got {text!r}")
+    return value

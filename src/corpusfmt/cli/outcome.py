@@ -1,0 +1,98 @@
+"""How a command ends: exceptions and reports turned into exit statuses, and reports written where they were asked for."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from corpusfmt.model import BadInput, CorpusfmtError, Incomplete, Report, Severity, UsageError, Verdict
+
+FINDINGS, USAGE, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class FailOn(StrEnum):
+    """From which severity on findings make a run fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+
+def guarded(command: Callable[P, T]) -> Callable[P, T]:
+    """Give a command the exit statuses of the contract, whatever is raised in it."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except UsageError as error:
+            _fail(USAGE, f"error: {error}")
+        except BadInput as error:
+            hint = f"\n  help: {error.finding.hint}" if error.finding.hint else ""
+            _fail(FINDINGS, f"{error}{hint}")
+        except (Incomplete, CorpusfmtError) as error:
+            _fail(UNFINISHED, f"error: {error}")
+        except KeyboardInterrupt:
+            _fail(INTERRUPTED, "interrupted")
+        except BrokenPipeError:
+            # Whoever read our output has gone; there is nobody left to tell, and nothing may be flushed to them.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(UNFINISHED) from None
+        except OSError as error:
+            _fail(UNFINISHED, f"error: {error}")
+        except typer.Exit:
+            raise
+        except Exception as error:
+            _fail(UNFINISHED, f"internal error, please report it: {type(error).__name__}: {error}")
+        raise AssertionError
+
+    return run
+
+
+def _fail(status: int, message: str) -> None:
+    print(message, file=sys.stderr)
+    raise typer.Exit(status)
+
+
+def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = False) -> int:
+    """Return the status that a report deserves."""
+    if report.has_gaps or (require_complete and report.verdict is Verdict.INCOMPLETE):
+        return UNFINISHED
+    counts = report.counts
+    failing = {FailOn.ERROR: counts[Severity.ERROR], FailOn.NEVER: 0}
+    failing[FailOn.WARNING] = failing[FailOn.ERROR] + counts[Severity.WARNING]
+    return FINDINGS if failing[fail_on] else 0
+
+
+def write_reports(report: Report, output_format: str, destinations: Sequence[str]) -> None:
+    """Print a report on standard output, and write each `FORMAT=PATH` asked for."""
+    from corpusfmt.io.publish import publish_bytes
+    from corpusfmt.report import RENDERERS, render
+
+    for line in RENDERERS[output_format](report):
+        print(line)
+    for destination in destinations:
+        name, _, path = destination.partition("=")
+        publish_bytes(Path(path), render(report, name).encode("utf-8", "backslashreplace"))
+
+
+def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
+    """Refuse unknown output formats before hours of work, not after."""
+    from corpusfmt.report import RENDERERS
+
+    for destination in destinations:
+        if not destination.partition("=")[2]:
+            raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {destination!r}")
+    for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
+        if name not in RENDERERS:
+            raise UsageError(f"unknown output format {name!r}; known: {', '.join(RENDERERS)}")

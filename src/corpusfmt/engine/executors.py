@@ -1,0 +1,133 @@
+"""Where tasks run: anything with `concurrent.futures.Executor.submit`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from importlib import import_module
+from multiprocessing.connection import wait
+from typing import Any, cast
+
+from corpusfmt.model import UsageError
+
+# Below this many bytes starting workers costs more than they save.
+SMALL_INPUT = 16 * 1024 * 1024
+
+
+class SerialExecutor(Executor):
+    """Runs a task where it is submitted: serial is parallel with one worker, not another code path."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def available_processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def default_jobs(input_bytes: int, tasks: int) -> int:
+    """Return the number of workers that an input of this size deserves."""
+    if input_bytes < SMALL_INPUT:
+        return 1
+    return max(1, min(available_processors(), tasks))
+
+
+def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
+    """Return what opens a fresh executor: `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]`, `py:MODULE:FACTORY`.
+
+    Raises `UsageError` for an unknown engine or one whose package is not installed.
+    """
+    name, _, detail = (engine or ("serial" if jobs == 1 else "processes")).partition(":")
+    factories: dict[str, Callable[[], Executor]] = {
+        "serial": SerialExecutor,
+        "processes": lambda: _processes(jobs),
+        "dask": lambda: _dask(detail, jobs),
+        "ray": lambda: _ray(detail),
+        "py": lambda: _own(detail, jobs),
+    }
+    if name not in factories:
+        raise UsageError(
+            f"unknown engine {name!r}; known: serial, processes, dask[:ADDRESS], ray[:ADDRESS], py:MODULE:FACTORY"
+        )
+    return factories[name]
+
+
+def stop_now(executor: Executor) -> None:
+    """Abandon running tasks: what they had published is whole, what they had not does not count."""
+    for process in list((getattr(executor, "_processes", None) or {}).values()):
+        process.terminate()
+    shut_down(executor)
+
+
+def shut_down(executor: Executor) -> None:
+    """Close an executor; some (Dask's) cannot cancel what waits."""
+    try:
+        executor.shutdown(wait=False, cancel_futures=True)
+    except TypeError:
+        executor.shutdown(wait=False)
+
+
+def _processes(jobs: int) -> Executor:
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
+
+
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the parent, and end with it: a killed run must leave no workers behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
+
+
+def _dask(address: str, jobs: int) -> Executor:
+    distributed = _required("distributed", "dask")
+    client = distributed.Client(address) if address else distributed.Client(n_workers=jobs, threads_per_worker=1)
+    return cast("Executor", client.get_executor(pure=False, retries=2))
+
+
+class _RayExecutor(Executor):
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return cast("Future[Any]", self._ray.remote(fn).remote(*args, **kwargs).future())
+
+
+def _ray(address: str) -> Executor:
+    ray = _required("ray", "ray")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(address=address or None, ignore_reinit_error=True)
+    return _RayExecutor(ray)
+
+
+def _own(detail: str, jobs: int) -> Executor:
+    module, _, factory = detail.partition(":")
+    try:
+        return cast("Executor", getattr(import_module(module), factory)(jobs))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"engine py:{detail} cannot be opened: {error}") from error
+
+
+def _required(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(f"engine {extra} needs a package: pip install 'corpusfmt[{extra}]'") from error

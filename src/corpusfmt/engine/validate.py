@@ -1,0 +1,185 @@
+"""Validate a path: plan, check every shard, judge the whole."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from corpusfmt.engine.executors import default_jobs, executor_factory
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
+from corpusfmt.formats import CheckOptions, Format, Plan, Shard, ShardResult, detect, formats, named_format
+from corpusfmt.formats.general import Unreadable
+from corpusfmt.io.lines import MAX_LINE_BYTES
+from corpusfmt.io.paths import entry_of, reason_of
+from corpusfmt.model import Coverage, Location, Report, UsageError
+from corpusfmt.rules import PROFILES, Grading, Override
+
+_SAMPLE_SEED = 20181112
+
+
+def grading(
+    *,
+    profile: str = "standard",
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    overrides: Sequence[Override] = (),
+) -> Grading:
+    """Return the grading that the caller asks for. Raises `UsageError` for an unknown profile or rule."""
+    if profile not in PROFILES:
+        raise UsageError(f"unknown profile {profile!r}; known: {', '.join(PROFILES)}")
+    known = [rule for fmt in formats().values() for rule in fmt.rules]
+    for selector in (*select, *ignore, *(code for override in overrides for code in override.rules)):
+        if not selector or not any(rule.code.startswith(selector) or rule.slug == selector for rule in known):
+            raise UsageError(f"unknown rule {selector!r}; `corpusfmt rule` lists codes and slugs")
+    return Grading(profile, tuple(select), tuple(ignore), tuple(overrides))
+
+
+def validate(
+    path: str | Path,
+    *,
+    format: str = "auto",  # noqa: A002 - the name that users type
+    profile: str = "standard",
+    data: bool = False,
+    dedup: bool = False,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    jobs: int | None = 1,
+    engine: str | None = None,
+    blocklist: str | Path | None = None,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    max_per_rule: int = 10,
+    sample: float | None = None,
+    overrides: Sequence[Override] = (),
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Check a corpus or a description against its format and report every deviation.
+
+    `path` is a file or folder, local or of any store that fsspec serves; `jobs` None means as many workers as the input
+    deserves; `sample` is the share of shards to look at, which is then said in the report. Never raises for bad data and
+    never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown format, profile,
+    rule or engine.
+    """
+    started = _now()
+    entry = entry_of(str(path))
+    options = CheckOptions(
+        grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
+        dedup=dedup,
+        data=data,
+        blocklist=_existing(blocklist),
+        max_line_bytes=max_line_bytes,
+        max_per_rule=max_per_rule,
+    )
+    if format == "auto":
+        fmt, detection = detect(entry)
+        version = detection.version
+    else:
+        fmt, version = named_format(format)
+    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
+        options = replace(options, version=version, scratch=Path(scratch))
+        plan = fmt.plan(entry, options)
+        options = replace(options, version=plan.version)
+        report = _check_all(fmt, plan, options, jobs=jobs, engine=engine, sample=sample, progress=progress)
+    report.started, report.finished = started, _now()
+    return report
+
+
+def _check_all(
+    fmt: Format,
+    plan: Plan,
+    options: CheckOptions,
+    *,
+    jobs: int | None,
+    engine: str | None,
+    sample: float | None,
+    progress: Callable[[Progress], None] | None,
+) -> Report:
+    shards = _sampled(plan.shards, sample)
+    total = sum(shard.size for shard in shards)
+    workers = jobs or default_jobs(total, len(shards))
+    coverage = plan.coverage
+    coverage.shards_total += len(plan.shards)
+    coverage.sampled = len(shards) < len(plan.shards)
+    done = Progress(0, len(shards), 0, total)
+
+    def finished(index: int) -> None:
+        nonlocal done
+        done = replace(done, shards=done.shards + 1, bytes=done.bytes + shards[index].size)
+        if progress:
+            progress(done)
+
+    results = run_tasks(
+        partial(check_shard, fmt.name, options),
+        shards,
+        executor_factory(engine, workers),
+        window=workers * RESULTS_WAITING_A_WORKER,
+        finished=finished,
+    )
+    facts = []
+    for shard, outcome in zip(shards, results, strict=True):
+        result = _died(fmt, shard, options, outcome) if isinstance(outcome, Died) else outcome
+        plan.tally.merge(result.tally)
+        coverage.add(result.coverage)
+        coverage.shards_seen += 1
+        if result.facts is not None:
+            facts.append(result.facts)
+    _judge_whole(fmt, plan, facts, options)
+    return Report(fmt.name, plan.version, plan.tally, coverage)
+
+
+def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions) -> None:
+    judge = fmt.judge(options, plan.version, ".")
+    try:
+        fmt.finish(plan, facts, judge, options)
+    except Exception as error:
+        judge.crash("the dataset-level check", error)
+    plan.tally.merge(judge.tally)
+    plan.coverage.add(judge.coverage)
+
+
+def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardResult:
+    """Check one shard in whatever process this is: an exception becomes a finding, never a lost shard."""
+    fmt, _ = named_format(format_name)
+    try:
+        return fmt.check(shard, options)
+    except OSError as error:
+        judge = fmt.judge(options, options.version, shard.name)
+        judge.check(Unreadable(Location(_place(shard)), reason_of(error)))
+    except Exception as error:
+        judge = fmt.judge(options, options.version, shard.name)
+        judge.crash("the check of this shard", error, Location(_place(shard)))
+    return ShardResult(judge.tally, judge.coverage)
+
+
+def _died(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died) -> ShardResult:
+    judge = fmt.judge(options, options.version, shard.name)
+    judge.crash("the worker that checked this shard", RuntimeError(outcome.reason), Location(_place(shard)))
+    return ShardResult(judge.tally, Coverage())
+
+
+def _place(shard: Shard) -> str:
+    return next((entry.path for entry in shard.files.values()), shard.name)
+
+
+def _sampled(shards: Sequence[Shard], share: float | None) -> Sequence[Shard]:
+    if share is None or share >= 1 or not shards:
+        return shards
+    if share <= 0:
+        raise UsageError("a sample is a share above 0, like 1%")
+    count = max(1, round(len(shards) * share))
+    chosen = set(random.Random(_SAMPLE_SEED).sample(range(len(shards)), count))
+    return [shard for number, shard in enumerate(shards) if number in chosen]
+
+
+def _existing(path: str | Path | None) -> str | None:
+    if path is not None and not Path(path).is_file():
+        raise UsageError(f"no such file: {path}")
+    return None if path is None else str(path)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

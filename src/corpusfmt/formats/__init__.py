@@ -1,0 +1,146 @@
+"""The formats, found by walking this package: a module or package here with a `FORMAT` value is a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from corpusfmt.formats.parts import Writer
+from corpusfmt.io.lines import MAX_LINE_BYTES
+from corpusfmt.io.paths import Entry
+from corpusfmt.model import Coverage, Document, Finding, Tally, UsageError
+from corpusfmt.rules import Grading, Judge, RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What a check is to do; crosses processes. `scratch` is a local folder that lives as long as the run."""
+
+    version: str = ""
+    grading: Grading = field(default_factory=Grading)
+    dedup: bool = False
+    data: bool = False
+    blocklist: str | None = None
+    max_line_bytes: int = MAX_LINE_BYTES
+    max_per_rule: int = 10
+    scratch: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Files that only make sense together: the unit of parallelism, resume and quarantine.
+
+    `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
+    """
+
+    index: int
+    name: str
+    files: Mapping[str, Entry]
+    payload: Any = None
+
+    @property
+    def size(self) -> int:
+        return sum(entry.size for entry in self.files.values())
+
+
+@dataclass(slots=True)
+class Plan:
+    """What there is to check below a root, and what the layout alone already told."""
+
+    version: str
+    shards: Sequence[Shard]
+    tally: Tally
+    coverage: Coverage = field(default_factory=Coverage)
+    facts: Any = None
+
+
+@dataclass(slots=True)
+class ShardResult:
+    """What checking one shard gave. `facts` is small, mergeable and picklable: it feeds the dataset-level rules."""
+
+    tally: Tally
+    coverage: Coverage
+    facts: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A format's claim on a path: its version, and what was seen that says so."""
+
+    version: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A record that cannot become a document: why and where, and its bytes as they stand."""
+
+    finding: Finding
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format as a frozen record of functions."""
+
+    #: The name that the command line uses.
+    name: str
+    #: One line for `corpusfmt formats`.
+    summary: str
+    #: The versions, oldest first.
+    versions: tuple[str, ...]
+    #: Every rule, those of all formats included.
+    rules: RuleSet
+    #: Say whether a path looks like this format.
+    detect: Callable[[Entry], Detection | None]
+    #: List the shards below a path, and judge the layout.
+    plan: Callable[[Entry, CheckOptions], Plan]
+    #: Check one shard: a pure function of its files, run in any process.
+    check: Callable[[Shard, CheckOptions], ShardResult]
+    #: Judge the dataset by the facts of all shards, given in shard order.
+    finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None]
+    #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
+    read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected]] | None = None
+    #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
+    pairing_rules: frozenset[str] = frozenset()
+    #: Write corpora, by version; empty for formats that only describe.
+    writers: Mapping[str, Writer[Any]] = field(default_factory=dict)
+
+    def judge(self, options: CheckOptions, version: str, path: str) -> Judge:
+        """Return a judge for one shard, or for the dataset, under the caller's options."""
+        return Judge(self.rules, options.grading, version=version, path=path, cap=options.max_per_rule)
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """Return every format by name."""
+    found: dict[str, Format] = {}
+    for module in iter_modules(__path__):
+        candidate = getattr(import_module(f"{__name__}.{module.name}"), "FORMAT", None)
+        if isinstance(candidate, Format):
+            found[candidate.name] = candidate
+    return dict(sorted(found.items()))
+
+
+def named_format(name: str) -> tuple[Format, str]:
+    """Return a format and a version ("" where none was named) by a name like `oscar`, `oscar-1.1` or `dolma`."""
+    base, _, version = name.partition("-")
+    known = formats()
+    if base in known and (not version or version in known[base].versions):
+        return known[base], version
+    names = list(known) + [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
+    raise UsageError(f"unknown format {name!r}; known formats: {', '.join(sorted(names))}")
+
+
+def detect(entry: Entry) -> tuple[Format, Detection]:
+    """Return the format that claims a path. Raises `UsageError` where none does."""
+    for candidate in formats().values():
+        detection = candidate.detect(entry)
+        if detection is not None:
+            return candidate, detection
+    raise UsageError(f"no known format recognises {entry.path}; name one with --format ({', '.join(formats())})")

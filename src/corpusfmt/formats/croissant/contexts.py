@@ -1,0 +1,213 @@
+"""JSON-LD contexts: where a document has them, what they name, and the few remote ones that need no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from corpusfmt.formats.croissant.jsontree import escaped
+
+_SCHEMA_ORG = {"@vocab": "http://schema.org/", "schema": "http://schema.org/", "sc": "http://schema.org/"}
+_REMOTE_CROISSANT = re.compile(r"https?://(www\.)?mlcommons\.org/croissant/1\.[01](/(context(\.jsonld?)?)?)?")
+_REMOTE_SCHEMA_ORG = re.compile(r"https?://(www\.)?schema\.org(/(docs/jsonldcontext\.json(ld)?)?)?")
+
+_TERM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*")
+_KEYWORD_LIKE = re.compile(r"@[a-zA-Z]+")
+_ENDS_A_PREFIX = tuple(":/?#[]@")
+
+
+class NotSimple(Exception):
+    """Something that the short way of expansion leaves to the full algorithm."""
+
+
+@cache
+def appendix() -> dict[str, Any]:
+    """Return the context of Appendix 1, as published with this package."""
+    import json  # noqa: PLC0415
+
+    from corpusfmt._resources import resource  # noqa: PLC0415
+
+    document: dict[str, Any] = json.loads(resource("schemas", "croissant/1.0/context.jsonld").read_bytes())
+    context: dict[str, Any] = document["@context"]
+    return context
+
+
+def bundled(url: str) -> dict[str, Any] | None:
+    """Return what a well-known remote context holds, None for any other URL: nothing is ever fetched."""
+    if _REMOTE_CROISSANT.fullmatch(url):
+        return appendix()
+    if _REMOTE_SCHEMA_ORG.fullmatch(url):
+        return dict(_SCHEMA_ORG)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedContext:
+    """One element of a `@context`: an object, a URL, null or what should not stand there."""
+
+    pointer: str
+    value: Any
+
+
+def contexts_of(tree: Any) -> list[PlacedContext]:
+    """Return every context of a document, outermost first, those inside term definitions included."""
+    found: list[PlacedContext] = []
+    pending: list[tuple[str, Any]] = [("", tree)]
+    opaque: set[str] = set()
+    while pending:
+        pointer, value = pending.pop()
+        if isinstance(value, list):
+            pending.extend((f"{pointer}/{index}", each) for index, each in enumerate(value))
+        elif isinstance(value, dict):
+            if "@context" in value:
+                for context in _elements(f"{pointer}/@context", value["@context"]):
+                    found.append(context)
+                    opaque |= json_terms(context.value)
+            for name, each in value.items():
+                if isinstance(each, list | dict) and name != "@context" and name not in opaque:
+                    pending.append((f"{pointer}/{escaped(name)}", each))
+    return found
+
+
+def _elements(pointer: str, value: Any) -> Iterator[PlacedContext]:
+    pending = [(pointer, value)]
+    while pending:
+        pointer, value = pending.pop()
+        if isinstance(value, list):
+            pending.extend((f"{pointer}/{index}", each) for index, each in reversed(list(enumerate(value))))
+            continue
+        yield PlacedContext(pointer, value)
+        if isinstance(value, dict):
+            for name, definition in value.items():
+                if isinstance(definition, dict) and "@context" in definition:
+                    pending.append((f"{pointer}/{escaped(name)}/@context", definition["@context"]))
+                elif name == "@import" and isinstance(definition, str):
+                    pending.append((f"{pointer}/@import", definition))
+
+
+def json_terms(context: Any) -> set[str]:
+    """Return the terms whose values are JSON literals."""
+    if isinstance(context, str):
+        context = bundled(context)
+    if not isinstance(context, dict):
+        return set()
+    return {term for term, definition in context.items() if isinstance(definition, dict) and _is_json(definition)}
+
+
+def _is_json(definition: dict[str, Any]) -> bool:
+    return definition.get("@type") == "@json"
+
+
+@dataclass(slots=True)
+class Terms:
+    """What the names of a document mean: the IRI and the coercion of each term, as far as simple contexts go."""
+
+    iris: dict[str, str | None] = field(default_factory=dict)
+    coercions: dict[str, str] = field(default_factory=dict)
+    prefixes: dict[str, str] = field(default_factory=dict)
+    vocab: str | None = None
+    language: str = ""
+
+    def iri(self, name: str) -> str | None:
+        """Return the IRI of a property or type, None for a name that the context drops (JSON-LD 1.1 API, 5.2)."""
+        if name in self.iris:
+            return self.iris[name]
+        if ":" in name[1:]:
+            absolute = self.absolute(name)
+            if absolute is not None:
+                return absolute
+        return None if self.vocab is None else self.vocab + name
+
+    def absolute(self, name: str) -> str | None:
+        """Return the IRI of a compact or absolute IRI, None for a name that is neither."""
+        prefix, _, rest = name.partition(":")
+        if prefix == "_" or rest.startswith("//"):
+            return name
+        if prefix in self.prefixes:
+            return self.prefixes[prefix] + rest
+        return name if _ABSOLUTE.fullmatch(name) else None
+
+
+def simple_terms(context: Any) -> Terms:
+    """Return the terms of a context of the plain kind that descriptions have. Raises `NotSimple` for any other."""
+    if not isinstance(context, dict):
+        raise NotSimple
+    terms = Terms()
+    for name, definition in context.items():
+        if name == "@vocab" and isinstance(definition, str) and "://" in definition:
+            terms.vocab = definition
+        elif name == "@language" and (definition is None or isinstance(definition, str)):
+            terms.language = (definition or "").lower()
+        elif not _TERM.fullmatch(name):
+            raise NotSimple
+        elif isinstance(definition, str) and "://" in definition and not definition.endswith("//"):
+            _define(terms, name, definition, prefix=True)
+    for name, definition in context.items():
+        if name.startswith("@") or name in terms.iris:
+            continue
+        if isinstance(definition, str):
+            _define(terms, name, _compact(terms, definition), prefix=True)
+        elif isinstance(definition, dict) and definition.keys() <= {"@id", "@type"} and "@id" in definition:
+            _define(terms, name, _compact(terms, definition["@id"]), prefix=False)
+            coercion = definition.get("@type")
+            if coercion in ("@id", "@vocab", "@json"):
+                terms.coercions[name] = coercion
+            elif coercion is not None:
+                raise NotSimple
+        else:
+            raise NotSimple
+    return terms
+
+
+def _define(terms: Terms, name: str, iri: str, *, prefix: bool) -> None:
+    if not _ABSOLUTE.fullmatch(iri):
+        raise NotSimple
+    terms.iris[name] = iri
+    if prefix and iri.endswith(_ENDS_A_PREFIX):
+        terms.prefixes[name] = iri
+
+
+def _compact(terms: Terms, value: Any) -> str:
+    if not isinstance(value, str):
+        raise NotSimple
+    prefix, colon, rest = value.partition(":")
+    if not colon or prefix == "_":
+        raise NotSimple
+    if rest.startswith("//"):
+        return value
+    if prefix not in terms.prefixes:
+        raise NotSimple
+    return terms.prefixes[prefix] + rest
+
+
+def likely_terms(contexts: list[PlacedContext]) -> Terms:
+    """Return what all contexts of a document together name, for finding the author's own word for a property.
+
+    The full algorithm has decided what the names mean by then; where this differs, a place is a little less exact.
+    """
+    terms = Terms()
+    for placed in contexts:
+        context = bundled(placed.value) if isinstance(placed.value, str) else placed.value
+        if not isinstance(context, dict):
+            continue
+        if isinstance(context.get("@vocab"), str):
+            terms.vocab = context["@vocab"]
+        for name, definition in context.items():
+            iri = definition.get("@id", "") if isinstance(definition, dict) else definition
+            if isinstance(iri, str | None) and not name.startswith("@"):
+                terms.iris[name] = iri if iri != "" else (terms.vocab or "") + name
+                if iri and "://" in iri:
+                    terms.prefixes.setdefault(name, iri)
+    for name, iri in terms.iris.items():
+        if iri and not iri.startswith("@"):
+            terms.iris[name] = terms.absolute(iri) or (terms.vocab or "") + iri
+    return terms
+
+
+def is_keyword_like(name: str) -> bool:
+    """Tell whether JSON-LD reserves a name of this form: "@" and letters."""
+    return _KEYWORD_LIKE.fullmatch(name) is not None

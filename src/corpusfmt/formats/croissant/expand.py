@@ -1,0 +1,387 @@
+"""JSON-LD expansion, offline: what the names of a description mean, with the place of every node in the author's text.
+
+Descriptions of the plain kind (one context object of simple terms) are expanded here in one pass; everything else goes
+through PyLD. Tests hold both ways to the same nodes. For PyLD each node carries its number as a private property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal as OneOf
+
+from corpusfmt.formats.croissant.contexts import (
+    NotSimple,
+    PlacedContext,
+    Terms,
+    bundled,
+    contexts_of,
+    is_keyword_like,
+    json_terms,
+    likely_terms,
+    simple_terms,
+)
+from corpusfmt.formats.croissant.jsontree import escaped
+from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
+
+# A name ending in "//" after its colon is never taken for a compact IRI, whatever prefixes a context declares.
+_STAMP = "corpusfmt://place"
+_BASE = "https://document.invalid/"
+
+# What stands before the colon of an IRI that is no compact one; the rest of the registry never names a property or class.
+_SCHEMES = frozenset(
+    "ark data doi file ftp gs hdfs http https info ipfs mailto s3 sftp ssh tag urn urn-x _".split(),
+)
+
+FaultKind = OneOf["context", "remote", "syntax", "value"]
+
+
+class ExpansionFault(Exception):
+    """A document that JSON-LD cannot make sense of."""
+
+    def __init__(self, kind: FaultKind, reason: str, pointer: str = "", hint: str = "") -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.pointer = pointer
+        self.hint = hint
+
+
+@dataclass(slots=True)
+class Expansion:
+    """The top-level nodes of a document, and what expanding it showed.
+
+    `undeclared` maps a prefix that no context declares to the pointers of its uses; `namespaces` maps a namespace IRI
+    to the pointer of its first use, for the mistaken ones and for the two forms of schema.org.
+    """
+
+    nodes: list[Node]
+    contexts: list[PlacedContext]
+    undeclared: dict[str, list[str]] = field(default_factory=dict)
+    namespaces: dict[str, str] = field(default_factory=dict)
+    ids_not_strings: list[tuple[str, Any]] = field(default_factory=list)
+
+
+def expand(tree: Any) -> Expansion:
+    """Expand a decoded JSON document no deeper than `MAX_DEPTH`. Raises `ExpansionFault`."""
+    try:
+        return _Simple(tree).expansion
+    except NotSimple:
+        return expand_fully(tree)
+
+
+class _Names:
+    """Shortens IRIs, and remembers what was remarkable about them."""
+
+    def __init__(self, expansion: Expansion) -> None:
+        self._expansion = expansion
+        self._known: dict[str, str] = {}
+
+    def short(self, iri: str, pointer: str) -> str:
+        known = self._known.get(iri)
+        if known is not None:
+            if known is iri:
+                self._note_prefix(iri, pointer)
+            return known
+        name = short(iri)
+        self._known[iri] = name
+        if name is iri:
+            self._note_prefix(iri, pointer)
+        else:
+            namespace = iri[: len(iri) - len(name.partition(":")[2])]
+            if namespace in MISTAKEN_NAMESPACES or name.startswith("sc:"):
+                self._expansion.namespaces.setdefault(namespace, pointer)
+        return name
+
+    def _note_prefix(self, iri: str, pointer: str) -> None:
+        prefix, colon, rest = iri.partition(":")
+        if colon and prefix not in _SCHEMES and not rest.startswith("//"):
+            self._expansion.undeclared.setdefault(prefix, []).append(pointer)
+
+
+class _Simple:
+    """Expands a document of the plain kind; raises `NotSimple` at the first thing that is not."""
+
+    def __init__(self, tree: Any) -> None:
+        if not isinstance(tree, dict):
+            raise NotSimple
+        context = tree.get("@context")
+        self._terms = simple_terms(context)
+        self._meanings: dict[str, str | None] = {}
+        self.expansion = Expansion([], [PlacedContext("/@context", context)])
+        self._names = _Names(self.expansion)
+        self.expansion.nodes.append(self._node(tree, "", None, ""))
+
+    def _node(self, raw: dict[str, Any], pointer: str, parent: Node | None, role: str) -> Node:
+        node = Node(pointer, parent=parent, role=role)
+        for key, value in raw.items():
+            if key[:1] == "@":
+                self._keyword(node, key, value)
+                continue
+            place = f"{pointer}/{escaped(key)}"
+            iri = self._meaning(key)
+            if iri is None:
+                node.dropped[key] = place
+                continue
+            name = self._names.short(iri, place)
+            found = self._values(value, self._terms.coercions.get(key, ""), place, node, key)
+            if found or isinstance(value, list):
+                if name in node.keys:
+                    raise NotSimple  # two spellings of one property: their order is the full algorithm's business
+                node.keys[name] = key
+                node.values[name] = found
+        return node
+
+    def _meaning(self, key: str) -> str | None:
+        if key not in self._meanings:
+            iri = self._terms.iri(key)
+            self._meanings[key] = iri if iri is not None and ":" in iri else None
+        return self._meanings[key]
+
+    def _keyword(self, node: Node, key: str, value: Any) -> None:
+        if key == "@id" and isinstance(value, str):
+            node.written_id = value
+            node.id = self._id(value)
+        elif key == "@type" and isinstance(value, str | list):
+            for each in value if isinstance(value, list) else [value]:
+                if not isinstance(each, str):
+                    raise NotSimple
+                node.types.append(self._names.short(self._class(each), f"{node.pointer}/@type"))
+        elif not (key == "@context" and not node.pointer) and not (key == "@language" and isinstance(value, str)):
+            raise NotSimple
+
+    def _class(self, name: str) -> str:
+        iri = self._terms.iri(name)
+        if iri is None or name[:1] == "@":
+            raise NotSimple
+        return iri
+
+    def _id(self, written: str) -> str:
+        if ":" in written:
+            absolute = self._terms.absolute(written)
+            if absolute is None or written[0] == ":":
+                raise NotSimple
+            return absolute
+        if not written or written[0] in "/?#.@" or "/." in written:
+            raise NotSimple
+        return written
+
+    def _values(self, value: Any, coercion: str, pointer: str, node: Node, key: str) -> list[Value]:
+        if coercion == "@json":
+            return [Literal(value, pointer, "@json")]
+        if isinstance(value, list):
+            found: list[Value] = []
+            for index, each in enumerate(value):
+                found += self._values(each, coercion, f"{pointer}/{index}", node, key)
+            return found
+        if isinstance(value, dict):
+            return [self._node(value, pointer, node, key)]
+        if value is None:
+            return []
+        if isinstance(value, str):
+            if coercion == "@vocab":
+                return [self._reference(self._class(value), value, pointer, node, key)]
+            if coercion == "@id":
+                return [self._reference(self._id(value), value, pointer, node, key)]
+            return [Literal(value, pointer, language=self._terms.language)]
+        return [Literal(value, pointer)]
+
+    def _reference(self, iri: str, written: str, pointer: str, node: Node, key: str) -> Node:
+        self._names.short(iri, pointer)
+        return Node(pointer, iri, written, parent=node, role=key)
+
+
+def expand_fully(tree: Any) -> Expansion:
+    """Expand a document with PyLD. Raises `ExpansionFault`."""
+    if not isinstance(tree, dict | list):
+        return Expansion([], [])
+    return _Full(tree).expansion
+
+
+class _Full:
+    """Stamps, expands with PyLD, and reads the result back as nodes."""
+
+    def __init__(self, tree: Any) -> None:
+        self._contexts = contexts_of(tree)
+        self.expansion = Expansion([], self._contexts)
+        self._names = _Names(self.expansion)
+        for context in self._contexts:
+            if isinstance(context.value, str) and bundled(context.value) is None:
+                reason = f"remote context `{context.value}`: nothing is fetched"
+                raise ExpansionFault("remote", reason, context.pointer, "write the context into the document")
+        self._terms = likely_terms(self._contexts)
+        self._opaque = {term for context in self._contexts for term in json_terms(context.value)}
+        self._maps = {term for context in self._contexts for term in _map_terms(context.value)}
+        self._values_named = {name for name, iri in self._terms.iris.items() if iri in _VALUE_KEYWORDS} | _VALUE_KEYWORDS
+        self._ids_named = {name for name, iri in self._terms.iris.items() if iri == "@id"} | {"@id"}
+        self._stamped: list[tuple[str, dict[str, Any]]] = []
+        for item in self._pyld(self._with_stamps(tree, "", stamp=True)):
+            self._take_top(item)
+
+    def _with_stamps(self, value: Any, pointer: str, *, stamp: bool) -> Any:
+        if isinstance(value, list):
+            return [self._with_stamps(each, f"{pointer}/{index}", stamp=stamp) for index, each in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        copy: dict[str, Any] = {}
+        for name, each in value.items():
+            if name == "@context" or name in self._opaque:
+                copy[name] = each
+            elif name in self._ids_named and not isinstance(each, str):
+                self.expansion.ids_not_strings.append((f"{pointer}/{escaped(name)}", each))
+            else:
+                is_node = name not in self._maps and name not in ("@nest", "@reverse")
+                copy[name] = self._with_stamps(each, f"{pointer}/{escaped(name)}", stamp=is_node)
+        if stamp and self._values_named.isdisjoint(value):
+            copy[_STAMP] = len(self._stamped)
+            self._stamped.append((pointer, value))
+        return copy
+
+    def _pyld(self, tree: Any) -> list[Any]:
+        from pyld import jsonld  # noqa: PLC0415 - slow to import, and most descriptions do without
+
+        try:
+            expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
+        except jsonld.JsonLdError as error:
+            raise self._fault(error) from error
+        except RecursionError as error:
+            reason = "the context refers to itself, or nests too deep"
+            raise ExpansionFault("context", reason, self._first_context()) from error
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            # PyLD trips over values that no context or node may have; the documents are wrong, not this program.
+            reason = f"no valid JSON-LD: {type(error).__name__}: {error}"
+            raise ExpansionFault("syntax", reason) from error
+        return expanded
+
+    def _fault(self, error: Any) -> ExpansionFault:
+        code = str(error.code or error.type)
+        details = error.details or {}
+        if "language map" in code or "language-tagged" in code:
+            return ExpansionFault("value", f"{code}: `{_clip(details.get('value', details))}`", self._place_of(details))
+        term = details.get("term")
+        about = f" (term `{term}`)" if isinstance(term, str) else ""
+        if _IS_OF_CONTEXT.intersection(code.replace("@", " ").split()) or "context" in details:
+            return ExpansionFault("context", f"{code}{about}", self._place_of_term(term))
+        return ExpansionFault("syntax", f"{code}{about}", self._place_of(details))
+
+    def _first_context(self) -> str:
+        return self._contexts[0].pointer if self._contexts else ""
+
+    def _place_of_term(self, term: Any) -> str:
+        for context in self._contexts:
+            if isinstance(context.value, dict) and term in context.value:
+                return f"{context.pointer}/{escaped(term)}"
+        return self._first_context()
+
+    def _place_of(self, details: dict[str, Any]) -> str:
+        wrong = details.get("value", details.get("element"))
+        for pointer, raw in self._stamped:
+            for key, value in raw.items():
+                if value is not None and wrong is not None and (value == wrong or value == [wrong]):
+                    return f"{pointer}/{escaped(key)}"
+        return ""
+
+    def _take_top(self, item: Any) -> None:
+        node = self._node(item, None, "")
+        included = [*item.get("@graph", ()), *item.get("@included", ())]
+        if node.types or node.values or node.dropped or node.is_reference or not included:
+            self.expansion.nodes.append(node)
+        for inner in included:
+            if isinstance(inner, dict) and "@value" not in inner:
+                self._take_top(inner)
+
+    def _node(self, item: dict[str, Any], parent: Node | None, role: str, pointer: str = "") -> Node:
+        raw: dict[str, Any] = {}
+        for stamp in item.get(_STAMP, ())[:1]:
+            number = stamp.get("@value")
+            if type(number) is int and 0 <= number < len(self._stamped):
+                pointer, raw = self._stamped[number]
+        node = Node(pointer, parent=parent, role=role)
+        written = {name: value for name, value in raw.items() if name in self._ids_named}
+        if "@id" in item:
+            node.id = item["@id"].removeprefix(_BASE) if isinstance(item["@id"], str) else None
+            node.written_id = next(iter(written.values()), node.id)
+        for each in item.get("@type", ()):
+            node.types.append(self._names.short(each.removeprefix(_BASE), f"{pointer}/@type"))
+        self._read_keys(node, raw)
+        for iri, values in item.items():
+            if iri[:1] != "@" and iri != _STAMP:
+                place = node.keys.get(short(iri))
+                at = f"{pointer}/{escaped(place)}" if place else pointer
+                name = self._names.short(iri, at)
+                node.values.setdefault(name, []).extend(self._values(values, raw.get(place or ""), at, node, place or ""))
+                node.keys.setdefault(name, name)
+        return node
+
+    def _read_keys(self, node: Node, raw: dict[str, Any]) -> None:
+        for key in raw:
+            if key[:1] == "@":
+                if is_keyword_like(key):
+                    continue
+            iri = self._terms.iri(key)
+            if iri is None or ":" not in iri:
+                if not (iri or "").startswith("@"):
+                    node.dropped[key] = f"{node.pointer}/{escaped(key)}"
+            else:
+                node.keys.setdefault(short(iri), key)
+
+    def _values(self, values: list[Any], raw: Any, pointer: str, node: Node, key: str) -> list[Value]:
+        items = list(_items(values))
+        aligned = isinstance(raw, list) and len(raw) == len(items)
+        found: list[Value] = []
+        for index, item in enumerate(items):
+            place = f"{pointer}/{index}" if aligned else pointer
+            if "@value" in item:
+                kind = item.get("@type", "")
+                value = _without_stamps(item["@value"]) if kind == "@json" else item["@value"]
+                found.append(Literal(value, place, kind, item.get("@language", "")))
+            else:
+                child = self._node(item, node, key, place)
+                found.append(child)
+                if child.is_reference and _STAMP not in item:  # a string that the context made a reference
+                    child.written_id = raw[index] if aligned else raw
+                    self._names.short(item["@id"], place)
+        return found
+
+
+_VALUE_KEYWORDS = {"@value", "@list", "@set"}
+_IS_OF_CONTEXT = {"context", "mapping", "term", "keyword", "redefinition", "base", "vocab", "prefix", "container", "cyclic"}
+
+
+def _map_terms(context: Any) -> Iterator[str]:
+    if isinstance(context, dict):
+        for term, definition in context.items():
+            if isinstance(definition, dict) and "@container" in definition:
+                containers = definition["@container"]
+                if containers not in ("@set", "@list", ["@set"], ["@list"]):
+                    yield term
+
+
+def _load(url: str, _options: Any) -> dict[str, Any]:
+    context = bundled(url)
+    if context is None:
+        raise ExpansionFault("remote", f"remote context `{url}`: nothing is fetched")
+    document = {"@context": dict(context)}
+    return {"contentType": "application/ld+json", "contextUrl": None, "documentUrl": url, "document": document}
+
+
+def _items(values: Any) -> Iterator[dict[str, Any]]:
+    for item in values if isinstance(values, list) else [values]:
+        if isinstance(item, dict):
+            if "@list" in item:
+                yield from _items(item["@list"])
+            else:
+                yield item
+
+
+def _without_stamps(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_stamps(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _without_stamps(each) for name, each in value.items() if name != _STAMP}
+    return value
+
+
+def _clip(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 60 else f"{text[:40]}…{text[-16:]}"

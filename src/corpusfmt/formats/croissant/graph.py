@@ -1,0 +1,444 @@
+"""A description as the specification speaks of it: data sets, files, record sets, fields, and what refers to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from corpusfmt.formats.croissant.expand import Expansion
+from corpusfmt.formats.croissant.jsontree import Places, escaped
+from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name, short
+from corpusfmt.formats.croissant.shapes import (
+    CROISSANT_PROPERTIES,
+    DATA_SOURCE,
+    DATASET,
+    EXTRACT,
+    FIELD,
+    FILE_OBJECT,
+    FILE_SET,
+    RECORD_SET,
+    TRANSFORM,
+    Shape,
+)
+from corpusfmt.model import Location
+
+#: The properties of a DataSource that name where data comes from, and what each may name.
+SOURCE_PROPERTIES = {
+    "cr:fileObject": ("cr:FileObject",),
+    "cr:fileSet": ("cr:FileSet",),
+    "cr:recordSet": ("cr:RecordSet",),
+    "cr:field": ("cr:Field",),
+}
+
+
+@dataclass(eq=False)
+class View:
+    """A node in its role. Croissant terms that fell into schema.org are read as what they were meant to be."""
+
+    node: Node
+    description: Description
+    parent: View | None = None
+    shape: Shape = field(default=DATASET, repr=False)
+
+    def all(self, name: str) -> list[Value]:
+        """Return the values of a property, references resolved where the document has their node."""
+        return self.node.values.get(name) or self.node.values.get(self.fallen(name) or "", [])
+
+    def fallen(self, name: str) -> str | None:
+        """Return the name under which @vocab hides a Croissant property of this node that the context forgot."""
+        fallen = "sc:" + name[3:]
+        return fallen if name in CROISSANT_PROPERTIES and fallen in self.node.values else None
+
+    def lacks(self, name: str) -> bool:
+        """Tell whether a property is absent, and no other rule tells why."""
+        return not self.all(name) and local_name(name) not in self.node.dropped
+
+    def text(self, name: str) -> str | None:
+        """Return the first value of a property that is a string."""
+        return next((v.value for v in self.all(name) if isinstance(v, Literal) and isinstance(v.value, str)), None)
+
+    def texts(self, name: str) -> Iterator[Literal]:
+        """Yield the values of a property that are strings."""
+        return (v for v in self.all(name) if isinstance(v, Literal) and isinstance(v.value, str))
+
+    def is_true(self, name: str) -> bool:
+        """Tell whether a boolean property is true."""
+        return any(isinstance(v, Literal) and v.value is True for v in self.all(name))
+
+    @property
+    def at(self) -> Location:
+        return self.description.places.of(self.node.pointer)
+
+    def place(self, name: str) -> Location:
+        """Return where a property stands; where it does not, the node."""
+        key = self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "")
+        pointer = self.node.pointer
+        return self.description.places.of(f"{pointer}/{escaped(key)}" if key else pointer)
+
+    def place_of(self, value: Value) -> Location:
+        """Return where a value stands."""
+        return self.description.places.of(value.pointer)
+
+    def key(self, name: str) -> str:
+        """Return a property as the author wrote it, or as the specification does."""
+        return self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "") or local_name(name)
+
+    @property
+    def id(self) -> str | None:
+        return self.node.id
+
+    @property
+    def label(self) -> str:
+        """This node alone: `field "ratings/user_id"`."""
+        role = self.node.role or "dataset"
+        name = self.node.written_id if isinstance(self.node.written_id, str) else self.text("sc:name")
+        if name is not None:
+            return f'{role} "{name}"'
+        index = self.node.pointer.rpartition("/")[2]
+        return f"{role}[{index}]" if index.isdigit() else role
+
+    @property
+    def title(self) -> str:
+        """This node as a reader finds it: `recordSet "ratings" › field "ratings/user_id"`."""
+        titles = [self.label]
+        above = self.parent
+        while above is not None and not isinstance(above, Dataset):
+            titles.append(above.label)
+            above = above.parent
+        return " › ".join(reversed(titles))
+
+    @property
+    def root(self) -> View:
+        """The data set, file or record set that this belongs to."""
+        above: View = self
+        while above.parent is not None and not isinstance(above.parent, Dataset):
+            above = above.parent
+        return above
+
+    @cached_property
+    def data_types(self) -> list[str]:
+        """The data types, as short names, whether the context made them IRIs or left them strings."""
+        found = []
+        for value in self.all("cr:dataType"):
+            name = value.id if isinstance(value, Node) else value.value
+            if isinstance(name, str):
+                found.append(short(name))
+        return found
+
+
+@dataclass(eq=False)
+class Dataset(View):
+    """The data set."""
+
+
+@dataclass(eq=False)
+class Resource(View):
+    """A FileObject or FileSet."""
+
+    @property
+    def containers(self) -> list[Value]:
+        return self.all("cr:containedIn")
+
+    @property
+    def formats(self) -> list[str]:
+        return [literal.value for literal in self.texts("sc:encodingFormat")]
+
+
+@dataclass(eq=False)
+class FileObject(Resource):
+    """One file."""
+
+
+@dataclass(eq=False)
+class FileSet(Resource):
+    """Files of one kind inside a container."""
+
+
+@dataclass(eq=False)
+class RecordSet(View):
+    """A record set; `fields` are its own, nested ones are below them."""
+
+    fields: list[Field] = field(default_factory=list)
+
+    @property
+    def every_field(self) -> Iterator[Field]:
+        """Yield the fields, nested ones after the one they are in."""
+        pending = list(reversed(self.fields))
+        while pending:
+            each = pending.pop()
+            yield each
+            pending.extend(reversed(each.sub_fields))
+
+    @cached_property
+    def rows(self) -> list[tuple[str, Any]] | None:
+        """The inline records with their JSON pointers; None where there is no `data` that is JSON."""
+        return self.inline("cr:data")
+
+    def inline(self, name: str) -> list[tuple[str, Any]] | None:
+        """Return what `data` or `examples` hold: a single object counts as a list of one."""
+        literals = [v for v in self.all(name) if isinstance(v, Literal) and v.type == "@json"]
+        if not literals:
+            return None
+        rows: list[tuple[str, Any]] = []
+        for literal in literals:
+            if isinstance(literal.value, list):
+                rows += [(f"{literal.pointer}/{index}", row) for index, row in enumerate(literal.value)]
+            else:
+                rows.append((literal.pointer, literal.value))
+        return rows
+
+    @property
+    def keys(self) -> list[Value]:
+        return self.all("cr:key")
+
+    def field_named(self, name: str) -> Field | None:
+        """Return the field that a row's key or a `key` names: its id, as written or as expanded."""
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        found: dict[str, Field] = {}
+        for each in self.every_field:
+            for name in (each.node.id, each.node.written_id):
+                if isinstance(name, str):
+                    found.setdefault(name, each)
+        return found
+
+
+@dataclass(eq=False)
+class Field(View):
+    """A field, nested or not. `is_parent_field` marks what stands in parentField, which may be an untyped shorthand."""
+
+    sub_fields: list[Field] = field(default_factory=list)
+    parent_fields: list[Field] = field(default_factory=list)
+    sources: list[DataSource] = field(default_factory=list)
+    references: list[DataSource] = field(default_factory=list)
+    is_parent_field: bool = False
+
+    @property
+    def record_set(self) -> RecordSet | None:
+        root = self.root
+        return root if isinstance(root, RecordSet) else None
+
+
+@dataclass(eq=False)
+class DataSource(View):
+    """A source or a reference: a DataSource object, or a plain reference, which then is `short_form`."""
+
+    short_form: bool = False
+    extracts: list[Extract] = field(default_factory=list)
+    transforms: list[Transform] = field(default_factory=list)
+
+    def targets(self) -> Iterator[tuple[str, Value]]:
+        """Yield (property, value) of everything that this says the data comes from."""
+        if self.short_form:
+            yield "", self.node
+            return
+        for name in SOURCE_PROPERTIES:
+            for value in self.all(name):
+                yield name, value
+
+    def target_views(self) -> Iterator[View]:
+        """Yield the nodes that this leads to, where the document has them."""
+        for _, value in self.targets():
+            view = self.description.view_of(value)
+            if view is not None:
+                yield view
+
+
+@dataclass(eq=False)
+class Extract(View):
+    """What is taken out of a source."""
+
+
+@dataclass(eq=False)
+class Transform(View):
+    """What is done to values on the way."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A value that names another node, and the classes that it may name. `lenient`: other kinds of files are read too."""
+
+    holder: View
+    name: str
+    value: Value
+    allowed: tuple[str, ...]
+
+    @property
+    def at(self) -> Location:
+        return self.holder.place_of(self.value)
+
+    @property
+    def target_id(self) -> str | None:
+        return reference_id(self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stranger:
+    """A value of distribution, recordSet, field or subField that is not of the class that stands there."""
+
+    holder: View
+    name: str
+    value: Value
+    expected: tuple[str, ...]
+
+    @property
+    def at(self) -> Location:
+        return self.holder.place_of(self.value)
+
+
+def reference_id(value: Value) -> str | None:
+    """Return the id that a value names: that of a node, or the text of a string."""
+    if isinstance(value, Node):
+        return value.id
+    return value.value if isinstance(value.value, str) else None
+
+
+class Description:
+    """One document: its nodes by id, and the views over what its data sets hold."""
+
+    def __init__(self, tree: Any, expansion: Expansion, places: Places) -> None:
+        self.tree = tree
+        self.expansion = expansion
+        self.places = places
+        self.version = ""
+        self.definitions: dict[str, list[Node]] = {}
+        self._index()
+        self.views: dict[int, View] = {}
+        self.references: list[Reference] = []
+        self.strangers: list[Stranger] = []
+        self.datasets = [self._dataset(node) for node in expansion.nodes if "sc:Dataset" in node.types]
+
+    @property
+    def at(self) -> Location:
+        return self.places.of("")
+
+    def _index(self) -> None:
+        pending: list[Value] = list(reversed(self.expansion.nodes))
+        while pending:
+            node = pending.pop()
+            if not isinstance(node, Node):
+                continue
+            if node.id is not None and not node.is_reference:
+                self.definitions.setdefault(node.id, []).append(node)
+            for values in reversed(list(node.values.values())):
+                pending.extend(reversed(values))
+
+    def resolve(self, value: Value) -> Node | None:
+        """Return the node that a value is or names, None where the document has no such node."""
+        if isinstance(value, Node) and not value.is_reference:
+            return value
+        named = self.definitions.get(reference_id(value) or "")
+        return named[0] if named else None
+
+    def view_of(self, value: Value) -> View | None:
+        """Return what a value is or names, None where that is nothing of the Croissant classes."""
+        node = self.resolve(value)
+        return self.views.get(id(node)) if node is not None else None
+
+    def record_sets(self) -> Iterator[RecordSet]:
+        """Yield every record set."""
+        return (view for view in self.views.values() if isinstance(view, RecordSet))
+
+    def _dataset(self, node: Node) -> Dataset:
+        dataset = Dataset(node, self, None, DATASET)
+        self.views[id(node)] = dataset
+        for value in dataset.all("sc:distribution"):
+            self._resource(dataset, value)
+        for value in dataset.all("cr:recordSet"):
+            self._record_set(dataset, value)
+        return dataset
+
+    def _member(self, holder: View, name: str, value: Value, classes: tuple[str, ...]) -> Node | None:
+        """Return the node of one of the classes that stands under a property, and note what else stands there."""
+        node = self.resolve(value)
+        if node is None and isinstance(value, Node):
+            self.references.append(Reference(holder, name, value, classes))
+        elif node is None or not set(classes).intersection(node.types):
+            self.strangers.append(Stranger(holder, name, value if node is None else node, classes))
+        elif id(node) not in self.views:
+            if node is not value:  # a flattened document: the node belongs where it is referred to
+                node.parent, node.role = holder.node, holder.key(name)
+            return node
+        return None
+
+    def _resource(self, dataset: Dataset, value: Value) -> None:
+        node = self._member(dataset, "sc:distribution", value, ("cr:FileObject", "cr:FileSet"))
+        if node is None:
+            return
+        view: Resource
+        if "cr:FileObject" in node.types:
+            view = FileObject(node, self, dataset, FILE_OBJECT)
+        else:
+            view = FileSet(node, self, dataset, FILE_SET)
+        self.views[id(node)] = view
+        for container in view.containers:
+            self.references.append(Reference(view, "cr:containedIn", container, ("cr:FileObject", "cr:FileSet")))
+
+    def _record_set(self, dataset: Dataset, value: Value) -> None:
+        node = self._member(dataset, "cr:recordSet", value, ("cr:RecordSet",))
+        if node is None:
+            return
+        view = RecordSet(node, self, dataset, RECORD_SET)
+        self.views[id(node)] = view
+        for each in view.all("cr:field"):
+            self._field(view, "cr:field", each, view.fields)
+
+    def _field(self, holder: View, name: str, value: Value, found: list[Field]) -> None:
+        pending = [(holder, name, value, found)]
+        while pending:
+            holder, name, value, found = pending.pop()
+            parent_field = name == "cr:parentField"
+            node = self._parent_field(holder, value) if parent_field else self._member(holder, name, value, ("cr:Field",))
+            if node is None:
+                continue
+            view = Field(node, self, holder, FIELD, is_parent_field=parent_field)
+            self.views[id(node)] = view
+            found.append(view)
+            self._sources(view, "cr:source", view.sources)
+            self._sources(view, "cr:references", view.references)
+            for inner, below in (("cr:parentField", view.parent_fields), ("cr:subField", view.sub_fields)):
+                pending.extend((view, inner, each, below) for each in reversed(view.all(inner)))
+
+    def _parent_field(self, holder: View, value: Value) -> Node | None:
+        if isinstance(value, Node) and not value.is_reference:
+            return value if id(value) not in self.views else None
+        self.references.append(Reference(holder, "cr:parentField", value, ("cr:Field",)))
+        return None
+
+    def _sources(self, view: Field, name: str, found: list[DataSource]) -> None:
+        allowed = ("cr:Field",) if name == "cr:references" else ("cr:Field", "cr:FileObject", "cr:FileSet", "cr:RecordSet")
+        for value in view.all(name):
+            if isinstance(value, Literal):
+                if isinstance(value.value, str) and name == "cr:source":  # "DataSource or URL", says the table
+                    stand_in = Node(value.pointer, value.value, value.value, parent=view.node, role=view.key(name))
+                    found.append(DataSource(stand_in, self, view, DATA_SOURCE, short_form=True))
+                self.references.append(Reference(view, name, value, allowed))
+                continue
+            source = DataSource(value, self, view, DATA_SOURCE, short_form=value.is_reference)
+            found.append(source)
+            if source.short_form:
+                self.references.append(Reference(view, name, value, allowed))
+                continue
+            for target, each in source.targets():
+                self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
+            for each in source.all("cr:extract"):
+                if isinstance(each, Node):
+                    source.extracts.append(Extract(each, self, source, EXTRACT))
+            for each in source.all("cr:transform"):
+                if isinstance(each, Node):
+                    source.transforms.append(Transform(each, self, source, TRANSFORM))
+
+    def parts(self) -> Iterator[View]:
+        """Yield every view, those of sources, extracts and transforms after the field they are in."""
+        for view in list(self.views.values()):
+            yield view
+            if isinstance(view, Field):
+                for source in (*view.sources, *view.references):
+                    if not source.short_form:
+                        yield source
+                        yield from source.extracts
+                        yield from source.transforms

@@ -1,0 +1,153 @@
+"""Rows that must line up: same number, same order, same ids and sources."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from corpusfmt.formats.dolma.rows import clipped
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.model import Location, Problem
+
+SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
+# How many rows from the first difference on are kept to tell what happened: 8 bytes a row and side.
+_KEPT_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How the rows of an attributes file compare with those of its documents file.
+
+    `difference` says in words what happened from the first row on that carries another id, "" where none does.
+    """
+
+    at: Location
+    documents: int
+    attributes: int
+    difference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources that a document and its attributes name, on rows of the same id."""
+
+    at: Location
+    document: str | None
+    attributes: object
+
+
+@RULES.rule("DOL501", "row-count-mismatch", on=Alignment, spec=SPEC)
+def row_count_mismatch(alignment: Alignment) -> Iterator[Problem]:
+    """An attributes file has more or fewer rows than its documents file.
+
+    Why: rows pair by position. Where attributes end early, the mixer lets the rest of the documents pass unfiltered, and
+    stops reading all later attribute sets; rows that are too many are ignored.
+    Example: a tagger that was killed; a document that was dropped without its attributes.
+    Fix: run the tagger on the file again.
+    """
+    if alignment.documents != alignment.attributes:
+        message = f"{alignment.attributes} rows, the documents file has {alignment.documents}"
+        if alignment.difference:
+            message += f"; {alignment.difference}"
+        yield Problem(message, alignment.at, "run the tagger on the documents file again")
+
+
+@RULES.rule("DOL502", "row-id-mismatch", on=Alignment, spec=SPEC)
+def row_id_mismatch(alignment: Alignment) -> Iterator[Problem]:
+    """A row of attributes carries another id than the document on the same row.
+
+    Told once for a file, at the first such row, with what happened from there on: rows that are shifted, swapped or
+    reordered. Where the number of rows differs too, DOL501 tells it.
+
+    Why: the mixer stops at a wrong id, and where ids are missing or all the same, documents get the attributes of others.
+    Example: a file that was sorted or shuffled without its attributes.
+    Fix: run the tagger on the file again, or bring the rows into the order of the documents.
+    """
+    if alignment.documents == alignment.attributes and alignment.difference:
+        yield Problem(alignment.difference, alignment.at, "bring the rows into the order of the documents")
+
+
+@RULES.rule("DOL503", "row-source-mismatch", on=Sources, spec=SPEC)
+def row_source_mismatch(sources: Sources) -> Iterator[Problem]:
+    """A row of attributes has the id of its document, but another source.
+
+    Why: id and source together tell which document is meant; the mixer does not compare sources.
+    Example: attributes of `c4` beside documents of `github`, where both count their ids from 1.
+    Fix: pair the files of the same source.
+    """
+    message = f"source `{clipped(sources.attributes)}`, the document has `{clipped(sources.document)}`"
+    yield Problem(message, sources.at, "pair the files of the same source")
+
+
+class Difference:
+    """Collects the ids of both sides from the first row on that differs, to tell what happened."""
+
+    def __init__(self, row: int, place: Location, document_id: str | None, attributes_id: str | None) -> None:
+        self.place = place
+        self._row = row
+        self._ids = (document_id, attributes_id)
+        self._documents = array("q")
+        self._attributes = array("q")
+
+    def add_documents(self, ids: Sequence[str | None]) -> None:
+        """Take ids of consecutive documents."""
+        _add(self._documents, ids)
+
+    def add_attributes(self, ids: Sequence[str | None]) -> None:
+        """Take ids of consecutive rows of attributes."""
+        _add(self._attributes, ids)
+
+    def explained(self) -> str:
+        """Say what happened."""
+        document_id, attributes_id = self._ids
+        wrong = f"row {self._row + 1} has the id `{attributes_id}`, the document there `{document_id}`"
+        return f"{wrong}: {_what_happened(self._documents, self._attributes, self._row)}"
+
+
+def _add(kept: array[int], ids: Sequence[str | None]) -> None:
+    if len(kept) < _KEPT_ROWS:
+        kept.extend(map(hash, ids[: _KEPT_ROWS - len(kept)]))
+
+
+def _what_happened(documents: array[int], attributes: array[int], row: int) -> str:
+    """Compare two sequences of ids that differ at their first element, which stands on `row` (from 0)."""
+    common = min(len(documents), len(attributes))
+    wrong = [place for place in range(common) if documents[place] != attributes[place]]
+    if len(documents) == len(attributes):
+        if len(wrong) == 1:
+            return "no other row differs"
+        if len(wrong) == 2 and _swapped(documents, attributes, *wrong):
+            return f"rows {row + wrong[0] + 1} and {row + wrong[1] + 1} are swapped"
+    for rows, (ahead, behind) in {"missing": (documents, attributes), "too many": (attributes, documents)}.items():
+        shift = _shift(ahead, behind)
+        if shift and len(ahead) - len(behind) == shift:
+            return f"{_count(shift)} from row {row + 1} on {'is' if shift == 1 else 'are'} {rows}"
+        if shift:
+            direction = "up" if rows == "missing" else "down"
+            return f"from there on the rows are shifted {direction} by {shift}"
+    shared = (Counter(documents) & Counter(attributes)).total()
+    if shared == len(documents) == len(attributes):
+        return f"the rows are reordered: {len(wrong)} of {shared} from there on stand elsewhere"
+    return f"{shared} of {len(documents)} ids from there on are in both files, in another order or place"
+
+
+def _swapped(documents: array[int], attributes: array[int], one: int, other: int) -> bool:
+    return documents[one] == attributes[other] and documents[other] == attributes[one]
+
+
+def _shift(ahead: array[int], behind: array[int]) -> int:
+    """Return by how many rows `behind` continues further down in `ahead`; 0 where it does not."""
+    if not behind:
+        return 0
+    try:
+        shift = ahead.index(behind[0])
+    except ValueError:
+        return 0
+    overlap = min(len(ahead) - shift, len(behind))
+    return shift if ahead[shift : shift + overlap] == behind[:overlap] else 0
+
+
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows} rows"

@@ -1,0 +1,77 @@
+"""Documents that must not be in a release: takedown requests, evaluation sets, manual inspection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.io.lines import LongLine, lines
+from corpusfmt.io.paths import open_input, reason_of
+from corpusfmt.io.streams import StreamFault, open_chunks
+from corpusfmt.model import Location, Problem, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Blocklist:
+    """Ids, and (source, id) pairs as `source<TAB>id`."""
+
+    ids: frozenset[str]
+    keys: frozenset[str]
+
+    def entry_for(self, source: str | None, document_id: str) -> str | None:
+        """Return the entry that lists a document, if any does."""
+        key = key_of(source, document_id)
+        if key in self.keys:
+            return key
+        return document_id if document_id in self.ids else None
+
+    def misses(self, ids: Sequence[str], keys: Sequence[str]) -> bool:
+        """Tell whether none of these documents is listed."""
+        return self.ids.isdisjoint(ids) and self.keys.isdisjoint(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A document that the blocklist names."""
+
+    at: Location
+    entry: str
+
+
+@RULES.rule("DOL314", "blocklisted-document", on=Listed, spec="dolma-data-format#id-field")
+def blocklisted_document(listed: Listed) -> Iterator[Problem]:
+    """A document that the blocklist names is in the dataset.
+
+    Why: ids are stable so that documents can be taken out of every version: takedown requests, evaluation data.
+    Example: the list has `c4<TAB>123`, and a row has the source `c4` and the id `123`.
+    Fix: remove the document and its attributes rows.
+    """
+    shown = listed.entry.replace("\t", "`, `")
+    yield Problem(f"on the blocklist as `{shown}`", listed.at, "remove the document and its attributes rows")
+
+
+def key_of(source: str | None, document_id: str) -> str:
+    """Return what identifies a document in a dataset, as the blocklist writes it."""
+    return f"{source or ''}\t{document_id}"
+
+
+@lru_cache(maxsize=1)
+def load_blocklist(path: str) -> Blocklist:
+    """Read a blocklist, one entry a line, blank lines ignored. Raises `UsageError` where it is not one."""
+    ids: set[str] = set()
+    keys: set[str] = set()
+    try:
+        with open_input(path) as file:
+            for line in lines(open_chunks(file, path)):
+                if isinstance(line, LongLine):
+                    raise UsageError(f"blocklist {path}: line {line.line} is too long")
+                entry = line.data.decode("utf-8").removesuffix("\r")
+                if entry:
+                    (keys if "\t" in entry else ids).add(entry)
+    except OSError as error:
+        raise UsageError(f"blocklist {path} cannot be read: {reason_of(error)}") from error
+    except (UnicodeDecodeError, StreamFault) as error:
+        raise UsageError(f"blocklist {path} is broken: {error}") from error
+    return Blocklist(frozenset(ids), frozenset(keys))

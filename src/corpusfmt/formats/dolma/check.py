@@ -1,0 +1,206 @@
+"""Check one documents file with all its attributes files, and the dataset as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import le
+from typing import Any
+
+from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
+from corpusfmt.formats.dolma.alignment import Alignment, Difference, Sources
+from corpusfmt.formats.dolma.blocklist import Blocklist, Listed, key_of, load_blocklist
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.rowfiles import (
+    UNKNOWN_LENGTH,
+    AttributesColumns,
+    DocumentColumns,
+    Keys,
+    RowFile,
+    attributes_columns,
+    document_columns,
+    object_on,
+)
+from corpusfmt.formats.dolma.rows import SharedKey
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.spans import Spans
+from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
+from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class NoRows:
+    """A documents file without any row."""
+
+    at: Location
+
+
+@RULES.rule("DOL104", "empty-file", on=NoRows, severity=Severity.WARNING)
+def empty_file(file: NoRows) -> Iterator[Problem]:
+    """A documents file has no rows.
+
+    Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
+    Example: a gzip file of 20 bytes.
+    Fix: delete the file and its attributes, or write it again.
+    """
+    yield Problem("no rows", file.at, "delete it and its attributes, or write it again")
+
+
+class _AttributesSet:
+    """One attributes file, read in step with its documents file."""
+
+    def __init__(self, name: str, file: RowFile, judge: Judge) -> None:
+        self.name = name
+        self.file = file
+        self.keys = Keys(file.path, judge)
+        self.difference: Difference | None = None
+        self._judge = judge
+        self._columns = attributes_columns(file, judge, self.keys)
+        self._current: AttributesColumns | None = None
+        self._next = 0
+
+    def _take(self, count: int) -> Iterator[tuple[AttributesColumns, int, int]]:
+        """Yield the next rows, as ranges of columns; fewer than `count` at the end of the file."""
+        while count:
+            if self._current is None or self._next == len(self._current.ids):
+                self._current = next(self._columns, None)
+                self._next = 0
+                if self._current is None:
+                    return
+                continue
+            start = self._next
+            self._next = min(start + count, len(self._current.ids))
+            count -= self._next - start
+            yield self._current, start, self._next
+
+    def pair(self, documents: DocumentColumns) -> None:
+        """Judge the rows that stand beside those of a block of documents."""
+        if self.difference is not None:
+            self.difference.add_documents(documents.ids)
+        row = 0
+        for columns, start, end in self._take(len(documents.ids)):
+            rows = row + end - start
+            if self.difference is not None:
+                self.difference.add_attributes(columns.ids[start:end])
+                self._judge_spans_alone(columns, start, end)
+            elif not (
+                documents.ids[row:rows] == columns.ids[start:end]
+                and _same_sources(documents.sources[row:rows], columns.sources[start:end])
+                and all(map(le, columns.reaches[start:end], documents.lengths[row:rows]))
+            ):
+                self._pair_rows(documents, row, columns, start, end)
+            row = rows
+
+    def _pair_rows(
+        self, documents: DocumentColumns, row: int, columns: AttributesColumns, start: int, end: int
+    ) -> None:
+        for index in range(start, end):
+            beside = row + index - start
+            document_id, attributes_id = documents.ids[beside], columns.ids[index]
+            if document_id is not None and attributes_id is not None and document_id != attributes_id:
+                place = self.file.place(columns.block, index)
+                self.difference = Difference(documents.first_row + beside, place, document_id, attributes_id)
+                self.difference.add_documents(documents.ids[beside:])
+                self.difference.add_attributes(columns.ids[index:end])
+                self._judge_spans_alone(columns, index, end)
+                return
+            source = columns.sources[index]
+            if None not in (attributes_id, document_id, source) and source != documents.sources[beside]:
+                place = replace(self.file.place(columns.block, index), record=attributes_id)
+                self._judge.check(Sources(place, documents.sources[beside], source))
+            if columns.reaches[index] >= UNKNOWN_LENGTH or columns.reaches[index] > documents.lengths[beside]:
+                known = documents.lengths[beside] < UNKNOWN_LENGTH
+                self._judge_spans(columns, index, object_on(documents.block, beside) if known else None)
+
+    def _judge_spans_alone(self, columns: AttributesColumns, start: int, end: int) -> None:
+        for index in range(start, end):
+            if columns.reaches[index] >= UNKNOWN_LENGTH:
+                self._judge_spans(columns, index, None)
+
+    def _judge_spans(self, columns: AttributesColumns, index: int, document: Json | None) -> None:
+        row = object_on(columns.block, index)
+        if row is None:
+            return
+        at = replace(self.file.place(columns.block, index), record=columns.ids[index])
+        for key, value in row["attributes"].items():
+            if isinstance(value, list):
+                self._judge.check(Spans(at, key, value, document))
+
+    def finish(self, documents: RowFile) -> None:
+        """Read what is left, and judge how the two files line up."""
+        first_extra: Location | None = None
+        for columns, start, end in self._take(UNKNOWN_LENGTH):
+            first_extra = first_extra or self.file.place(columns.block, start)
+            if self.difference is not None:
+                self.difference.add_attributes(columns.ids[start:end])
+            self._judge_spans_alone(columns, start, end)
+        if not (documents.whole and self.file.whole):
+            for code in ("DOL501", "DOL502"):
+                broken = documents.path if not documents.whole else self.file.path
+                self._judge.coverage.rules_not_run.setdefault(code, f"needs all rows of {broken}")
+            return
+        place = self.difference.place if self.difference else first_extra or Location(self.file.path)
+        explained = self.difference.explained() if self.difference else ""
+        self._judge.check(Alignment(place, documents.rows, self.file.rows, explained))
+
+
+def _same_sources(documents: Sequence[Any], attributes: Sequence[Any]) -> bool:
+    return documents == attributes or attributes.count(None) == len(attributes)
+
+
+def check(shard: Shard, options: CheckOptions) -> ShardResult:
+    """Check one documents file and the attributes files beside it, row by row.
+
+    Leaves the hashes of all (source, id) in `options.scratch`, where there is one, for `finish`.
+    """
+    judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
+    documents = RowFile(shard.files[DOCUMENTS], judge, options)
+    sets = [
+        _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), RowFile(entry, judge, options), judge)
+        for role, entry in shard.files.items()
+        if role != DOCUMENTS
+    ]
+    blocklist = load_blocklist(options.blocklist) if options.blocklist is not None else None
+    keys = UniqueKeys(options.scratch, shard.index)
+    for columns in document_columns(documents, judge):
+        keys.add(columns)
+        if blocklist is not None:
+            _judge_listed(documents, columns, blocklist, judge)
+        for each in sets:
+            each.pair(columns)
+    keys.close()
+    if documents.whole and not documents.rows:
+        judge.check(NoRows(Location(documents.path)))
+    for each in sets:
+        each.finish(documents)
+    _judge_shared_keys(sets, judge)
+    judge.coverage.documents = documents.rows
+    judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
+    return ShardResult(judge.tally, judge.coverage)
+
+
+def _judge_listed(file: RowFile, columns: DocumentColumns, blocklist: Blocklist, judge: Judge) -> None:
+    pairs = list(zip(columns.ids, columns.sources, strict=True))
+    known = [document_id for document_id, _ in pairs if document_id is not None]
+    if blocklist.misses(known, [key_of(source, document_id) for document_id, source in pairs if document_id]):
+        return
+    for index, (document_id, source) in enumerate(pairs):
+        entry = blocklist.entry_for(source, document_id) if document_id is not None else None
+        if entry is not None:
+            judge.check(Listed(replace(file.place(columns.block, index), record=document_id), entry))
+
+
+def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
+    first_with: dict[str, str] = {}
+    for each in sets:
+        for key, place in each.keys.seen.items():
+            other = first_with.setdefault(key, each.name)
+            if other != each.name:
+                judge.check(SharedKey(place, key, other))
+
+
+def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+    """Judge what only the whole dataset can tell: that each (source, id) occurs once."""
+    if options.scratch is not None:
+        judge_repeated(plan.shards, options.scratch, judge, options)

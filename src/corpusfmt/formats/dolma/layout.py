@@ -1,0 +1,488 @@
+"""Which files make a dataset: documents, the attributes that belong to them, and what else lies around."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.dolma.blocklist import load_blocklist
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.general import Unreadable
+from corpusfmt.io.paths import Entry, entry_of, is_remote, open_input, walk
+from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.model import Location, Problem, Severity, UsageError
+from corpusfmt.rules import Grading, Judge
+
+VERSION = "1.0"
+DOCUMENTS = "documents"
+ATTRIBUTES = "attributes"
+SPEC = "dolma-data-format#directory-structure"
+
+_COMPRESSIONS = ("", ".gz", ".zst")
+_DATA_SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".json") for codec in _COMPRESSIONS)
+# Read by parts of the toolkit, and by us, but not by all of them.
+_UNUSUAL_SUFFIXES = (".ndjson", ".ndjson.gz", ".ndjson.zst", ".jsonl.zstd", ".json.zstd", ".gz", ".zst", ".zstd")
+_LEFTOVER_SUFFIXES = (".tmp", ".part", ".partial")
+_STATE_FOLDER = ".corpusfmt"
+_OURS = ("croissant.json", "stats.json", "stats.md", "MANIFEST.json")
+_OURS_PREFIXES = ("README", "LICENSE")
+
+
+class NameKind(Enum):
+    """What a file's name says of it."""
+
+    DATA = auto()
+    UNUSUAL = auto()
+    LEFTOVER = auto()
+    HIDDEN = auto()
+    FOREIGN = auto()
+
+
+def kind_of_name(name: str) -> NameKind:
+    """Classify a file by its name alone, as every reader in the field does."""
+    if name.endswith(_LEFTOVER_SUFFIXES) or name.startswith(PARTIAL_PREFIX) or name == _STATE_FOLDER:
+        return NameKind.LEFTOVER
+    if name.startswith("."):
+        return NameKind.HIDDEN
+    if name.endswith(_DATA_SUFFIXES):
+        return NameKind.DATA
+    return NameKind.UNUSUAL if name.endswith(_UNUSUAL_SUFFIXES) else NameKind.FOREIGN
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file below `documents` or `attributes`, by its name."""
+
+    at: Location
+    name: str
+    kind: NameKind
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a file or folder, and the folders above it."""
+
+    at: Location
+    name: str
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What a run that failed left behind."""
+
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A data file that lies neither below `documents` nor below `attributes`."""
+
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class NoDocuments:
+    """A dataset without any documents file."""
+
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class MissingAttributes:
+    """A documents file that an attribute set does not cover; `instead` is a file that looks like the missing one."""
+
+    at: Location
+    set_name: str
+    expected: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """An attributes file that belongs to no documents file."""
+
+    at: Location
+
+
+@RULES.rule("DOL102", "unusual-extension", on=DataFile, severity=Severity.WARNING, spec=SPEC)
+def unusual_extension(file: DataFile) -> Iterator[Problem]:
+    """A file among the documents or attributes has an extension that not every reader understands, or none does.
+
+    Why: readers go by the extension; the mixer takes `.zstd`, `.bz2` and `.xz` for plain text and writes an empty shard.
+    Example: `documents/part-0.jsonl.zstd`, `documents/notes.csv`.
+    Fix: name shards `.jsonl` or `.json`, compressed `.gz` or `.zst`; keep other files outside of these folders.
+    """
+    hint = f"use one of {', '.join(_DATA_SUFFIXES)}"
+    if file.kind is NameKind.UNUSUAL:
+        yield Problem(f"extension of `{file.name}` is read as something else by parts of the toolkit", file.at, hint)
+    elif file.kind is NameKind.FOREIGN:
+        yield Problem(f"`{file.name}` has no extension of a data file and was not read", file.at, hint)
+
+
+@RULES.rule("DOL103", "leftover-file", on=Leftover, severity=Severity.WARNING, spec=SPEC)
+def leftover_file(leftover: Leftover) -> Iterator[Problem]:
+    """A temporary file or the state of an unfinished run lies in the dataset.
+
+    Why: it tells that a writer did not finish: the shard of that name is missing or old.
+    Example: `documents/part-0.jsonl.gz.tmp`, a `.corpusfmt` folder.
+    Fix: run the writer to its end, or delete the file.
+    """
+    yield Problem("left behind by a run that did not finish", leftover.at, "finish that run, or delete it")
+
+
+@RULES.rule("DOL105", "ambiguous-path", on=Name, severity=Severity.WARNING, spec=SPEC)
+def ambiguous_path(name: Name) -> Iterator[Problem]:
+    """A folder `documents` lies below another folder `documents`.
+
+    Why: the mixer replaces every `/documents/` of a path by the name of the attribute set, the tagger only the first
+    one: what the one writes the other does not find, and nothing is filtered.
+    Example: `documents/documents/part-0.jsonl.gz`.
+    Fix: rename the inner folder.
+    """
+    if name.name == DOCUMENTS and DOCUMENTS in name.parents:
+        yield Problem("`documents` occurs twice in this path", name.at, "rename the inner folder")
+
+
+@RULES.rule("DOL106", "glob-character-in-path", on=Name, severity=Severity.WARNING, spec=SPEC)
+def glob_character_in_path(name: Name) -> Iterator[Problem]:
+    """The name of a file or folder contains `[`, `*` or `?`.
+
+    Why: the mixer takes the paths of attributes for patterns; such a name does not match itself, and nothing is filtered.
+    Example: `documents/part[1].jsonl.gz`.
+    Fix: rename it, and its counterparts in every attribute set.
+    """
+    found = [character for character in "[*?" if character in name.name]
+    if found:
+        yield Problem(f"`{name.name}` contains `{'`, `'.join(found)}`", name.at, "rename it in all trees")
+
+
+@RULES.rule("DOL107", "file-outside-layout", on=Outside, severity=Severity.WARNING, spec=SPEC)
+def file_outside_layout(file: Outside) -> Iterator[Problem]:
+    """A data file lies neither below `documents` nor below `attributes` of a dataset that has these folders.
+
+    Why: no reader looks there, and it was not checked.
+    Example: `extra/part-0.jsonl.gz` beside `documents`.
+    Fix: move it where it belongs, or validate it by itself.
+    """
+    yield Problem("outside of `documents` and `attributes`: not read", file.at, "move it, or validate it by itself")
+
+
+@RULES.rule("DOL108", "no-documents", on=NoDocuments, spec=SPEC)
+def no_documents(dataset: NoDocuments) -> Iterator[Problem]:
+    """There is no documents file.
+
+    Why: nothing was checked, and nothing can be read; most often the path is wrong.
+    Example: a folder one level too high or too low, an upload that did not happen.
+    Fix: name the folder that holds `documents`, or a documents file.
+    """
+    yield Problem("no documents file found", dataset.at, "name the folder that holds `documents`, or a documents file")
+
+
+@RULES.rule("DOL401", "attribute-file-missing", on=MissingAttributes, spec=SPEC)
+def attribute_file_missing(missing: MissingAttributes) -> Iterator[Problem]:
+    """A documents file has no counterpart in an attribute set: the same path below the set, the same name.
+
+    Why: the mixer drops what it does not find without a word, and all documents of that file pass unfiltered.
+    Example: `documents/a/0.jsonl.gz` with `attributes/pii/0.jsonl.gz` (a folder is missing), with
+    `attributes/pii/a/0.json.gz` (another name), or with nothing at all.
+    Fix: run the tagger on the file, or move its attributes to the path that the message names.
+    """
+    hint = f"move `{missing.instead}` there" if missing.instead else f"run the tagger of `{missing.set_name}` on it"
+    yield Problem(f"no attributes at `{missing.expected}`", missing.at, hint)
+
+
+@RULES.rule("DOL402", "attribute-file-orphan", on=Orphan, severity=Severity.WARNING, spec=SPEC)
+def attribute_file_orphan(orphan: Orphan) -> Iterator[Problem]:
+    """An attributes file has no documents file: no path below `documents` equals its path below the set.
+
+    Why: nobody reads it, so it is stale, misplaced, or its documents are missing.
+    Example: `attributes/pii/1.jsonl.gz` without `documents/1.jsonl.gz`.
+    Fix: restore the documents file or delete the attributes.
+    """
+    yield Problem("no documents file belongs to it", orphan.at, "restore the documents file, or delete this one")
+
+
+class Placed(NamedTuple):
+    """A file's place: the folder that holds `documents` and `attributes`, and the path below one of these."""
+
+    base: str
+    rest: str
+    entry: Entry
+
+
+@dataclass(slots=True)
+class _Tree:
+    """What lies below a root, sorted out by side."""
+
+    documents: list[Placed] = field(default_factory=list)
+    attributes: list[Placed] = field(default_factory=list)
+    neither: list[Entry] = field(default_factory=list)
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Claim a folder that holds (or is) `documents`, and whatever starts with a row that has an id and a text."""
+    if entry.kind == "directory":
+        if _child(entry, DOCUMENTS) is not None:
+            return Detection(VERSION, "a folder `documents`")
+        first = next((found for found in walk(entry.url) if _is_data(found)), None)
+        return detect(first) if first else None
+    return Detection(VERSION, "rows with an id and a text") if _is_data(entry) and _looks_like_rows(entry) else None
+
+
+def _is_data(entry: Entry) -> bool:
+    return entry.kind == "file" and kind_of_name(entry.name) is NameKind.DATA and not _is_ours(entry.path)
+
+
+def _looks_like_rows(entry: Entry) -> bool:
+    try:
+        with open_input(entry.url) as file:
+            chunk = next(iter(Chunks(file, codec_of_name(entry.name))), b"")
+    except (OSError, StreamFault):
+        return False
+    head = chunk.partition(b"\n")[0]
+    try:
+        row = msgspec.json.decode(head)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return head.startswith(b"{") and b'"id"' in head and b'"text"' in head
+    return isinstance(row, dict) and "id" in row and "text" in row
+
+
+def _child(entry: Entry, name: str) -> Entry | None:
+    try:
+        child = entry_of(f"{entry.url.rstrip('/')}/{name}")
+    except UsageError:
+        return None
+    return child if child.kind == "directory" else None
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the shards below a dataset, a `documents` folder or one file, and judge names and pairing.
+
+    Raises `UsageError` for a blocklist that cannot be read.
+    """
+    if options.blocklist is not None:
+        load_blocklist(options.blocklist)
+    judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
+    wanted, entries = _entries(entry)
+    tree = _sorted_out(entries, judge, wanted)
+    pairs = _paired(tree)
+    if wanted is not None:
+        pairs = _only(wanted, pairs)
+    else:
+        for neither in tree.neither:
+            if kind_of_name(neither.name) is NameKind.DATA:
+                judge.check(Outside(Location(neither.path)))
+    for missing in pairs.missing:
+        judge.check(missing)
+    for orphan in pairs.orphans:
+        judge.check(Orphan(Location(orphan.entry.path)))
+    if not pairs.shards:
+        judge.check(NoDocuments(Location(".")))
+    return Plan(VERSION, pairs.shards, judge.tally, judge.coverage)
+
+
+def _entries(entry: Entry) -> tuple[str | None, Iterator[tuple[str, Entry]]]:
+    """Return the file that alone is asked for, if so, and all entries with the paths that place them."""
+    if entry.kind != "directory":
+        home = _home_of(entry)
+        if home is None:
+            return None, iter([(entry.name, entry)])
+        base, inside = home
+        return f"{base}/{inside}", _both_sides(base, posixpath.dirname(inside))
+    if entry.name in {DOCUMENTS, ATTRIBUTES} and _child(entry, DOCUMENTS) is None:
+        return None, _both_sides(posixpath.dirname(_absolute(entry.url)), entry.name)
+    return None, ((found.path, found) for found in walk(entry.url))
+
+
+def _home_of(entry: Entry) -> tuple[str, str] | None:
+    """Return the dataset that a single file lies in, and its path below it."""
+    parts = _absolute(entry.url).split("/")
+    for place in range(len(parts) - 2, 0, -1):
+        base = "/".join(parts[:place])
+        if parts[place] in {DOCUMENTS, ATTRIBUTES} and all(
+            _exists(f"{base}/{side}") for side in (DOCUMENTS, ATTRIBUTES)
+        ):
+            return base, "/".join(parts[place:])
+    return None
+
+
+def _absolute(url: str) -> str:
+    return url.rstrip("/") if is_remote(url) else Path(url).absolute().as_posix()
+
+
+def _exists(url: str) -> bool:
+    try:
+        return entry_of(url).kind == "directory"
+    except UsageError:
+        return False
+
+
+def _both_sides(base: str, here: str) -> Iterator[tuple[str, Entry]]:
+    """Yield what lies below both trees of a dataset, shown as seen from one of its folders."""
+    for side in (DOCUMENTS, ATTRIBUTES):
+        if _exists(f"{base}/{side}"):
+            for found in walk(f"{base}/{side}"):
+                path = f"{side}/{found.path}"
+                yield path, replace(found, path=posixpath.relpath(path, here))
+
+
+def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: str | None) -> _Tree:
+    """Sort entries by side, and judge their names (that of the wanted one alone, where there is one)."""
+    tree = _Tree()
+    anywhere: list[Placed] = []
+    unheard = Judge(RULES, Grading(), version=VERSION, path=".")
+    for path, entry in entries:
+        *parents, name = path.split("/")
+        if parents[:1] == [_STATE_FOLDER]:
+            continue
+        judge = judge_of_all if wanted in {None, _absolute(entry.url)} else unheard
+        at = Location(entry.path)
+        judge.check(Name(at, name, tuple(parents)))
+        kind = kind_of_name(name)
+        if kind is NameKind.LEFTOVER:
+            judge.check(Leftover(at))
+        elif entry.kind in {"unreadable", "other"}:
+            judge.check(Unreadable(at, entry.reason))
+        elif entry.kind == "directory" or kind is NameKind.HIDDEN:
+            continue
+        elif (side := next((part for part in parents if part in {DOCUMENTS, ATTRIBUTES}), None)) is not None:
+            judge.check(DataFile(at, name, kind))
+            if kind is not NameKind.FOREIGN:
+                place = parents.index(side)
+                placed = Placed("/".join(parents[:place]), "/".join([*parents[place + 1 :], name]), entry)
+                (tree.documents if side == DOCUMENTS else tree.attributes).append(placed)
+        elif not _is_ours(path):
+            anywhere.append(Placed("", path, entry))
+    if tree.documents:
+        tree.neither = [placed.entry for placed in anywhere]
+        return tree
+    for placed in anywhere:
+        kind = kind_of_name(placed.entry.name)
+        judge_of_all.check(DataFile(Location(placed.entry.path), placed.entry.name, kind))
+        if kind is not NameKind.FOREIGN:
+            tree.documents.append(placed)
+    return tree
+
+
+def _is_ours(path: str) -> bool:
+    return path in _OURS or ("/" not in path and path.startswith(_OURS_PREFIXES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    shards: Sequence[Shard]
+    missing: Sequence[MissingAttributes]
+    orphans: Sequence[Placed]
+
+
+def _paired(tree: _Tree) -> _Pairs:
+    """Pair attributes with documents by path, and resolve what has no partner into missing and orphaned files."""
+    sets_of: dict[tuple[str, str], dict[str, Entry]] = {(each.base, each.rest): {} for each in tree.documents}
+    set_names: defaultdict[str, set[str]] = defaultdict(set)
+    unpaired = []
+    for each in tree.attributes:
+        split = _set_and_path(each, sets_of)
+        if split is None:
+            unpaired.append(each)
+            continue
+        set_name, path = split
+        sets_of[each.base, path][set_name] = each.entry
+        set_names[each.base].add(set_name)
+    missing, orphans = _unmatched(tree.documents, sets_of, set_names, unpaired)
+    shards = [
+        Shard(index, each.entry.path, _files(each.entry, sets_of[each.base, each.rest]))
+        for index, each in enumerate(tree.documents)
+    ]
+    return _Pairs(shards, missing, orphans)
+
+
+def _set_and_path(attributes: Placed, documents: dict[tuple[str, str], dict[str, Entry]]) -> tuple[str, str] | None:
+    """Split a path below `attributes` into set and path: the set's name may be nested, its shortest reading wins."""
+    parts = attributes.rest.split("/")
+    for cut in range(1, len(parts)):
+        path = "/".join(parts[cut:])
+        if (attributes.base, path) in documents:
+            return "/".join(parts[:cut]), path
+    return None
+
+
+def _files(documents: Entry, sets: dict[str, Entry]) -> dict[str, Entry]:
+    return {DOCUMENTS: documents} | {f"{ATTRIBUTES}/{name}": sets[name] for name in sorted(sets)}
+
+
+def _unmatched(
+    documents: Sequence[Placed],
+    sets_of: dict[tuple[str, str], dict[str, Entry]],
+    set_names: dict[str, set[str]],
+    unpaired: Sequence[Placed],
+) -> tuple[list[MissingAttributes], list[Placed]]:
+    by_stem: defaultdict[str, list[Placed]] = defaultdict(list)
+    for each in documents:
+        by_stem[_stem(each.rest)].append(each)
+    orphans = []
+    instead: defaultdict[tuple[str, str], dict[str, Entry]] = defaultdict(dict)
+    for stray in unpaired:
+        set_name = _probable_set(stray, set_names)
+        likely = [
+            document
+            for document in by_stem[_stem(stray.rest)]
+            if set_name not in sets_of[document.base, document.rest] | instead[document.base, document.rest]
+        ]
+        if likely:
+            closest = max(likely, key=lambda document: _common_tail(document.rest, stray.rest))
+            instead[closest.base, closest.rest][set_name] = stray.entry
+        else:
+            orphans.append(stray)
+    missing = []
+    for each in documents:
+        strays = instead[each.base, each.rest]
+        lacking = set_names.get(each.base, set()) - sets_of[each.base, each.rest].keys()
+        for name in sorted(lacking | strays.keys()):
+            found = strays[name].path if name in strays else ""
+            missing.append(MissingAttributes(Location(each.entry.path), name, _attributes_path(each, name), found))
+    return missing, orphans
+
+
+def _probable_set(stray: Placed, set_names: dict[str, set[str]]) -> str:
+    known = [name for name in set_names.get(stray.base, ()) if stray.rest.startswith(f"{name}/")]
+    return max(known, key=len) if known else stray.rest.rpartition("/")[0].partition("/")[0]
+
+
+def _stem(path: str) -> str:
+    name = path.rpartition("/")[2]
+    suffixes = [suffix for suffix in (*_DATA_SUFFIXES, *_UNUSUAL_SUFFIXES) if name.endswith(suffix)]
+    return name.removesuffix(max(suffixes, key=len)) if suffixes else name
+
+
+def _common_tail(one: str, other: str) -> int:
+    count = 0
+    for left, right in zip(reversed(one.split("/")), reversed(other.split("/")), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _attributes_path(document: Placed, set_name: str) -> str:
+    """Return where the attributes of a documents file belong, below the folder that holds both trees."""
+    return "/".join(part for part in (document.base, ATTRIBUTES, set_name or "<set>", document.rest) if part)
+
+
+def _only(wanted: str, pairs: _Pairs) -> _Pairs:
+    shards = [shard for shard in pairs.shards if any(_absolute(file.url) == wanted for file in shard.files.values())]
+    names = {shard.name for shard in shards}
+    return _Pairs(
+        [replace(shard, index=index) for index, shard in enumerate(shards)],
+        [missing for missing in pairs.missing if missing.at.path in names],
+        [orphan for orphan in pairs.orphans if _absolute(orphan.entry.url) == wanted],
+    )

@@ -1,0 +1,104 @@
+"""Read one documents file as a stream of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from corpusfmt.formats import CheckOptions, Rejected, Shard
+from corpusfmt.formats.dolma.clean import clean_documents
+from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.io.lines import LongLine
+from corpusfmt.model import Document, Finding, Json, Location, Severity
+from corpusfmt.rules import Grading, Judge
+
+_FIELDS = ("id", "text", "source", "added", "created", "metadata", "attributes")
+# A document can do without a source, and with a null for a timestamp or metadata.
+_BEARABLE = {"DOL306"}
+_NULLABLE = ("added", "created", "metadata")
+
+
+def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
+    """Yield the documents of a shard in order; a row that cannot be one, and a stream that breaks off, as `Rejected`.
+
+    Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and a null
+    where a field of the document's own is null rather than absent.
+    """
+    judge = _fresh_judge(shard)
+    file = RowFile(shard.files[DOCUMENTS], judge, options)
+    for block in file.blocks():
+        if isinstance(block, LongLine):
+            yield from _rejections(judge, b"")
+            judge.tally.findings.clear()
+            continue
+        clean = clean_documents(block.data)
+        if clean is not None:
+            for row, text in zip(clean.rows, clean.texts, strict=True):
+                yield _document(row, text)
+            continue
+        for line, at in located_lines(block, file.path):
+            yield _document_or_rejected(line, at, shard)
+    yield from _rejections(judge, b"")
+
+
+def _fresh_judge(shard: Shard) -> Judge:
+    return Judge(RULES, Grading(), version=VERSION, path=shard.name)
+
+
+def _rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:
+    for finding in judge.tally.findings:
+        if finding.severity is Severity.ERROR:
+            yield Rejected(finding, raw)
+
+
+def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document | Rejected:
+    clean = clean_documents(line)
+    if clean is not None:
+        return _document(clean.rows[0], clean.texts[0])
+    judge = _fresh_judge(shard)
+    row = judged_document(line, at, judge)
+    fault = next((finding for finding in judge.tally.findings if _unbearable(finding, row)), None)
+    if fault is not None:
+        return Rejected(fault, line)
+    assert row is not None
+    return _document(row, row.pop("text"))
+
+
+def _unbearable(finding: Finding, row: Json | None) -> bool:
+    if finding.severity is not Severity.ERROR or finding.code in _BEARABLE:
+        return False
+    name = (finding.location.pointer or "").removeprefix("/")
+    return not (row is not None and name in _NULLABLE and row[name] is None)
+
+
+def _document(row: Json, text: str) -> Document:
+    nulls = {name: None for name in _NULLABLE if name in row and row[name] is None}
+    extra = {name: value for name, value in row.items() if name not in _FIELDS}
+    metadata = row.get("metadata")
+    return Document(
+        id=row["id"],
+        text=text,
+        source=row.get("source"),
+        lang=_language(metadata or {}),
+        added=row.get("added"),
+        created=row.get("created"),
+        metadata=metadata,
+        attributes=row.get("attributes"),
+        extra=extra | nulls,
+    )
+
+
+def _language(metadata: Json) -> str | None:
+    """Return the language that a document is filed under: that of the OSCAR release it came from, or its own word."""
+    oscar = metadata.get("oscar")
+    if isinstance(oscar, dict):
+        language: Any = oscar.get("lang")
+        if isinstance(language, str):
+            return language
+        part = oscar.get("part")
+        if isinstance(part, str):
+            return part.partition("/")[0]
+    language = metadata.get("language")
+    return language if isinstance(language, str) else None

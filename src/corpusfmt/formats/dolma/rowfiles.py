@@ -1,0 +1,311 @@
+"""The rows of one file, block after block: clean ones at a glance, the others judged by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, BinaryIO
+
+from corpusfmt.formats import CheckOptions
+from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes, clean_documents
+from corpusfmt.formats.dolma.rows import AttributeKey, AttributesRow, CarriageReturns, DocumentRow, explain, pointer
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable
+from corpusfmt.io.lines import Block, LongLine, blocks
+from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
+from corpusfmt.io.text import JsonFault, strict_json
+from corpusfmt.model import Json, Location, Problem
+from corpusfmt.rules import Judge
+
+_HEAD = 4096
+# Small steps keep what is decoded at a time in the cache, and many attribute sets in bounded memory.
+_STEP = {"plain": 256 * 1024, "gzip": 64 * 1024, "zstd": 64 * 1024}
+_REMEMBERED_KEYS = 1 << 16
+_REMEMBERED_SHAPES = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a file's suffix announces, and what its first bytes show."""
+
+    at: Location
+    announced: Codec
+    found: str
+
+
+@RULES.rule("DOL101", "unsupported-compression", on=Content, spec="dolma-data-format#directory-structure")
+def unsupported_compression(content: Content) -> Iterator[Problem]:
+    """A file's suffix and its content disagree about its compression.
+
+    Why: every reader goes by the suffix; the mixer then writes an empty file, with exit status 0.
+    Example: plain JSON Lines named `.jsonl.gz`, gzip named `.jsonl`, zstd named `.gz`.
+    Fix: rename the file after its content, or compress it as its name says.
+    """
+    if content.announced != content.found:
+        hint = f"rename it, or write it as {content.announced}"
+        yield Problem(f"the content is {content.found}, the suffix says {content.announced}", content.at, hint)
+
+
+class _Source:
+    """A file, its first bytes known, read in steps of a few kilobytes."""
+
+    def __init__(self, file: BinaryIO, codec: Codec) -> None:
+        self._file = file
+        self._step = _STEP[codec]
+        self.head = file.read(_HEAD)
+        self._given = False
+
+    def read(self, _size: int = -1, /) -> bytes:
+        if not self._given:
+            self._given = True
+            return self.head or b""
+        return self._file.read(self._step)
+
+
+def announced_codec(name: str) -> Codec:
+    """Return the compression that a suffix announces, `.zstd` included."""
+    return "zstd" if name.endswith(".zstd") else codec_of_name(name)
+
+
+def _found_codec(head: bytes, announced: Codec) -> str:
+    found = codec_of_content(head)
+    if found == "plain" and announced != "plain" and head.lstrip()[:1] != b"{":
+        return announced  # damaged, not misnamed: the stream itself will tell
+    return found
+
+
+class RowFile:
+    """One file of a shard, read to its end once. `whole` tells afterwards whether every row was seen."""
+
+    def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
+        self.path = entry.path
+        self.whole = True
+        self.rows = 0
+        self.bytes = 0
+        self._entry = entry
+        self._judge = judge
+        self._max_line_bytes = options.max_line_bytes
+        self._returns = 0
+        self._first_return: Location | None = None
+
+    def blocks(self) -> Iterator[Block | LongLine]:
+        """Yield the blocks of the file; what breaks off the stream is judged, never raised."""
+        try:
+            with open_input(self._entry.url) as file:
+                yield from self._blocks_of(file)
+        except OSError as error:
+            self.whole = False
+            self._judge.check(Unreadable(Location(self.path), reason_of(error)))
+        if self._first_return is not None:
+            self._judge.check(CarriageReturns(self._first_return, self._returns))
+
+    def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
+        at = Location(self.path)
+        codec = announced_codec(self._entry.name)
+        source = _Source(file, codec)
+        if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
+            self.whole = False
+            return
+        chunks = Chunks(source, codec)
+        try:
+            for block in blocks(chunks, self._max_line_bytes):
+                if isinstance(block, LongLine):
+                    place = Location(self.path, block.line, block.byte)
+                    self._judge.check(TooLong(place, block.length, self._max_line_bytes))
+                elif b"\r\n" in block.data:
+                    self._note_returns(block)
+                yield block
+        except StreamFault as fault:
+            self.whole = self.whole and fault.kind != "corrupt"
+            self._judge.check(BrokenStream(at, fault))
+        self.bytes += chunks.bytes
+
+    def _note_returns(self, block: Block) -> None:
+        self._returns += block.data.count(b"\r\n")
+        if self._first_return is None:
+            place = block.data.index(b"\r\n")
+            start = block.data.rfind(b"\n", 0, place) + 1
+            line = block.line + block.data.count(b"\n", 0, place)
+            self._first_return = Location(self.path, line, block.byte + start)
+
+    def place(self, block: Block | LongLine, index: int) -> Location:
+        """Return the place of a row within a block."""
+        if isinstance(block, LongLine):
+            return Location(self.path, block.line, block.byte)
+        start = 0
+        for _ in range(index):
+            start = block.data.index(b"\n", start) + 1
+        return Location(self.path, block.line + index, block.byte + start)
+
+
+@dataclass(slots=True)
+class DocumentColumns:
+    """Consecutive rows of documents: what the rest of the check needs, None where a row does not have it."""
+
+    block: Block | LongLine
+    first_row: int
+    ids: list[str | None] = field(default_factory=list)
+    sources: list[str | None] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class AttributesColumns:
+    """Consecutive rows of attributes. `reaches`: see `CleanAttributes`."""
+
+    block: Block | LongLine
+    first_row: int
+    ids: list[str | None] = field(default_factory=list)
+    sources: list[str | None] = field(default_factory=list)
+    reaches: list[int] = field(default_factory=list)
+
+
+# No span of a row reaches beyond a text that nobody could read.
+UNKNOWN_LENGTH = UNCLEAR
+
+
+def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
+    """Read a documents file; judge every row of it."""
+    for block in file.blocks():
+        columns = DocumentColumns(block, file.rows)
+        if isinstance(block, LongLine):
+            _append(columns, None, None, UNKNOWN_LENGTH)
+        else:
+            clean = clean_documents(block.data)
+            if clean is not None:
+                columns.ids += clean.ids
+                columns.sources += clean.sources
+                columns.lengths += map(len, clean.texts)
+            else:
+                _documents_row_by_row(block, file.path, judge, columns)
+        file.rows += len(columns.ids)
+        yield columns
+
+
+def _append(columns: DocumentColumns, document_id: str | None, source: str | None, length: int) -> None:
+    columns.ids.append(document_id)
+    columns.sources.append(source)
+    columns.lengths.append(length)
+
+
+def _documents_row_by_row(block: Block, path: str, judge: Judge, columns: DocumentColumns) -> None:
+    for line, at in located_lines(block, path):
+        clean = clean_documents(line)
+        if clean is not None:
+            _append(columns, clean.ids[0], clean.sources[0], len(clean.texts[0]))
+            continue
+        row = judged_document(line, at, judge) or {}
+        document_id, text = row.get("id"), row.get("text")
+        length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
+        _append(columns, _string(document_id) or None, _string(row.get("source")), length)
+
+
+def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
+    """Yield the lines of a block with their places."""
+    number, byte = block.line, block.byte
+    lines = block.data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    for line in lines:
+        yield line, Location(path, number, byte)
+        number, byte = number + 1, byte + len(line) + 1
+
+
+def judged_document(line: bytes, at: Location, judge: Judge) -> Json | None:
+    """Judge one row of documents; return its object where it has one."""
+    row = explain(line, at, judge)
+    if row is not None:
+        judge.check(DocumentRow(_of_record(at, row), row))
+    return row
+
+
+def _of_record(at: Location, row: Json) -> Location:
+    return replace(at, record=_string(row.get("id")))
+
+
+def _string(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+class Keys:
+    """The names of attributes that a file has shown; each is judged once."""
+
+    def __init__(self, path: str, judge: Judge) -> None:
+        self.seen: dict[str, Location] = {}
+        self._judge = judge
+        self._path = path
+        self._shapes: set[tuple[str, ...]] = set()
+
+    def note(self, keys: tuple[str, ...], place: Callable[[], Location]) -> None:
+        """Take the names of one row."""
+        if keys in self._shapes:
+            return
+        if len(self._shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES:
+            self._shapes.add(keys)
+        at: Location | None = None
+        for key in keys:
+            if key not in self.seen:
+                at = at or place()
+                where = replace(at, pointer=pointer("attributes", key))
+                self._judge.check(AttributeKey(where, key))
+                if len(self.seen) < _REMEMBERED_KEYS:
+                    self.seen[key] = where
+
+
+def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[AttributesColumns]:
+    """Read an attributes file; judge every row of it, but not its spans."""
+    for block in file.blocks():
+        columns = AttributesColumns(block, file.rows)
+        if isinstance(block, LongLine):
+            columns.ids, columns.sources, columns.reaches = [None], [None], [0]
+        else:
+            clean = clean_attributes(block.data)
+            if clean is not None:
+                columns.ids += clean.ids
+                columns.sources += clean.sources
+                columns.reaches += clean.reaches
+                for index, names in enumerate(clean.keys):
+                    keys.note(names, lambda index=index, block=block: file.place(block, index))  # type: ignore[misc]
+            else:
+                _attributes_row_by_row(block, file.path, judge, keys, columns)
+        file.rows += len(columns.ids)
+        yield columns
+
+
+def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
+    for line, at in located_lines(block, path):
+        clean = clean_attributes(line)
+        if clean is not None:
+            columns.ids.append(clean.ids[0])
+            columns.sources.append(clean.sources[0])
+            columns.reaches.append(clean.reaches[0])
+            keys.note(clean.keys[0], lambda at=at: at)  # type: ignore[misc]
+            continue
+        row = explain(line, at, judge) or {}
+        if row:
+            judge.check(AttributesRow(_of_record(at, row), row))
+        attributes = row.get("attributes")
+        columns.ids.append(_string(row.get("id")))
+        columns.sources.append(row.get("source"))
+        columns.reaches.append(UNCLEAR if isinstance(attributes, dict) else 0)
+        if isinstance(attributes, dict):
+            keys.note(tuple(attributes), lambda at=at: at)  # type: ignore[misc]
+
+
+def line_of(block: Block | LongLine, index: int) -> bytes | None:
+    """Return one line of a block, None for a line that was too long to hold."""
+    if isinstance(block, LongLine):
+        return None
+    return next(islice(block.data.split(b"\n"), index, None))
+
+
+def object_on(block: Block | LongLine, index: int) -> Json | None:
+    """Return the object on a line that was judged before, None where there is none."""
+    line = line_of(block, index)
+    try:
+        value: Any = strict_json(line).value if line is not None else None
+    except (UnicodeDecodeError, JsonFault):
+        return None
+    return value if isinstance(value, dict) else None

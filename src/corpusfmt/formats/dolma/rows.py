@@ -1,0 +1,475 @@
+"""Rows of documents and of attributes: what each field may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.general import BadJson, BadText
+from corpusfmt.io.text import JsonFault, StrictJson, strict_json, utf8_fault
+from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
+ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
+
+INTEGER_RANGE = range(-(2**63), 2**64)
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One decoded line of any kind of file."""
+
+    at: Location
+    json: StrictJson
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """One row of a documents file."""
+
+    at: Location
+    fields: Json
+
+
+@dataclass(frozen=True, slots=True)
+class AttributesRow:
+    """One row of an attributes file."""
+
+    at: Location
+    fields: Json
+
+
+@dataclass(frozen=True, slots=True)
+class CarriageReturns:
+    """The rows of a file that end in CR LF: how many, and the first of them."""
+
+    at: Location
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeKey:
+    """The name of one attribute, where it first stands in a file."""
+
+    at: Location
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedKey:
+    """A name that two attribute sets give to one documents file."""
+
+    at: Location
+    key: str
+    other_set: str
+
+
+def clipped(value: object) -> str:
+    """Return a value fit for a message: on one line, cut in the middle where it is long."""
+    text = repr(value) if not isinstance(value, str) else value
+    if len(text) > _SHOWN:
+        text = f"{text[: _SHOWN // 2]} … {text[-_SHOWN // 2 :]}"
+    return text.encode("unicode_escape").decode() if not text.isprintable() else text
+
+
+def json_type(value: object) -> str:
+    """Return the name that JSON has for the type of a value."""
+    if value is None:
+        return "null"
+    for types, name in _JSON_TYPES:
+        if isinstance(value, types):
+            return name
+    raise TypeError(type(value))
+
+
+_JSON_TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "a boolean"),
+    (str, "a string"),
+    ((int, float), "a number"),
+    (list, "an array"),
+    (dict, "an object"),
+)
+
+
+@RULES.rule("DOL201", "not-an-object", on=Row, spec=DOCUMENT_SPEC)
+def not_an_object(row: Row) -> Iterator[Problem]:
+    """A row is JSON, but not an object.
+
+    Why: a document and its attributes are told by names; readers stop or panic here.
+    Example: `["a", "b"]` on a line of its own.
+    Fix: write one object a line.
+    """
+    if not isinstance(row.json.value, dict):
+        yield Problem(f"the row is {json_type(row.json.value)}, not an object", row.at, "write one object a line")
+
+
+@RULES.rule("DOL202", "duplicate-json-key", on=Row, spec=DOCUMENT_SPEC)
+def duplicate_json_key(row: Row) -> Iterator[Problem]:
+    """A name occurs twice in one object.
+
+    Why: readers keep the last value without a word, so the others are lost; some keep the first.
+    Example: `{"id": "1", "text": "a", "text": "b"}`.
+    Fix: keep one of them.
+    """
+    if row.json.duplicate_keys:
+        names = ", ".join(f"`{clipped(name)}`" for name in row.json.duplicate_keys[:3])
+        yield Problem(f"{names} occurs more than once in one object", row.at, "keep one value for each name")
+
+
+@RULES.rule("DOL203", "number-precision", on=Row, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
+def number_precision(row: Row) -> Iterator[Problem]:
+    """A number that 64 bits cannot hold: an integer beyond them, or a number that overflows a double.
+
+    Why: downstream tools turn such integers into floating point numbers, and so change them; others stop.
+    Example: `{"tweet": 123456789012345678901234567890}`, `1e999`.
+    Fix: write it as a string.
+    """
+    wide = [value for value in _numbers(row.json.value) if _is_wide(value)]
+    if wide:
+        message = f"number {clipped(wide[0])} does not fit into 64 bits"
+        yield Problem(message, row.at, "write it as a string", count=len(wide))
+
+
+def _is_wide(value: float) -> bool:
+    if isinstance(value, int):
+        return value not in INTEGER_RANGE
+    return value in {float("inf"), float("-inf")}
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            pending.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            pending.extend(reversed(node))
+        elif isinstance(node, (int, float)) and not isinstance(node, bool):
+            yield node
+
+
+@RULES.rule("DOL204", "carriage-return", on=CarriageReturns, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
+def carriage_return(returns: CarriageReturns) -> Iterator[Problem]:
+    r"""Rows end in CR LF.
+
+    Why: only LF ends a line; the CR becomes part of the row, and tools that compare lines or bytes see other rows.
+    Example: a file written on Windows in text mode.
+    Fix: `tr -d '\r'` (a CR inside of a JSON string is escaped, and stays).
+    """
+    yield Problem("lines end in CR LF", returns.at, "end lines in LF alone", count=returns.count)
+
+
+@RULES.rule("DOL301", "missing-id", on=DocumentRow, spec=DOCUMENT_SPEC)
+def missing_id(row: DocumentRow) -> Iterator[Problem]:
+    """A document has no id.
+
+    Why: nothing else tells documents apart: attributes, blocklists and tracing depend on it.
+    Example: `{"text": "…", "source": "web"}`.
+    Fix: give each document an id that is unique within its source and stays the same in every version.
+    """
+    if "id" not in row.fields:
+        yield Problem("no `id`", row.at, "add an id that is unique within its source")
+
+
+@RULES.rule("DOL302", "id-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+def id_type(row: DocumentRow) -> Iterator[Problem]:
+    """An id is not a string.
+
+    Why: the tagger stops at a number, and the mixer compares `1` and `"1"` as different.
+    Example: `"id": 1`.
+    Fix: write it as a string.
+    """
+    value = row.fields.get("id", "")
+    if not isinstance(value, str):
+        yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+
+
+@RULES.rule("DOL303", "empty-id", on=DocumentRow, spec=DOCUMENT_SPEC)
+def empty_id(row: DocumentRow) -> Iterator[Problem]:
+    """An id is the empty string.
+
+    Why: it identifies nothing, and all such documents look like one.
+    Example: `"id": ""`.
+    Fix: give the document an id of its own.
+    """
+    if row.fields.get("id") == "":
+        yield Problem("`id` is empty", row.at, "add an id that is unique within its source")
+
+
+@RULES.rule("DOL304", "missing-text", on=DocumentRow, spec=DOCUMENT_SPEC)
+def missing_text(row: DocumentRow) -> Iterator[Problem]:
+    """A document has no text.
+
+    Why: the mixer's worker panics, and no output is written for the whole file, with exit status 0.
+    Example: `{"id": "1", "source": "web"}`.
+    Fix: write the text (it may be empty), or drop the row here and in every attribute set.
+    """
+    if "text" not in row.fields:
+        yield Problem("no `text`", row.at, "add the text, or drop the row here and in every attribute set")
+
+
+@RULES.rule("DOL305", "text-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+def text_type(row: DocumentRow) -> Iterator[Problem]:
+    """A text is not a string. The empty string is one.
+
+    Why: as with a missing text, the mixer writes nothing for the whole file, with exit status 0.
+    Example: `"text": null`, `"text": ["a", "b"]`.
+    Fix: write the text as one string, or drop the row here and in every attribute set.
+    """
+    value = row.fields.get("text", "")
+    if not isinstance(value, str):
+        yield Problem(f"`text` is {json_type(value)}", row.at, "write the text as one string")
+
+
+@RULES.rule("DOL306", "missing-source", on=DocumentRow, spec=DOCUMENT_SPEC)
+def missing_source(row: DocumentRow) -> Iterator[Problem]:
+    """A document has no source.
+
+    Why: an id is unique only within its source; without it the document cannot be told from another one.
+    Example: `{"id": "1", "text": "…"}`.
+    Fix: add the name of the collection that the document comes from.
+    """
+    if "source" not in row.fields:
+        yield Problem("no `source`", row.at, "add the name of the collection that it comes from")
+
+
+@RULES.rule("DOL307", "source-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+def source_type(row: DocumentRow) -> Iterator[Problem]:
+    """A source is not a string.
+
+    Why: the tagger stops there.
+    Example: `"source": null`.
+    Fix: write the name of the collection as a string.
+    """
+    value = row.fields.get("source", "")
+    if not isinstance(value, str):
+        yield Problem(f"`source` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+
+
+@RULES.rule("DOL308", "timestamp-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+def timestamp_type(row: DocumentRow) -> Iterator[Problem]:
+    """A timestamp (`added`, `created`) is there, but is not a string.
+
+    Why: null or a number aborts the tagger.
+    Example: `"created": null`, `"added": 1680881078`.
+    Fix: write it like `2023-04-07T15:24:38Z`, or leave the name out.
+    """
+    for name in ("added", "created"):
+        value = row.fields.get(name, "")
+        if not isinstance(value, str):
+            message = f"`{name}` is {json_type(value)}: `{clipped(value)}`"
+            yield Problem(message, _below(row.at, name), f"write it as a string, or leave `{name}` out")
+
+
+@RULES.rule("DOL309", "timestamp-format", on=DocumentRow, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
+def timestamp_format(row: DocumentRow) -> Iterator[Problem]:
+    """A timestamp is neither a date nor a date and time of ISO 8601 or RFC 3339.
+
+    Why: no tool checks it, so whoever sorts or filters by time later finds out.
+    Example: `"added": ""`, `"created": "07/04/2023"`, `"created": "2023-02-30"`.
+    Fix: write it like `2023-04-07T15:24:38.743Z` or `2023-04-07`, or leave the name out.
+    """
+    for name in ("added", "created"):
+        value = row.fields.get(name)
+        if isinstance(value, str) and not is_timestamp(value):
+            message = f"`{name}` is no date or time: `{clipped(value)}`"
+            yield Problem(message, _below(row.at, name), "write it like 2023-04-07T15:24:38Z, or leave it out")
+
+
+_TIMESTAMP = re.compile(
+    r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+    r"(?:[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d+)?)?(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?)?",
+    re.ASCII,
+)
+_LAST_DAY_OF_ALL_MONTHS = "28"
+
+
+def is_timestamp(value: str) -> bool:
+    """Tell whether a string is a date, or a date and time, of ISO 8601 (extended form) or RFC 3339."""
+    match = _TIMESTAMP.fullmatch(value)
+    if match is None:
+        return False
+    year, month, day = match.groups()
+    if day <= _LAST_DAY_OF_ALL_MONTHS:
+        return True
+    try:
+        date(int(year) or 2000, int(month), int(day))  # the year 0 is one of ISO 8601's, and a leap year, as 2000 is
+    except ValueError:
+        return False
+    return True
+
+
+@RULES.rule("DOL310", "version-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+def version_type(row: DocumentRow) -> Iterator[Problem]:
+    """A version is neither a string nor null.
+
+    Why: the tagger stops there.
+    Example: `"version": 1`.
+    Fix: write it as a string.
+    """
+    value = row.fields.get("version")
+    if value is not None and not isinstance(value, str):
+        yield Problem(f"`version` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+
+
+@RULES.rule("DOL311", "metadata-type", on=DocumentRow, grades={"minor": Severity.WARNING}, spec=DOCUMENT_SPEC)
+def metadata_type(row: DocumentRow) -> Iterator[Problem]:
+    """Metadata is not an object. Null is a warning.
+
+    Why: the mixer replaces it by an object of its own, and what it said is lost.
+    Example: `"metadata": "lang=en"`.
+    Fix: write an object, or leave the name out.
+    """
+    value = row.fields.get("metadata", {})
+    if not isinstance(value, dict):
+        message = f"`metadata` is {json_type(value)}, not an object"
+        yield Problem(message, _below(row.at, "metadata"), "write an object, or leave it out", minor=value is None)
+
+
+@RULES.rule("DOL312", "embedded-attributes-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+def embedded_attributes_type(row: DocumentRow) -> Iterator[Problem]:
+    """`attributes` inside a document is not an object.
+
+    Why: the mixer replaces it by the attributes of the attribute sets, and what it said is lost.
+    Example: `"attributes": []`.
+    Fix: write an object, or leave the name out.
+    """
+    value = row.fields.get("attributes", {})
+    if not isinstance(value, dict):
+        message = f"`attributes` is {json_type(value)}, not an object"
+        yield Problem(message, _below(row.at, "attributes"), "write an object, or leave it out")
+
+
+@RULES.rule("DOL403", "missing-attribute-id", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+def missing_attribute_id(row: AttributesRow) -> Iterator[Problem]:
+    """A row of attributes has no id.
+
+    Why: rows pair by position, and the id is the only proof that they pair rightly; two missing ids are equal to the mixer.
+    Example: `{"attributes": {"toxicity": 0.7}}`.
+    Fix: write the id of the document on the same row.
+    """
+    if "id" not in row.fields:
+        yield Problem("no `id`", row.at, "write the id of the document on the same row")
+
+
+@RULES.rule("DOL404", "attribute-id-type", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+def attribute_id_type(row: AttributesRow) -> Iterator[Problem]:
+    """The id of a row of attributes is not a string.
+
+    Why: it cannot equal the id of a document.
+    Example: `"id": 7`.
+    Fix: write the id of the document on the same row, as a string.
+    """
+    value = row.fields.get("id", "")
+    if not isinstance(value, str):
+        yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+
+
+@RULES.rule("DOL405", "missing-attributes", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+def missing_attributes(row: AttributesRow) -> Iterator[Problem]:
+    """A row of an attributes file has no `attributes`.
+
+    Why: the mixer stops there.
+    Example: `{"id": "1", "toxicity": 0.7}`.
+    Fix: put the attributes into an object of that name; it may be empty.
+    """
+    if "attributes" not in row.fields:
+        yield Problem("no `attributes`", row.at, "add an object of that name; it may be empty")
+
+
+@RULES.rule("DOL406", "attributes-type", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+def attributes_type(row: AttributesRow) -> Iterator[Problem]:
+    """`attributes` in a row of an attributes file is not an object.
+
+    Why: the mixer stops there.
+    Example: `"attributes": null`, `"attributes": [[0, 10, 0.5]]`.
+    Fix: write an object of named attributes; it may be empty.
+    """
+    value = row.fields.get("attributes", {})
+    if not isinstance(value, dict):
+        message = f"`attributes` is {json_type(value)}, not an object"
+        yield Problem(message, _below(row.at, "attributes"), "write an object; it may be empty")
+
+
+_KEY_CHARACTERS = re.compile("[A-Za-z0-9_]+")
+
+
+@RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, grades={"minor": Severity.WARNING}, spec=ATTRIBUTES_SPEC)
+def attribute_key_form(key: AttributeKey) -> Iterator[Problem]:
+    """The name of an attribute does not have the form `experiment__tagger__name`, in `[A-Za-z0-9_]`.
+
+    A name without any `__` is fine. Exactly one of them is an error, other characters are a warning. Told once for each
+    name in a file.
+
+    Why: the toolkit splits names at the first two `__` and raises where there is only one; its own writer replaces all
+    other characters by `_`, so two names can become one.
+    Example: `pii__email`, `my-experiment__pii__email`.
+    Fix: rename the attribute.
+    """
+    if key.key.count("__") == 1:
+        yield Problem(f"`{key.key}` has exactly one `__`", key.at, "name it `experiment__tagger__name`")
+    elif not _KEY_CHARACTERS.fullmatch(key.key):
+        hint = f"name it `{re.sub('[^A-Za-z0-9_]', '_', key.key)}`"
+        yield Problem(f"`{clipped(key.key)}` has characters outside of `[A-Za-z0-9_]`", key.at, hint, minor=True)
+
+
+@RULES.rule("DOL408", "attribute-key-collision", on=SharedKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+def attribute_key_collision(key: SharedKey) -> Iterator[Problem]:
+    """Two attribute sets give the same name to attributes of the same documents.
+
+    Why: on merging, the last set silently wins.
+    Example: `toxicity` in `attributes/toxicity-0` and in `attributes/toxicity-1`.
+    Fix: name attributes after the experiment: `experiment__tagger__name`.
+    """
+    yield Problem(
+        f"`{clipped(key.key)}` is an attribute of the set `{key.other_set}` too", key.at, "rename one of them"
+    )
+
+
+@RULES.rule("DOL409", "null-attribute", on=AttributesRow, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+def null_attribute(row: AttributesRow) -> Iterator[Problem]:
+    """An attribute is null.
+
+    Why: filters do not match it, so the document is kept, whatever was meant.
+    Example: `"attributes": {"toxicity": null}`.
+    Fix: write a value, an empty list, or leave the name out.
+    """
+    attributes = row.fields.get("attributes")
+    nulls = [key for key, value in attributes.items() if value is None] if isinstance(attributes, dict) else []
+    if nulls:
+        at = _below(row.at, "attributes", nulls[0])
+        yield Problem(f"`{clipped(nulls[0])}` is null", at, "write a value, or leave the name out", count=len(nulls))
+
+
+def _below(at: Location, *names: str) -> Location:
+    return replace(at, pointer=pointer(*names))
+
+
+def pointer(*names: str | int) -> str:
+    """Return the JSON pointer (RFC 6901) to a value."""
+    return "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
+
+
+def explain(line: bytes, at: Location, judge: Judge) -> Json | None:
+    """Judge what holds for a line of any kind of file; return its object where it has one."""
+    try:
+        decoded = strict_json(line)
+    except UnicodeDecodeError:
+        fault = utf8_fault(line)
+        assert fault is not None
+        judge.check(BadText(replace(at, column=fault.column), fault.reason))
+        return None
+    except JsonFault as fault:
+        judge.check(BadJson(replace(at, column=fault.column), fault.reason))
+        return None
+    value = decoded.value
+    if isinstance(value, dict) and isinstance(value.get("id"), str):
+        at = replace(at, record=value["id"])
+    judge.check(Row(at, decoded))
+    return value if isinstance(value, dict) else None

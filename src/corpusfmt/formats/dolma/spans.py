@@ -1,0 +1,223 @@
+"""Spans: half-open ranges of code points of the text on the same row, with a score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped, json_type, pointer
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.model import Json, Location, Problem, Severity
+
+_Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The spans of one attribute of one row; `document` is the row that they measure, None where nobody can tell."""
+
+    at: Location
+    key: str
+    items: list[Any]
+    document: Json | None
+
+    @property
+    def text(self) -> str | None:
+        return self.document["text"] if self.document is not None else None
+
+    def place(self, *indexes: int) -> Location:
+        """Return the place of a span, or of one of its numbers."""
+        return replace(self.at, pointer=pointer("attributes", self.key, *indexes))
+
+    def whole(self) -> Iterator[tuple[int, _Span]]:
+        """Yield number, start and end of the spans that have both."""
+        for index, item in enumerate(self.items):
+            if isinstance(item, list) and len(item) == 3 and _is_integer(item[0]) and _is_integer(item[1]):
+                yield index, (item[0], item[1])
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+@RULES.rule("DOL601", "span-arity", on=Spans, spec=ATTRIBUTES_SPEC)
+def span_arity(spans: Spans) -> Iterator[Problem]:
+    """A span is not a list of three: start, end, score.
+
+    Why: the mixer's worker panics on it, and no output is written for the whole file, with exit status 0.
+    Example: `[[0, 10]]`, `[0, 10, 0.5]` (a span that is not in a list), `[{"start": 0}]`.
+    Fix: write `[[start, end, score], …]`.
+    """
+    if spans.items and not any(isinstance(item, list) for item in spans.items):
+        message = f"`{clipped(spans.key)}` is a list of {len(spans.items)} values, none of them a span"
+        yield Problem(message, spans.place(), "write `[[start, end, score], …]`")
+        return
+    for index, item in enumerate(spans.items):
+        if not isinstance(item, list):
+            yield Problem(f"span is {json_type(item)}, not a list", spans.place(index), "write `[start, end, score]`")
+        elif len(item) != 3:
+            message = f"span has {len(item)} elements, not 3: `{clipped(item)}`"
+            yield Problem(message, spans.place(index), "write `[start, end, score]`")
+
+
+@RULES.rule("DOL602", "span-type", on=Spans, spec=ATTRIBUTES_SPEC)
+def span_type(spans: Spans) -> Iterator[Problem]:
+    """Start or end of a span is not an integer. A boolean is none, and neither is 1.0.
+
+    Why: the mixer's worker panics on it, and no output is written for the whole file, with exit status 0.
+    Example: `[0.0, 10.0, 0.5]`, `["0", "10", 0.5]`.
+    Fix: write integers, in code points.
+    """
+    for index, item in enumerate(spans.items):
+        if isinstance(item, list) and len(item) == 3 and not (_is_integer(item[0]) and _is_integer(item[1])):
+            message = f"start and end are not integers: `{clipped(item)}`"
+            yield Problem(message, spans.place(index), "write integers, in code points")
+
+
+@RULES.rule("DOL603", "span-score", on=Spans, spec=ATTRIBUTES_SPEC)
+def span_score(spans: Spans) -> Iterator[Problem]:
+    """The score of a span is not a finite number.
+
+    Why: a tagger's NaN is written as null; filters do not match it, so the document is kept.
+    Example: `[0, 10, null]`, `[0, 10, "high"]`, `[0, 10, true]`.
+    Fix: write a number; leave out spans that have no score.
+    """
+    for index, item in enumerate(spans.items):
+        if isinstance(item, list) and len(item) == 3 and not _is_finite(item[2]):
+            message = f"score is not a finite number: `{clipped(item[2])}`"
+            yield Problem(message, spans.place(index, 2), "write a number, or leave the span out")
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, float):
+        return float("-inf") < value < float("inf")
+    return _is_integer(value)
+
+
+@RULES.rule("DOL605", "span-order", on=Spans, spec=ATTRIBUTES_SPEC)
+def span_order(spans: Spans) -> Iterator[Problem]:
+    """A span starts after its end.
+
+    Why: on replacing it, the mixer eats a character, inserts the replacement twice, and applies no later span: what was
+    to be masked stays in clear text.
+    Example: `[10, 0, 1.0]`.
+    Fix: write the start first.
+    """
+    for index, (start, end) in spans.whole():
+        if start > end:
+            yield Problem(f"start {start} after end {end}", spans.place(index), "write the start first")
+
+
+@RULES.rule("DOL604", "span-range", on=Spans, spec=ATTRIBUTES_SPEC)
+def span_range(spans: Spans) -> Iterator[Problem]:
+    """A span reaches beyond the text of its row. Offsets count Unicode code points, never bytes or UTF-16 units.
+
+    Why: on replacing it, the mixer duplicates the text or appends the replacement: what was to be masked stays.
+    Example: `[0, 12, 1.0]` on the text `naïve text` (10 code points, 11 bytes).
+    Fix: compute offsets in code points of exactly the text that the documents file holds.
+    """
+    if spans.text is None:
+        return
+    length = len(spans.text)
+    for index, (start, end) in spans.whole():
+        if start <= end and (start < 0 or end > length) and _quirk(spans, index) is None:
+            message = f"span [{start}, {end}] on a text of {length} code points"
+            yield Problem(message, spans.place(index), _range_hint(spans.text, end))
+
+
+def _range_hint(text: str, end: int) -> str:
+    units = {"UTF-8 bytes": len(text.encode()), "UTF-16 units": len(text.encode("utf-16-le")) // 2}
+    for unit, size in units.items():
+        if end == size:
+            return f"the end counts {unit}; count code points"
+    return "count code points of the text on the same row"
+
+
+@RULES.rule("DOL606", "span-off-by-one", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+def span_off_by_one(spans: Spans) -> Iterator[Problem]:
+    r"""The last span ends one behind the text, which has other than ASCII characters: a quirk of the toolkit's deduper.
+
+    Why: the deduper compares an offset in code points with a length in bytes. The mixer does no harm with it.
+    Example: `[[0, 5, 1], [6, 11, 1]]` on the text `naïve\ntext` (10 code points).
+    Fix: none is needed; writers of your own end at the length of the text.
+    """
+    for index, (start, end) in spans.whole():
+        if _quirk(spans, index) == "DOL606":
+            message = f"span [{start}, {end}] ends one behind the text of {end - 1} code points"
+            yield Problem(message, spans.place(index), "known of the toolkit's deduper; harmless to its mixer")
+
+
+@RULES.rule("DOL607", "span-measures-key", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+def span_measures_key(spans: Spans) -> Iterator[Problem]:
+    """The one span measures the key that documents were deduplicated by, in bytes, and not the text.
+
+    A quirk of the toolkit's deduper, which can only be seen where the key is longer than the text.
+
+    Why: a filter on the attribute works, but replacing the span changes the wrong characters.
+    Example: `[[0, 34, 1]]` on a text of 10 code points, whose URL has 34 bytes.
+    Fix: use the attribute to drop documents only.
+    """
+    for index, (start, end) in spans.whole():
+        if _quirk(spans, index) == "DOL607":
+            message = f"span [{start}, {end}] measures a deduplication key, not the text"
+            yield Problem(message, spans.place(index), "use it to drop documents, not to replace spans")
+
+
+def _quirk(spans: Spans, index: int) -> str | None:
+    """Return the rule that names what a published tool is known to write, where a span is of that kind."""
+    text = spans.text
+    if text is None:
+        return None
+    start, end, score = spans.items[index]
+    if index == len(spans.items) - 1 and 0 <= start < end == len(text) + 1 and not text.isascii():
+        return "DOL606"
+    single = len(spans.items) == 1 and start == 0 and score == 1
+    if single and end > len(text) and end in {len(value.encode()) for value in _strings(spans.document)}:
+        return "DOL607"
+    return None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, str):
+            yield node
+        elif isinstance(node, dict):
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+
+
+@RULES.rule("DOL608", "span-overlap", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+def span_overlap(spans: Spans) -> Iterator[Problem]:
+    """Two spans of one attribute overlap.
+
+    Why: on replacing spans, the mixer skips the second one, and its tail stays in clear text.
+    Example: `[[0, 10, 1.0], [5, 15, 1.0]]`.
+    Fix: merge spans that overlap, or write them as two attributes.
+    """
+    ordered = sorted((span, index) for index, span in spans.whole() if span[0] < span[1])
+    reached, before = -1, (0, 0)
+    for (start, end), index in ordered:
+        if start < reached:
+            message = f"span [{start}, {end}] overlaps [{before[0]}, {before[1]}]"
+            yield Problem(message, spans.place(index), "merge them, or write two attributes")
+        if end > reached:
+            reached, before = end, (start, end)
+
+
+@RULES.rule("DOL609", "span-empty", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+def span_empty(spans: Spans) -> Iterator[Problem]:
+    """A span is empty. At the very end of the text an empty span is what taggers write, and fine.
+
+    Why: on replacing it, the mixer eats a character and applies no later span: what was to be masked stays.
+    Example: `[5, 5, 1.0]` on a text of 10 code points.
+    Fix: leave out empty spans.
+    """
+    if spans.text is None:
+        return
+    for index, (start, end) in spans.whole():
+        if start == end and 0 <= start < len(spans.text):
+            yield Problem(f"span [{start}, {end}] is empty", spans.place(index), "leave it out")

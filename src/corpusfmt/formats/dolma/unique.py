@@ -1,0 +1,163 @@
+"""(source, id) occurs once in the whole dataset: hashes on disk tell the candidates, the files themselves decide."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import xxhash
+
+from corpusfmt.formats import CheckOptions, Shard
+from corpusfmt.formats.dolma.blocklist import key_of
+from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, object_on
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.io.keys import KeyWriter, repeated
+from corpusfmt.io.lines import Block
+from corpusfmt.model import Location, Problem
+from corpusfmt.rules import Grading, Judge
+
+_FOLDER = "dolma-keys"
+# How many candidates are held at a time, with their keys; each batch reads the files again that have some.
+_BATCH = 200_000
+
+Place = tuple[int, int]
+KeyHash = Callable[[bytes], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """A document whose source and id another one has as well."""
+
+    at: Location
+    source: str
+    first: Location
+
+
+@RULES.rule("DOL313", "duplicate-document-id", on=Repeated, spec="dolma-data-format#id-field")
+def duplicate_document_id(repeated_key: Repeated) -> Iterator[Problem]:
+    """Two documents of the dataset have the same source and the same id.
+
+    Why: neither can be traced, blocked or paired with attributes by its id; loaders that ask for unique keys fail.
+    Example: a shard that was copied under another name; an id that is the digest of the text.
+    Fix: drop one of the documents here and in every attribute set, or give it an id of its own.
+    """
+    at = repeated_key.at
+    message = f"source `{repeated_key.source}`, id `{at.record}`: also at {repeated_key.first}"
+    yield Problem(message, at, "drop one of the two, here and in every attribute set, or give it an id of its own")
+
+
+class UniqueKeys:
+    """Writes the hashes of the keys of one shard; without a folder it does nothing."""
+
+    def __init__(self, scratch: Path | None, shard: int, key_hash: KeyHash = xxhash.xxh3_64_intdigest) -> None:
+        self._writer: KeyWriter | None = None
+        self._hash = key_hash
+        if scratch is not None:
+            folder = scratch / _FOLDER
+            folder.mkdir(exist_ok=True)
+            self._writer = KeyWriter(folder, shard)
+
+    def add(self, columns: DocumentColumns) -> None:
+        """Take the keys of consecutive rows; a row without an id has none."""
+        if self._writer is None:
+            return
+        keys = zip(columns.sources, columns.ids, strict=True)
+        if None not in columns.ids:
+            hashes = [self._hash(f"{source or ''}\t{document_id}".encode()) for source, document_id in keys]
+            self._writer.extend(hashes, columns.first_row)
+            return
+        for row, (source, document_id) in enumerate(keys, columns.first_row):
+            if document_id is not None:
+                self._writer.add(self._hash(key_of(source, document_id).encode()), row)
+
+    def close(self) -> None:
+        """Write out what is left."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options: CheckOptions) -> None:
+    """Read every row again whose hash occurs twice, and judge those whose keys are equal indeed."""
+    folder = scratch / _FOLDER
+    by_index = {shard.index: shard for shard in shards}
+    for groups in _batches(repeated(folder)):
+        keys = _keys_at(by_index, (place for group in groups for place in group), options)
+        for group in groups:
+            _judge_group(group, keys, by_index, judge)
+
+
+def _batches(groups: Iterator[list[Place]]) -> Iterator[list[list[Place]]]:
+    batch: list[list[Place]] = []
+    size = 0
+    for group in groups:
+        batch.append(group)
+        size += len(group)
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Identity(msgspec.Struct):
+    id: str
+    source: str | None = None
+
+
+_decode_identity = msgspec.json.Decoder(_Identity).decode
+
+
+def _keys_at(shards: Mapping[int, Shard], places: Iterable[Place], options: CheckOptions) -> dict[Place, _Identity]:
+    wanted: defaultdict[int, list[int]] = defaultdict(list)
+    for shard, row in places:
+        wanted[shard].append(row)
+    keys = {}
+    for index, rows in sorted(wanted.items()):
+        for row, line in _lines_at(shards[index], sorted(rows), options):
+            identity = _identity_on(line)
+            if identity is not None:
+                keys[index, row] = identity
+    return keys
+
+
+def _lines_at(shard: Shard, rows: Sequence[int], options: CheckOptions) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of some rows, given in order. What is wrong with the file was told when it was checked."""
+    unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
+    waiting = deque(rows)
+    for block in RowFile(shard.files[DOCUMENTS], unheard, options).blocks():
+        first = block.line - 1
+        if isinstance(block, Block) and waiting and waiting[0] < first + block.data.count(b"\n") + 1:
+            lines = block.data.split(b"\n")
+            while waiting and waiting[0] - first < len(lines):
+                row = waiting.popleft()
+                yield row, lines[row - first]
+        if not waiting:
+            return
+
+
+def _identity_on(line: bytes) -> _Identity | None:
+    try:
+        return _decode_identity(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        row = object_on(Block(line, 1, 0), 0)
+        return _Identity(row["id"], row.get("source")) if row is not None else None
+
+
+def _judge_group(
+    group: Sequence[Place], keys: Mapping[Place, _Identity], shards: Mapping[int, Shard], judge: Judge
+) -> None:
+    first_with: dict[str, Location] = {}
+    for place in group:
+        identity = keys.get(place)
+        if identity is None:
+            continue
+        shard, row = place
+        at = Location(shards[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
+        source = identity.source if isinstance(identity.source, str) else ""
+        first = first_with.setdefault(key_of(source, identity.id), at)
+        if first is not at:
+            judge.check(Repeated(at, source, first))

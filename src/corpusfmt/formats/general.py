@@ -1,0 +1,159 @@
+"""Rules about bytes, lines and JSON that hold for every format, and the subjects that they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corpusfmt.io.streams import StreamFault
+from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.rules import Crash, RuleSet
+
+GENERAL = RuleSet()
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file or folder that the system would not let us read."""
+
+    at: Location
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenStream:
+    """A compressed file that is not what it should be, all of whose readable bytes were judged before."""
+
+    at: Location
+    fault: StreamFault
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """How many gzip members a file has."""
+
+    at: Location
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BadText:
+    """A line that is not UTF-8."""
+
+    at: Location
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadJson:
+    """A line that is not one strict JSON value."""
+
+    at: Location
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A line over the limit, in bytes."""
+
+    at: Location
+    length: int
+    limit: int
+
+
+@GENERAL.rule("GEN000", "internal-error", on=Crash)
+def internal_error(crash: Crash) -> Iterator[Problem]:
+    """A rule or reader of corpusfmt failed on this input.
+
+    Why: the rest of the input was checked, but what this rule would have said is unknown, so the verdict is never `valid`.
+    Example: a rule raises on a value that its author did not think of.
+    Fix: report the message with the input that caused it; the data may well be fine.
+    """
+    yield Problem(f"{crash.where} failed: {crash.error}", crash.at, "this is a bug of corpusfmt, please report it")
+
+
+@GENERAL.rule("GEN001", "unreadable", on=Unreadable)
+def unreadable(subject: Unreadable) -> Iterator[Problem]:
+    """A file or directory cannot be opened or read.
+
+    Why: what cannot be read cannot be called valid; the verdict is `incomplete`.
+    Example: a file without read permission, a disk that returns an I/O error.
+    Fix: make it readable and run again.
+    """
+    yield Problem(f"cannot be read: {subject.reason}", subject.at, "check permissions and the disk, then run again")
+
+
+@GENERAL.rule("GEN101", "compressed-stream-corrupt", on=BrokenStream)
+def compressed_stream_corrupt(stream: BrokenStream) -> Iterator[Problem]:
+    """A gzip or zstd file does not decode to its very end.
+
+    Why: readers stop at the damage, and many of them do so without a word: the documents after it are lost.
+    Example: a download cut short, a flipped bit, a 0-byte file, a plain file named `.gz`.
+    Fix: fetch or write the file again; what stands before the damage can be read, what follows cannot.
+    """
+    fault = stream.fault
+    if fault.kind == "corrupt":
+        place = f"after {fault.offset} compressed bytes; {fault.readable} bytes could be read"
+        hint = "the file is cut short: copy or write it again" if fault.truncated else "copy or write the file again"
+        yield Problem(f"{fault.reason} ({place})", stream.at, hint)
+
+
+@GENERAL.rule("GEN102", "compressed-trailing-data", on=BrokenStream, grades={"minor": Severity.WARNING})
+def compressed_trailing_data(stream: BrokenStream) -> Iterator[Problem]:
+    """Bytes follow the last gzip member or zstd frame. Zero bytes alone, as block devices pad files, are a warning.
+
+    Why: some readers ignore them, some fail, some lose the rows before them; nobody can tell what they were meant to be.
+    Example: two files joined, the second of them not compressed.
+    Fix: compress the whole content again.
+    """
+    fault = stream.fault
+    if fault.kind != "corrupt":
+        hint = f"cut the file after {fault.offset} bytes, or compress its content again"
+        message = f"{fault.reason}, from compressed byte {fault.offset}"
+        yield Problem(message, stream.at, hint, minor=fault.kind == "padding")
+
+
+@GENERAL.rule("GEN103", "compressed-multi-member", on=Members, severity=Severity.WARNING)
+def compressed_multi_member(members: Members) -> Iterator[Problem]:
+    """An OSCAR file is made of more than one gzip member.
+
+    Why: readers that stop after the first member lose the rest without a word. Dolma and WET files may have several.
+    Example: `cat a.gz b.gz > c.gz`.
+    Fix: `gzip -dc FILE | gzip > NEW`.
+    """
+    if members.count > 1:
+        yield Problem(f"{members.count} gzip members", members.at, "compress the content again as one member")
+
+
+@GENERAL.rule("GEN201", "invalid-utf8", on=BadText)
+def invalid_utf8(text: BadText) -> Iterator[Problem]:
+    """Bytes are not strict UTF-8: an overlong form, a surrogate, a cut tail, another encoding.
+
+    Why: readers stop, replace or drop what they cannot decode, each in its own way.
+    Example: Latin-1 text, a character cut in two at a chunk border.
+    Fix: convert the source from its true encoding, or drop the line, and count what was dropped.
+    """
+    yield Problem(f"not UTF-8: {text.reason}", text.at, "convert the text to UTF-8 from its true encoding")
+
+
+@GENERAL.rule("GEN301", "invalid-json-line", on=BadJson)
+def invalid_json_line(line: BadJson) -> Iterator[Problem]:
+    """A line of a JSON Lines file is not one strict JSON value.
+
+    Why: strict readers stop there, lenient ones read something else (NaN, lone surrogates, a BOM).
+    Example: a blank line, a last line cut short, two values on one line, `NaN`.
+    Fix: write one JSON value a line with a strict encoder; only LF ends a line.
+    """
+    yield Problem(f"not one JSON value: {line.reason}", line.at, "write one strict JSON value on each line")
+
+
+@GENERAL.rule("GEN302", "line-too-long", on=TooLong)
+def line_too_long(line: TooLong) -> Iterator[Problem]:
+    """A line is longer than the limit of --max-line-bytes: it was measured and skipped, never held in memory.
+
+    Why: a file without line ends, or a decompression bomb, must not take the machine down.
+    Example: a gzip file of 1 GB of one letter.
+    Fix: split the line, or raise the limit if it is meant to be so long.
+    """
+    message = f"line of {line.length} bytes, the limit is {line.limit}"
+    yield Problem(message, line.at, "split it, or raise --max-line-bytes")

@@ -1,0 +1,466 @@
+"""OSC5xx: do the records of a part say where its documents stand?
+
+Documents and records are compared as they come. As long as both tell the same first line and number of lines, nothing
+is looked at closely. Where they part, the smallest change that makes them agree again is sought: a wrong number, a
+record or a document too many, a line lost or added. That change is the one finding; comparison goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import ge
+
+from corpusfmt.formats.oscar.metadata import UNKNOWN, ContentLength, MetadataScan, Rows
+from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
+from corpusfmt.formats.oscar.text import Documents, TextScan
+from corpusfmt.model import Location, Problem
+from corpusfmt.rules import Judge
+
+# How far to look for agreement, and how many pairs must agree where offsets and lines do (the first number), or where
+# only the numbers of lines do, shifted by a constant (the second): these alone may agree by chance.
+_REACH = 12
+_AGREEING = 2
+_AGREEING_SHIFTED = 8
+_LOOKAHEAD = _REACH + _AGREEING_SHIFTED
+_MOST_DISPLACED = 256
+
+
+@dataclass(slots=True, kw_only=True)
+class Misplaced(Seen):
+    """A record whose place is wrong: what it says, what was expected, and why."""
+
+    message: str
+    hint: str
+
+
+class FirstOffset(Misplaced):
+    pass
+
+
+class OffsetOrder(Misplaced):
+    pass
+
+
+class OffsetGap(Misplaced):
+    pass
+
+
+class RangeOutside(Misplaced):
+    pass
+
+
+class CountMismatch(Misplaced):
+    pass
+
+
+@RULES.rule("OSC501", "first-offset", on=FirstOffset, grades=ONLY_1_1, spec=METADATA)
+def first_offset(seen: Misplaced) -> Iterator[Problem]:
+    """The first offset of a part is not 0.
+
+    Why: offsets count the lines of their own part, from 0; readers that trust this one read other documents' lines.
+    Example: offsets that go on counting from the part before.
+    Fix: restart offsets at 0 in every part.
+    """
+    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+
+
+@RULES.rule("OSC502", "offset-order", on=OffsetOrder, grades=ONLY_1_1, spec=METADATA)
+def offset_order(seen: Misplaced) -> Iterator[Problem]:
+    """An offset is not greater than the one before it.
+
+    Why: records stand in the order of their documents; readers that pair them by order give texts the wrong headers.
+    Example: two metadata lines swapped, or one of them twice.
+    Fix: sort the records by offset, each of them once.
+    """
+    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+
+
+@RULES.rule("OSC503", "offset-gap", on=OffsetGap, grades=ONLY_1_1, spec=METADATA)
+def offset_gap(seen: Misplaced) -> Iterator[Problem]:
+    """A record does not start where the one before it ended, or the line after its range is not blank.
+
+    Why: the next offset is offset + nb_sentences + 1, the blank line between documents counted; from here on a reader
+    cuts documents in the wrong places.
+    Example: an offset that forgets the blank lines; a line that was added to the text after the metadata was written.
+    Fix: compute offsets again from the text.
+    """
+    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+
+
+@RULES.rule("OSC504", "range-outside-text", on=RangeOutside, grades=ONLY_1_1, spec=METADATA)
+def range_outside_text(seen: Misplaced) -> Iterator[Problem]:
+    """A record's lines do not all exist, or one of them is empty.
+
+    Why: the document ends before its record says so; a reader takes the next document's lines into it.
+    Example: nb_sentences 5 for a document of 4 lines; a line that was lost from the text.
+    Fix: compute nb_sentences again from the text, or bring the line back.
+    """
+    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+
+
+@RULES.rule("OSC505", "text-metadata-count", on=CountMismatch, grades=ONLY_1_1, spec=METADATA, requires=("OSC301",))
+def text_metadata_count(seen: Misplaced) -> Iterator[Problem]:
+    """A part has a document without record, a record without document, or text and metadata of different parts.
+
+    Why: documents and records pair one to one; after the first that is missing, readers that count pair all others wrongly.
+    Example: a metadata line that was dropped; the metadata of part 2 beside the text of part 1.
+    Fix: bring back what is missing, or write both again from their source.
+    """
+    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How to get from a disagreement to the next agreement: records and documents to pass, lines to shift offsets by."""
+
+    rows: int
+    documents: int
+    shift: int
+    lost: bool = False
+
+
+@dataclass(slots=True)
+class _Displaced:
+    """A record that says it stands elsewhere, until the one that stands in its place is met."""
+
+    seen: Misplaced
+    offset: int
+    expected: int
+    line: int
+
+
+@dataclass(slots=True)
+class Alignment:
+    """Compares the documents of a text with the records of its metadata, and keeps what does not fit."""
+
+    text_path: str
+    rows: Rows
+    documents: Documents
+    odd_lines: set[int]
+    metadata_path: str
+    shift: int = 0
+    lost: bool = False
+    row_number: int = 0
+    last_offset: int = -1
+    last_line: int = 0
+    sightings: Sightings = field(default_factory=Sightings)
+    _displaced: list[_Displaced] = field(default_factory=list)
+    too_short: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def advance(self, *, text_ended: bool, metadata_ended: bool) -> None:
+        """Compare as far as both sides are known; both having ended, to the end."""
+        while not self.lost:
+            self._pass(self._agreeing())
+            if not self._undecided(text_ended=text_ended, metadata_ended=metadata_ended):
+                return
+            step = self.next_step(text_ended=text_ended, metadata_ended=metadata_ended)
+            self.tell(step)
+            self._pass_step(step)
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        self.rows.drop(len(self.rows))
+        self.documents.drop(len(self.documents))
+
+    def _agreeing(self) -> int:
+        """Return how many pairs in front agree."""
+        rows, documents = self.rows, self.documents
+        number = min(len(rows), len(documents))
+        offsets = rows.offsets[:number]
+        if self.shift:
+            offsets = [offset + self.shift for offset in offsets]
+        if offsets == documents.starts[:number] and rows.counts[:number] == documents.counts[:number]:
+            return number
+        pairs = zip(offsets, documents.starts, rows.counts, documents.counts, strict=False)
+        return next(
+            index for index, (offset, start, here, there) in enumerate(pairs) if offset != start or here != there
+        )
+
+    def _pass(self, number: int) -> None:
+        """Take pairs that agree."""
+        if not number:
+            return
+        rows, documents = self.rows, self.documents
+        lengths, sizes = rows.lengths[:number], documents.sizes[:number]
+        if not all(map(ge, lengths, sizes)):
+            short = (
+                (line, length, size)
+                for line, length, size in zip(rows.lines, lengths, sizes, strict=False)
+                if length < size
+            )
+            self.too_short += short
+        self.last_offset, self.last_line = rows.offsets[number - 1], rows.lines[number - 1]
+        self.row_number += number
+        rows.drop(number)
+        documents.drop(number)
+
+    def _pass_step(self, step: Step) -> None:
+        known = [index for index in range(step.rows) if self.rows.offsets[index] != UNKNOWN]
+        if known:
+            self.last_offset, self.last_line = self.rows.offsets[known[-1]], self.rows.lines[known[-1]]
+        self.row_number += step.rows
+        self.rows.drop(step.rows)
+        self.documents.drop(step.documents)
+        self.shift = step.shift
+        self.lost = step.lost
+
+    def _undecided(self, *, text_ended: bool, metadata_ended: bool) -> bool:
+        """Tell whether something disagrees, and enough is known of both sides to say what."""
+        if not len(self.rows) and not len(self.documents):
+            return False
+        rows_known = metadata_ended or len(self.rows) >= _LOOKAHEAD
+        documents_known = text_ended or len(self.documents) >= _LOOKAHEAD
+        return rows_known and documents_known
+
+    def next_step(self, *, text_ended: bool, metadata_ended: bool) -> Step:
+        """Return the smallest way to agreement from where the two sides part."""
+        ended = _Ended(text_ended, metadata_ended)
+        if not len(self.documents):
+            return Step(len(self.rows), 0, self.shift)
+        if not len(self.rows):
+            return Step(0, len(self.documents), self.shift)
+        if self._is_empty_record():
+            return Step(1, 0, self.shift)
+        return (
+            self._search(self.shift, _AGREEING, ended)
+            or self._search(None, _AGREEING_SHIFTED, ended)
+            or self._last_resort(ended)
+        )
+
+    def _is_empty_record(self) -> bool:
+        """Tell whether the next record is one of no lines that stands between two documents, as OSC404 has told."""
+        start = self.documents.starts[0]
+        first_blank = start - self.documents.gaps[0] + 1
+        return self.rows.counts[0] == 0 and first_blank <= self.rows.offsets[0] + self.shift < start
+
+    def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Step | None:
+        for total in range(2 * _REACH):
+            for passed_rows in _balanced(total):
+                passed_documents = total - passed_rows
+                if passed_rows >= len(self.rows) or passed_documents >= len(self.documents):
+                    continue
+                start = self.documents.starts[passed_documents]
+                candidate = start - self.rows.offsets[passed_rows] if shift is None else shift
+                if self.rows.offsets[passed_rows] == UNKNOWN and shift is None:
+                    continue
+                if self._agree(passed_rows, passed_documents, candidate, pairs, ended):
+                    return Step(passed_rows, passed_documents, candidate)
+        return None
+
+    def _agree(self, row: int, document: int, shift: int, pairs: int, ended: _Ended) -> bool:
+        known = False
+        for step in range(pairs):
+            at_row, at_document = row + step, document + step
+            rows_end, documents_end = at_row >= len(self.rows), at_document >= len(self.documents)
+            if rows_end or documents_end:
+                return known and rows_end and documents_end and ended.both
+            offset = self.rows.offsets[at_row]
+            if offset == UNKNOWN:
+                continue
+            if offset + shift != self.documents.starts[at_document]:
+                return False
+            if self.rows.counts[at_row] not in (self.documents.counts[at_document], UNKNOWN):
+                return False
+            known = True
+        return known
+
+    def _last_resort(self, ended: _Ended) -> Step:
+        """Nothing agrees any more: near the end of both, what is left belongs together; before, all is lost."""
+        left = len(self.rows), len(self.documents)
+        if ended.both and max(left) <= 2:
+            return Step(*left, self.shift)
+        return Step(*left, self.shift, lost=True)
+
+    def tell(self, step: Step) -> None:
+        """Say what a step means."""
+        seen = self.explain(step)
+        if seen is None:
+            return
+        if isinstance(seen, OffsetGap | OffsetOrder) and (step.rows, step.documents) == (1, 1):
+            seen = self._swapped(seen) or seen
+            if len(self._displaced) < _MOST_DISPLACED and seen.hint != _SWAPPED:
+                expected = self.documents.starts[0] - self.shift
+                self._displaced.append(_Displaced(seen, self.rows.offsets[0], expected, self.rows.lines[0]))
+                return
+        self.sightings.note(seen)
+
+    def _swapped(self, seen: Misplaced) -> Misplaced | None:
+        """Return the finding for two records that stand in each other's place, of which the second is met now."""
+        offset, expected = self.rows.offsets[0], self.documents.starts[0] - self.shift
+        for other in self._displaced:
+            if other.offset == expected and other.expected == offset:
+                self._displaced.remove(other)
+                message = f"offset `{offset}` here and `{other.offset}` on line {other.line}: these two lines are swapped"
+                return OffsetOrder(at=seen.at, message=message, hint=_SWAPPED)
+        return None
+
+    def finish(self, judge: Judge, metadata: MetadataScan) -> None:
+        """Tell what was found."""
+        for displaced in self._displaced:
+            self.sightings.note(displaced.seen)
+        for seen in self.sightings:
+            judge.check(seen)
+        for line, length, size in self.too_short:
+            at = metadata.at(line, pointer="/headers/content-length")
+            metadata.note(ContentLength(at=at, value=str(length), size=size), "too short")
+        self.too_short.clear()
+
+    def explain(self, step: Step) -> Misplaced | None:
+        """Return the one finding for a step; None where another rule has told the cause."""
+        if step.lost:
+            return self._nothing_fits()
+        shift = step.shift - self.shift
+        if step.documents == 0 and step.rows == 0:
+            return self._shifted(shift)
+        if step.documents == 0:
+            return self._records_without_document(step.rows)
+        if step.rows == 0:
+            return self._documents_without_record(step.documents)
+        if shift and self._blank_lines_tell(step, shift):
+            return None
+        if (step.rows, step.documents) == (1, 1):
+            return self._one_pair(shift)
+        return self._several(step)
+
+    def _at(self, index: int = 0) -> Location:
+        line = self.rows.lines[index] if index < len(self.rows) else self.last_line + 1
+        return Location(self.metadata_path, line)
+
+    def _lines_of(self, index: int) -> str:
+        start, count = self.documents.starts[index], self.documents.counts[index]
+        return f"line {start + 1}" if count == 1 else f"lines {start + 1} to {start + count}"
+
+    def _blank_lines_tell(self, step: Step, shift: int) -> bool:
+        """Tell whether surplus blank lines, which are OSC302's, explain a shift."""
+        last = min(step.documents + 1, len(self.documents))
+        surplus = sum(gap - 1 for gap in self.documents.gaps[:last])
+        same = self.rows.counts[: step.rows] == self.documents.counts[: step.documents]
+        return surplus > 0 and shift == surplus and same
+
+    def _wrong_offset(self, expected: int) -> Misplaced:
+        offset = self.rows.offsets[0]
+        message = f"offset `{offset}`, expected `{expected}`"
+        hint = f"write offset {expected}"
+        if self.row_number == 0:
+            return FirstOffset(at=self._at(), message=f"first offset is `{offset}`, expected `0`", hint="write offset 0")
+        if offset <= self.last_offset:
+            before = f"offset `{offset}` after `{self.last_offset}` on line {self.last_line}, expected `{expected}`"
+            return OffsetOrder(at=self._at(), message=before, hint=hint)
+        return OffsetGap(at=self._at(), message=message, hint=hint)
+
+    def _shifted(self, shift: int) -> Misplaced | None:
+        """All offsets from here on are wrong by the same number of lines."""
+        if self.documents.gaps[0] > 1 and shift == self.documents.gaps[0] - 1:
+            return None
+        seen = self._wrong_offset(self.documents.starts[0] - self.shift)
+        far = "lines too low" if shift > 0 else "lines too high"
+        seen.message += f"; the offsets from here on are {abs(shift)} {far}"
+        seen.hint = "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
+        return seen
+
+    def _one_pair(self, shift: int) -> Misplaced | None:
+        offset, count = self.rows.offsets[0], self.rows.counts[0]
+        start, lines = self.documents.starts[0], self.documents.counts[0]
+        if offset == UNKNOWN or count == UNKNOWN and offset + self.shift == start:
+            return None
+        if offset + self.shift != start and not shift:
+            return self._wrong_offset(start - self.shift)
+        where = self._lines_of(0)
+        if count > lines:
+            if start + lines in self.odd_lines and not shift:
+                return None
+            reason = f"the text has {lines} ({where}){_since(shift)}"
+            message = f"range of {count} lines from offset `{offset}`, but {reason}"
+            return RangeOutside(at=self._at(), message=message, hint=_recount(lines, shift))
+        message = f"the line after the range of {count} lines from offset `{offset}` is not blank"
+        message += f": the document is {where} of the text{_since(shift)}"
+        return OffsetGap(at=self._at(), message=message, hint=_recount(lines, shift))
+
+    def _records_without_document(self, number: int) -> Misplaced | None:
+        known = [index for index in range(number) if self.rows.offsets[index] != UNKNOWN]
+        if not known:
+            return None
+        index = known[0]
+        offset, count = self.rows.offsets[index], self.rows.counts[index]
+        if self._is_told_as_empty(index):
+            return None
+        if offset == self.last_offset:
+            message = f"offset `{offset}` again, as on line {self.last_line}"
+            return OffsetOrder(at=self._at(index), count=len(known), message=message, hint="remove the second record")
+        message = f"no document in the text for this record (offset `{offset}`, {count} lines)"
+        hint = "remove the record, or bring its document back"
+        return CountMismatch(at=self._at(index), count=len(known), message=message, hint=hint)
+
+    def _is_told_as_empty(self, index: int) -> bool:
+        if index or not self.rows.counts[0] == 0:
+            return False
+        return not len(self.documents) or self._is_empty_record()
+
+    def _documents_without_record(self, number: int) -> Misplaced:
+        message = f"no record for the document on {self._lines_of(0)} of the text"
+        expected = self.documents.starts[0] - self.shift
+        hint = f"bring back the record with offset {expected} and nb_sentences {self.documents.counts[0]}"
+        return CountMismatch(at=self._at(), count=number, message=message, hint=hint)
+
+    def _several(self, step: Step) -> Misplaced | None:
+        offsets = self.rows.offsets[: step.rows]
+        where = self._lines_of(0)
+        if offsets != sorted(offsets):
+            index = next(i for i in range(1, step.rows) if offsets[i] < offsets[i - 1])
+            message = f"offset `{offsets[index]}` after `{offsets[index - 1]}`: these lines are not in order"
+            return OffsetOrder(at=self._at(index), message=message, hint="sort the records by offset")
+        if step.documents < step.rows:
+            message = f"no blank line after the range of this record: its document runs on ({where} of the text)"
+            return OffsetGap(at=self._at(), message=message, hint="write a blank line between documents")
+        if step.documents > step.rows:
+            if self.documents.starts[1] - 1 in self.odd_lines:
+                return None
+            blank = self.documents.starts[0] + self.documents.counts[0]
+            message = f"line {blank + 1} of the text is blank, within the range of this record"
+            return RangeOutside(at=self._at(), message=message, hint="remove the blank line, or count lines again")
+        message = f"{step.rows} records do not fit the documents from line {self.documents.starts[0] + 1} of the text on"
+        return CountMismatch(at=self._at(), count=step.rows, message=message, hint=_REWRITE)
+
+    def _nothing_fits(self) -> Misplaced:
+        message = f"text and metadata do not belong together from {self._lines_of(0)} of the text on"
+        return CountMismatch(at=self._at(), message=message, hint=_REWRITE)
+
+
+_SWAPPED = "put the two lines in the order of their offsets"
+_REWRITE = "check that both files are of the same part, or write them again from their source"
+
+
+def _since(shift: int) -> str:
+    if not shift:
+        return ""
+    return f", and {abs(shift)} lines are {'missing from' if shift < 0 else 'too many in'} it from here on"
+
+
+def _recount(lines: int, shift: int) -> str:
+    return "restore the text, or count its lines again" if shift else f"write nb_sentences {lines}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    text: bool
+    metadata: bool
+
+    @property
+    def both(self) -> bool:
+        return self.text and self.metadata
+
+
+def _balanced(total: int) -> Iterator[int]:
+    """Yield the ways to split a number in two, from the even ones outwards: a wrong value is likelier than a lost line."""
+    for distance in range(total + 1):
+        if (total - distance) % 2 == 0:
+            low = (total - distance) // 2
+            yield low
+            if distance:
+                yield total - low
+
+
+def aligned(text: TextScan, metadata: MetadataScan, text_path: str, metadata_path: str) -> Alignment:
+    """Return the alignment of two scans, which fills up as they do."""
+    return Alignment(text_path, metadata.rows, text.documents, text.odd_lines, metadata_path)

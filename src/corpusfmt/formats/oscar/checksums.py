@@ -1,0 +1,270 @@
+"""OSC2xx: the checksum list of a language, in the three notations that releases use, and the digests that it lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Seen, Sightings
+from corpusfmt.io.lines import Line, LongLine, lines
+from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+_HASH_FIRST = re.compile(rb"([0-9A-Fa-f]{64})(  | \*| |\t)([^\0]+)")
+_NAME_FIRST = re.compile(rb"([^\0]+)\t([0-9A-Fa-f]{64})")
+_LONGEST_LINE = 8192
+_READ_SIZE = 64 * 1024
+_PORTABLE = b"  "
+
+
+@dataclass(frozen=True, slots=True)
+class NoList:
+    """A language without a checksum list, or with an empty one."""
+
+    at: Location
+    name: str
+    empty: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class MalformedLine(Seen):
+    shown: str
+    hint: str
+
+
+@dataclass(slots=True, kw_only=True)
+class NotPortable(Seen):
+    notation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedName:
+    """One name in a checksum list. `told` is true where its absence is the finding of a rule about parts."""
+
+    at: Location
+    name: str
+    exists: bool
+    told: bool
+    repeats_line: int | None
+    is_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The SHA-256 of a file as it was read, and what the list says it is (nothing where the file is not listed)."""
+
+    at: Location
+    name: str
+    listed: tuple[str, ...]
+    actual: str
+    list_path: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.actual}  {self.name}"
+
+
+@RULES.rule("OSC201", "checksum-file-missing", on=NoList, spec=CHECKSUMS, requires=("OSC105",))
+def checksum_file_missing(subject: NoList) -> Iterator[Problem]:
+    """A language directory has no `LL_sha256.txt`, or an empty one.
+
+    Why: nobody can tell a damaged download from a whole one.
+    Example: `af/` with `af.txt.gz` and nothing else.
+    Fix: `sha256sum *.gz > LL_sha256.txt` in the directory.
+    """
+    state = f"`{subject.name}` is empty" if subject.empty else f"no `{subject.name}`"
+    yield Problem(state, subject.at, f"write it with `sha256sum *.gz > {subject.name}`")
+
+
+@RULES.rule("OSC202", "checksum-line-malformed", on=MalformedLine, spec=CHECKSUMS)
+def checksum_line_malformed(seen: MalformedLine) -> Iterator[Problem]:
+    """A line of the checksum list is not a digest and a name.
+
+    Why: `sha256sum -c` skips such lines, so their files are never verified. Name, tab and digest is what the 2019
+    release really contains, and is read in 1.0 only.
+    Example: `af.txt.gz<TAB>insert_hash_here`.
+    Fix: write 64 hexadecimal digits, two spaces and the file name on each line.
+    """
+    message = f"`{seen.shown}` is not a SHA-256 digest and a name"
+    yield Problem(message, seen.at, seen.hint, count=seen.count)
+
+
+@RULES.rule("OSC203", "checksum-names-missing-file", on=ListedName, spec=CHECKSUMS)
+def checksum_names_missing_file(listed: ListedName) -> Iterator[Problem]:
+    """The checksum list names a file that is not in its folder, or names it with a path.
+
+    Why: the file was lost or renamed; tools that verify the list fail.
+    Example: `…  en_part_13.txt.gz` where the parts end at 12; `…  en/en.txt.gz`.
+    Fix: bring the file back, or remove its line; write bare file names.
+    """
+    if "/" in listed.name:
+        bare = listed.name.rpartition("/")[2]
+        yield Problem(f"`{listed.name}` has a path part", listed.at, f"write `{bare}`")
+    elif not listed.exists and not listed.told:
+        yield Problem(f"`{listed.name}` is not in this folder", listed.at, "bring the file back, or remove this line")
+
+
+@RULES.rule("OSC206", "checksum-duplicate-name", on=ListedName, spec=CHECKSUMS)
+def checksum_duplicate_name(listed: ListedName) -> Iterator[Problem]:
+    """The checksum list names a file twice, or names itself.
+
+    Why: two digests for one file contradict each other, and no list can hold its own digest.
+    Example: a packaging step that ran twice over the same folder.
+    Fix: keep one line for each data file.
+    """
+    if listed.is_list:
+        yield Problem(f"the list names itself, `{listed.name}`", listed.at, "remove this line")
+    elif listed.repeats_line is not None:
+        message = f"`{listed.name}` again, first on line {listed.repeats_line}"
+        yield Problem(message, listed.at, "keep one line for each file")
+
+
+@RULES.rule(
+    "OSC207",
+    "checksum-not-portable",
+    on=NotPortable,
+    severity=Severity.WARNING,
+    grades={"strict": Severity.ERROR},
+    spec=CHECKSUMS,
+)
+def checksum_not_portable(seen: NotPortable) -> Iterator[Problem]:
+    """Lines of the checksum list are not in the one form that every tool reads: digest, two spaces, name.
+
+    Why: `sha256sum -c` or `shasum -c`, which the schema names, reject them. No published release has the portable form,
+    so this is a warning in the standard profile.
+    Example: `af.txt.gz<TAB>…` (2019), one space between digest and name (21.09).
+    Fix: `sha256sum *.gz > LL_sha256.txt`.
+    """
+    message = f"{seen.notation}, expected digest, two spaces, name"
+    yield Problem(message, seen.at, "write the list with `sha256sum`", count=seen.count)
+
+
+@RULES.rule("OSC204", "checksum-file-incomplete", on=Digest, spec=CHECKSUMS)
+def checksum_file_incomplete(digest: Digest) -> Iterator[Problem]:
+    """A data file is not in the checksum list.
+
+    Why: its damage would go unnoticed.
+    Example: a part that was added after the list was written.
+    Fix: add the line that the hint gives.
+    """
+    if not digest.listed:
+        yield Problem(f"not listed in `{digest.list_path}`", digest.at, f"add the line `{digest.line}`")
+
+
+@RULES.rule("OSC205", "checksum-mismatch", on=Digest, spec=CHECKSUMS)
+def checksum_mismatch(digest: Digest) -> Iterator[Problem]:
+    """The SHA-256 digest of a file is not the one that is listed.
+
+    Why: the file was damaged or changed after the list was written.
+    Example: a cut download, a file written again by a later step.
+    Fix: fetch the file again; if it is as it should be, put the line of the hint into the list.
+    """
+    if digest.listed and digest.actual not in digest.listed:
+        message = f"SHA-256 is `{digest.actual}`, expected `{digest.listed[0]}` as in `{digest.list_path}`"
+        yield Problem(message, digest.at, f"fetch the file again, or list `{digest.line}`")
+
+
+@dataclass(slots=True)
+class ChecksumList:
+    """A list as it was read: digests of the files that exist, in lower case."""
+
+    path: str
+    digests: dict[str, list[str]] = field(default_factory=dict)
+    first_lines: dict[str, int] = field(default_factory=dict)
+    orphans: set[str] = field(default_factory=set)
+    complete: bool = True
+
+
+_NOTATIONS = {
+    b" *": "digest, space, asterisk, name",
+    b" ": "digest, one space, name",
+    b"\t": "digest, tab, name",
+}
+# Lists name at most a few thousand files; what goes beyond is judged line by line and not remembered.
+_MOST_ORPHANS = 100_000
+
+
+def read_list(
+    entry: Entry, folder: Mapping[str, Entry], judge: Judge, version: str, told: Callable[[str], bool]
+) -> ChecksumList | None:
+    """Read and judge a checksum list beside the files of its folder (by name); None where it cannot be read.
+
+    `told` says of a missing name whether another rule has already told that it is missing.
+    """
+    found = ChecksumList(entry.path)
+    sightings = Sightings()
+    empty = True
+    try:
+        with open_input(entry.url) as file:
+            chunks = iter(lambda: file.read(_READ_SIZE), b"")
+            for line in lines(chunks, _LONGEST_LINE):
+                empty = empty and isinstance(line, Line) and not line.data.strip()
+                _take(line, found, sightings, folder, judge, version, told)
+    except OSError as error:
+        judge.check(Unreadable(Location(entry.path), reason_of(error)))
+        return None
+    if empty:
+        judge.check(NoList(Location(entry.path), entry.name, empty=True))
+        return None
+    for seen in sightings:
+        judge.check(seen)
+    return found
+
+
+def _take(
+    line: Line | LongLine,
+    found: ChecksumList,
+    sightings: Sightings,
+    folder: Mapping[str, Entry],
+    judge: Judge,
+    version: str,
+    told: Callable[[str], bool],
+) -> None:
+    at = Location(found.path, line.line, line.byte)
+    parsed = _parse(line.data, version) if isinstance(line, Line) else None
+    if parsed is None:
+        found.complete = False
+        shown = _shown(line.data) if isinstance(line, Line) else f"a line of {line.length} bytes"
+        hint = "write 64 hexadecimal digits, two spaces and the file name"
+        if isinstance(line, Line) and _NAME_FIRST.fullmatch(line.data):
+            hint = "name, tab and digest is the notation of 1.0; write the digest, two spaces and the name"
+        sightings.note(MalformedLine(at=at, shown=shown, hint=hint))
+        return
+    name, digest, notation = parsed
+    if notation:
+        sightings.note(NotPortable(at=at, notation=notation))
+    bare = name.rpartition("/")[2]
+    is_list = bare == found.path.rpartition("/")[2]
+    exists = bare in folder
+    repeats = found.first_lines.get(bare)
+    judge.check(ListedName(at, name, exists, told(name), repeats, is_list))
+    if exists and not is_list:
+        found.first_lines.setdefault(bare, line.line)
+        found.digests.setdefault(bare, []).append(digest)
+    elif not exists and len(found.orphans) < _MOST_ORPHANS:
+        found.orphans.add(digest)
+
+
+def _parse(line: bytes, version: str) -> tuple[str, str, str] | None:
+    """Return name, lower-case digest and the notation ("" for the portable one) of a line."""
+    match = _HASH_FIRST.fullmatch(line)
+    if match and not match[3].startswith((b" ", b"\t")) and not match[3].endswith(b"\r"):
+        notation = "" if match[2] == _PORTABLE else _NOTATIONS[match[2]]
+        return _printable(match[3]), match[1].decode().lower(), notation
+    match = _NAME_FIRST.fullmatch(line) if version == "1.0" else None
+    if match:
+        return _printable(match[1]), match[2].decode().lower(), "name, tab, digest"
+    return None
+
+
+def _printable(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")
+
+
+def _shown(line: bytes) -> str:
+    text = _printable(line)
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= 100 else f"{text[:60]}…{text[-30:]}"

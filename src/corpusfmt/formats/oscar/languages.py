@@ -1,0 +1,47 @@
+"""The language labels of OSCAR: the 176 of fastText's lid.176 models, which releases hold which, and their ISO names."""
+
+from __future__ import annotations
+
+#: Every label of lid.176, in the order of the fastText documentation.
+LABELS: tuple[str, ...] = tuple(
+    """
+    af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb co cs cv cy da de
+    diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he hi hif hr hsb ht hu hy ia id ie ilo
+    io is it ja jbo jv ka kk km kn ko krc ku kv kw ky la lb lez li lmo lo lrc lt lv mai mg mhr min mk ml mn mr mrj ms
+    mt mwl my myv mzn nah nap nds ne new nl nn no oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn
+    sco sd sh si sk sl so sq sr su sv sw ta te tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf
+    yi yo yue zh
+    """.split()
+)
+
+#: The 166 languages of the 2019 release (1.0).
+RELEASE_2019: frozenset[str] = frozenset(LABELS) - frozenset("co dty gv hif pfl rue sc sco vep vls".split())
+
+#: The 168 languages of the release 21.09 (1.1).
+RELEASE_2021: frozenset[str] = (RELEASE_2019 - {"bcl", "yue"}) | {"gv", "rue", "sco", "vls"}
+
+#: What later releases (schema v2) call a language, and what 1.0 and 1.1 call it (None: they do not have it).
+V2_LABELS: dict[str, str | None] = {"gsw": "als", "x-eml": "eml", "multi": None}
+
+_THREE_LETTERS = """
+    af:afr als:gsw,als am:amh an:arg ar:ara,arb as:asm av:ava az:aze,azj azb:azb ba:bak be:bel bg:bul bh:bih,bho
+    bn:ben bo:bod bpy:bpy br:bre bs:bos bxr:bxr,bua ca:cat ce:che ckb:ckb,kur co:cos cs:ces cv:chv cy:cym da:dan
+    de:deu dv:div el:ell eml:egl,rgn,eml en:eng eo:epo es:spa et:est,ekk eu:eus fa:fas,pes fi:fin fr:fra fy:fry
+    ga:gle gd:gla gl:glg gn:grn gom:gom,kok gu:guj gv:glv he:heb hi:hin hr:hrv ht:hat hu:hun hy:hye ia:ina id:ind
+    ie:ile io:ido is:isl it:ita ja:jpn jv:jav ka:kat kk:kaz km:khm kn:kan ko:kor ku:kur,kmr kv:kom,kpv kw:cor ky:kir
+    la:lat lb:ltz li:lim lo:lao lt:lit lv:lav,lvs mg:mlg,plt mhr:mhr,chm mk:mkd ml:mal mn:mon,khk mr:mar mrj:mrj,chm
+    ms:msa,zsm mt:mlt my:mya nah:nah ne:nep,npi nl:nld nn:nno,nor no:nor,nob oc:oci or:ori,ory os:oss pa:pan pl:pol
+    pnb:pnb,pan ps:pus,pbt pt:por qu:que rm:roh ro:ron ru:rus sa:san sc:srd sd:snd sh:hbs,srp,hrv,bos si:sin sk:slk
+    sl:slv so:som sq:sqi,aln sr:srp su:sun sv:swe sw:swa,swh ta:tam te:tel tg:tgk th:tha tk:tuk tl:tgl,fil tr:tur
+    tt:tat ug:uig uk:ukr ur:urd uz:uzb,uzn vi:vie vo:vol wa:wln wuu:wuu,zho yi:yid,ydd yo:yor yue:yue,zho zh:zho,cmn
+    arz:arz,ara diq:diq,zza lrc:lrc,lur mzn:mzn nds:nds vls:vls,nld
+"""
+
+_ISO_639_3 = {
+    label: frozenset(names.split(",")) for label, names in (entry.split(":") for entry in _THREE_LETTERS.split())
+}
+
+
+def iso_639_3(label: str) -> frozenset[str]:
+    """Return the ISO 639-3 codes that may stand for a label; a three-letter label is its own where no table says more."""
+    return _ISO_639_3.get(label, frozenset({label}))

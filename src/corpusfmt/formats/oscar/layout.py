@@ -1,0 +1,653 @@
+"""OSC1xx and OSC401: directories, file names and parts; which version a layout is, and what there is to check in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
+from corpusfmt.formats.oscar.languages import LABELS, V2_LABELS
+from corpusfmt.formats.oscar.parts import (
+    DataName,
+    Listing,
+    Part,
+    Role,
+    checksum_code,
+    data_name,
+    parse_name,
+)
+from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.io.paths import Entry, entry_of, open_input, walk
+from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
+from corpusfmt.rules import Judge
+
+_CODE = re.compile(r"[a-z]{2,3}")
+_LABELS = frozenset(LABELS)
+# Files beside the language directories that belong to a release without being part of the schema.
+_ROOT_FILES = re.compile(
+    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?", re.IGNORECASE
+)
+_UNFINISHED = ".corpusfmt"
+_LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)", re.IGNORECASE | re.DOTALL)
+# Releases publish their variants side by side, at most this many folders down: unshuffled/original/LL/file.
+_DEEPEST = 4
+_LIST_HEAD = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NoLanguage:
+    """A root below which no language directory was found."""
+
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryName:
+    """The name of a directory under the root of a release."""
+
+    at: Location
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The name of a file in a language directory, and what it means (None: it is no name of the schema)."""
+
+    at: Location
+    name: str
+    language: str
+    code: str | None
+    parsed: DataName | None
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """Something where the schema has nothing."""
+
+    at: Location
+    name: str
+    directory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The parts of a language by number (None where there is a single file), and part numbers written oddly."""
+
+    at: Location
+    code: str
+    texts: Mapping[int | None, Entry]
+    metadata: Mapping[int | None, Entry]
+    odd_numbers: Sequence[tuple[Entry, str]]
+    singles: Sequence[Entry]
+    blocked: bool
+
+    @property
+    def numbers(self) -> set[int]:
+        return {number for number in (*self.texts, *self.metadata) if number is not None}
+
+
+@RULES.rule("OSC102", "bad-directory-name", on=DirectoryName, spec=LAYOUT)
+def bad_directory_name(directory: DirectoryName) -> Iterator[Problem]:
+    """A directory of the release is not named by a language code of two or three lower-case letters.
+
+    Why: readers find languages by directory name; they do not find this one.
+    Example: `EN/`, `english/`, `multi/` (which belongs to schema v2).
+    Fix: name it by the code of its language.
+    """
+    if _CODE.fullmatch(directory.name):
+        return
+    hint = "name it by its language code, like `en`"
+    if directory.name in V2_LABELS or directory.name.endswith("_meta"):
+        hint = "this is a name of the releases 22.01 and 23.01 (schema v2), not of 1.0 or 1.1"
+    yield Problem(f"directory `{directory.name}` is no language code", directory.at, hint)
+
+
+@RULES.rule(
+    "OSC103", "unknown-language", on=DirectoryName, severity=Severity.WARNING, spec=LAYOUT, requires=("OSC102",)
+)
+def unknown_language(directory: DirectoryName) -> Iterator[Problem]:
+    """A directory is named by a code that is not one of the 176 labels of fastText's lid.176.
+
+    Why: the languages of OSCAR are those that its classifier knows; another code is a slip or another classifier's.
+    Example: `gsw/`, which 1.x calls `als`.
+    Fix: use the label of lid.176, or ignore this rule for a corpus that was classified otherwise.
+    """
+    if directory.name not in _LABELS:
+        known_as = V2_LABELS.get(directory.name)
+        hint = f"OSCAR 1.x calls this language `{known_as}`" if known_as else "use one of the 176 labels of lid.176"
+        yield Problem(f"`{directory.name}` is not a label of lid.176", directory.at, hint)
+
+
+@RULES.rule("OSC101", "no-language-directory", on=NoLanguage, spec=LAYOUT, requires=("OSC102",))
+def no_language_directory(root: NoLanguage) -> Iterator[Problem]:
+    """There is no language directory under the root.
+
+    Why: there is nothing to read.
+    Example: an empty folder; a folder of archives that were not unpacked.
+    Fix: give the folder that holds `af/`, `de/`, …, a single language directory, or a single part.
+    """
+    yield Problem("no language directory", root.at, "give the folder that holds directories like `af/` and `de/`")
+
+
+@RULES.rule("OSC104", "wrong-file-prefix", on=FileName, spec=LAYOUT)
+def wrong_file_prefix(file: FileName) -> Iterator[Problem]:
+    """The name of a file does not start with the code of its directory.
+
+    Why: loaders build file names from the code, so they do not find this one; or it is another language's text.
+    Example: `de/af.txt.gz`.
+    Fix: move the file to its language, or rename it.
+    """
+    if file.code is not None and file.code != file.language:
+        message = f"`{file.name}` starts with `{file.code}`, expected `{file.language}`"
+        yield Problem(message, file.at, f"move it to `{file.code}/`, or rename it")
+
+
+@RULES.rule("OSC108", "unexpected-data-file", on=FileName, spec=LAYOUT)
+def unexpected_data_file(file: FileName) -> Iterator[Problem]:
+    """A data file has a name that the schema does not have.
+
+    Why: no reader finds it, so its documents are lost to all of them.
+    Example: `en.txt` (not compressed), `en_dedup_part_1.txt.gz`, metadata in a 1.0 release.
+    Fix: compress it with gzip and name it `LL.txt.gz`, `LL_part_N.txt.gz`, `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`.
+    """
+    if file.parsed is not None and file.parsed.role == "metadata" and file.version == "1.0":
+        yield Problem(f"metadata file `{file.name}` in a 1.0 release", file.at, "1.0 has no metadata: remove it")
+    elif file.code is None:
+        names = "`LL.txt.gz` or `LL_part_N.txt.gz`"
+        if file.version != "1.0":
+            names += ", `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`"
+        hint = f"name it {names.replace('LL', file.language)}, compressed with gzip"
+        yield Problem(f"`{file.name}` is no name of a data file", file.at, hint)
+
+
+@RULES.rule("OSC109", "stray-entry", on=Stray, grades={"minor": Severity.WARNING}, spec=LAYOUT)
+def stray_entry(stray: Stray) -> Iterator[Problem]:
+    """Something lies where the schema has nothing: a nested directory (an error), or another file (a warning).
+
+    Why: readers ignore it, or take it for data.
+    Example: `en/old/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
+    Fix: move it out of the release.
+    """
+    if stray.name == _UNFINISHED:
+        hint = "finish the run that left it, or remove the folder"
+        yield Problem(f"`{_UNFINISHED}` is the state of an unfinished run of corpusfmt", stray.at, hint, minor=True)
+    elif stray.directory:
+        yield Problem(f"directory `{stray.name}` in a language directory", stray.at, "move it out of the release")
+    else:
+        yield Problem(f"`{stray.name}` is not part of a release", stray.at, "move it out of the release", minor=True)
+
+
+@RULES.rule("OSC105", "no-text-file", on=Language, spec=LAYOUT, requires=("OSC104", "OSC108"))
+def no_text_file(language: Language) -> Iterator[Problem]:
+    """A language directory has no text file.
+
+    Why: a language without text is no language of the release.
+    Example: a directory with nothing but metadata or a checksum list.
+    Fix: bring the text back, or remove the directory.
+    """
+    if not language.texts and not language.blocked:
+        hint = f"bring back `{language.code}.txt.gz` or `{language.code}_part_N.txt.gz`, or remove the directory"
+        yield Problem("no text file", language.at, hint)
+
+
+@RULES.rule("OSC106", "mixed-single-and-parts", on=Language, spec=LAYOUT)
+def mixed_single_and_parts(language: Language) -> Iterator[Problem]:
+    """A language has both a single file and numbered parts, or text of one kind and metadata of the other.
+
+    Why: nobody can tell whether the single file is the whole, or one more part.
+    Example: `en.txt.gz` beside `en_part_1.txt.gz`; `en.txt.gz` with `en_meta_part_1.jsonl.gz`.
+    Fix: keep the one or the other; number all parts.
+    """
+    if language.singles and (language.numbers or sum(parse_role(entry) == "text" for entry in language.singles) > 1):
+        other = sorted(language.numbers)
+        beside = f"part {other[0]}" if other else f"`{language.singles[1].name}`"
+        at = Location(language.singles[0].path)
+        message = f"single file `{language.singles[0].name}` beside {beside}"
+        yield Problem(message, at, "keep either one file or parts numbered from 1")
+
+
+@RULES.rule("OSC107", "part-numbering", on=Language, spec=LAYOUT, requires=("OSC106",))
+def part_numbering(language: Language) -> Iterator[Problem]:
+    """Parts are not numbered 1, 2, 3, … without gap, zero or padding.
+
+    Why: readers count up from 1 and stop at the first number that is missing.
+    Example: `en_part_1`, `en_part_3`; `en_part_0`; `en_part_01`.
+    Fix: bring the missing part back, or number the parts again.
+    """
+    for entry, digits in language.odd_numbers:
+        hint = "number parts from 1" if int(digits) == 0 else f"write `{int(digits)}`"
+        yield Problem(f"part number `{digits}` of `{entry.name}`", Location(entry.path), hint)
+    present = sorted(number for number in language.numbers if number > 0)
+    gaps = [(low + 1, high - 1) for low, high in pairwise([0, *present]) if high - low > 1]
+    if gaps:
+        missing = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in gaps[:5])
+        missing += ", …" if len(gaps) > 5 else ""
+        count = present[-1] - len(present)
+        message = f"part {missing} missing, there are {len(present)} parts up to {present[-1]}"
+        yield Problem(message, language.at, f"bring back part {missing}, or number the parts again", count=count)
+
+
+@RULES.rule(
+    "OSC401",
+    "part-without-metadata",
+    on=Language,
+    grades=ONLY_1_1,
+    spec=LAYOUT,
+    requires=("OSC105", "OSC106"),
+)
+def part_without_metadata(language: Language) -> Iterator[Problem]:
+    """A text part has no metadata part of the same number, or metadata no text.
+
+    Why: the two are read together; without its partner, a part can only be skipped.
+    Example: `en_part_3.txt.gz` without `en_meta_part_3.jsonl.gz`.
+    Fix: bring the missing file back. Parts pair by number, not by their order in a listing.
+    """
+    roles: tuple[tuple[Mapping[int | None, Entry], Mapping[int | None, Entry], Role], ...] = (
+        (language.texts, language.metadata, "metadata"),
+        (language.metadata, language.texts, "text"),
+    )
+    for here, there, missing_role in roles:
+        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
+            missing = data_name(language.code, missing_role, number)
+            at = Location(here[number].path)
+            yield Problem(f"no `{missing}` beside `{here[number].name}`", at, f"bring back `{missing}`")
+
+
+def parse_role(entry: Entry) -> Role | None:
+    parsed = parse_name(entry.name)
+    return parsed.role if parsed else None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A language directory. `alone` is set where a single file was given: its siblings are not the user's question."""
+
+    path: str
+    code: str
+    entries: Sequence[Entry]
+    release: int = 0
+    alone: str | None = None
+
+    @property
+    def at(self) -> Location:
+        return Location(self.path or ".")
+
+
+@dataclass(slots=True)
+class Survey:
+    """What lies at a path: language directories, and what stands beside them, by release."""
+
+    folders: list[Folder] = field(default_factory=list)
+    named: list[tuple[Entry, bool]] = field(default_factory=list)
+    beside: list[Entry] = field(default_factory=list)
+    unreadable: list[Entry] = field(default_factory=list)
+    evidence: str = ""
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is."""
+    survey = look(entry)
+    if not survey.folders:
+        return None
+    version, reason = version_of(survey)
+    return Detection(version, f"{survey.evidence}; {reason}")
+
+
+def look(entry: Entry) -> Survey:
+    """Find the language directories at a path, in it, or in the variants of a release that it holds."""
+    if entry.kind != "directory":
+        return _look_at_file(entry)
+    tree = _Tree(entry.url)
+    survey = Survey()
+    if tree.kind_of("", os.path.basename(os.path.abspath(entry.url))) == "language":
+        survey.folders.append(Folder("", _code_of(tree, "", entry), tree.entries("")))
+        survey.evidence = "a directory of OSCAR text parts"
+    else:
+        _collect(tree, "", survey)
+        survey.evidence = f"{len(survey.folders)} language directories"
+    survey.unreadable = tree.unreadable
+    return survey
+
+
+def _look_at_file(entry: Entry) -> Survey:
+    parsed = parse_name(entry.name)
+    survey = Survey(evidence=f"the name {entry.name}")
+    if parsed is None:
+        survey.beside.append(entry)
+        return survey
+    other: Role = "metadata" if parsed.role == "text" else "text"
+    siblings = (data_name(parsed.code, other, parsed.number), f"{parsed.code}_sha256.txt")
+    entries = [entry, *filter(None, (_sibling(entry, name) for name in siblings))]
+    survey.folders.append(Folder("", parsed.code, entries, alone=entry.name))
+    return survey
+
+
+def _sibling(entry: Entry, name: str) -> Entry | None:
+    try:
+        return entry_of(os.path.join(os.path.dirname(entry.url), name))
+    except UsageError:
+        return None
+
+
+class _Tree:
+    """The entries below a root by parent folder, looked up as deep as is needed."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._depth = 0
+        self._by_parent: dict[str, list[Entry]] = {}
+        self.unreadable: list[Entry] = []
+        self._deepen(2)
+
+    def _deepen(self, depth: int) -> None:
+        self._by_parent.clear()
+        self.unreadable.clear()
+        self._depth = depth
+        for entry in walk(self._root, depth):
+            if entry.kind == "unreadable":
+                self.unreadable.append(entry)
+            else:
+                self._by_parent.setdefault(entry.parent, []).append(entry)
+
+    def entries(self, folder: str) -> list[Entry]:
+        level = folder.count("/") + 2 if folder else 1
+        if level > self._depth and level <= _DEEPEST:
+            self._deepen(level)
+        return self._by_parent.get(folder, [])
+
+    def directories(self, folder: str) -> list[Entry]:
+        return [entry for entry in self.entries(folder) if entry.kind == "directory"]
+
+    def codes(self, folder: str) -> list[str]:
+        """Return the language codes of the OSCAR file names right in a folder."""
+        names = [(parse_name(entry.name), checksum_code(entry.name)) for entry in self.entries(folder)]
+        return [parsed.code if parsed else code or "" for parsed, code in names if parsed or code]
+
+    def kind_of(self, folder: str, name: str) -> str:
+        """Return "language", "release", "collection" (of releases), or "" for what is none of these."""
+        codes = self.codes(folder)
+        if name in codes:
+            return "language"
+        level = folder.count("/") + 1 if folder else 0
+        directories = self.directories(folder) if level < _DEEPEST - 1 else []
+        if any(self.codes(entry.path) for entry in directories):
+            return "release"
+        if codes:
+            return "language"
+        if level < _DEEPEST - 2 and any(self.kind_of(entry.path, entry.name) for entry in directories):
+            return "collection"
+        return ""
+
+
+def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
+    """Return the language of a directory: its name if that is a code, else what most of its files say."""
+    name = entry.name or os.path.basename(os.path.abspath(entry.url))
+    codes = Counter(tree.codes(folder))
+    if name in codes or name in _LABELS or not codes:
+        return name
+    return codes.most_common(1)[0][0]
+
+
+def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
+    """Add the language directories of one release, or of every release of a collection; return the releases' number."""
+    if tree.kind_of(folder, "") == "collection":
+        for entry in tree.directories(folder):
+            if tree.kind_of(entry.path, entry.name):
+                release = _collect(tree, entry.path, survey, release)
+            else:
+                survey.named.append((entry, False))
+        survey.beside += [entry for entry in tree.entries(folder) if entry.kind != "directory"]
+        return release
+    for entry in tree.entries(folder):
+        if entry.kind != "directory" or entry.name == _UNFINISHED:
+            survey.beside.append(entry)
+            continue
+        is_language = bool(_CODE.fullmatch(entry.name) or tree.codes(entry.path))
+        survey.named.append((entry, is_language))
+        if is_language:
+            code = entry.name if _CODE.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
+            survey.folders.append(Folder(entry.path, code, tree.entries(entry.path), release))
+    return release + 1
+
+
+def version_of(survey: Survey) -> tuple[str, str]:
+    """Return the version that a layout shows, and why: 1.1 has metadata, or lists or describes it."""
+    if any(entry.name == "metadata_schema.json" for entry in survey.beside):
+        return "1.1", "metadata_schema.json"
+    with_metadata = sum(map(_has_metadata, survey.folders))
+    if with_metadata and 2 * with_metadata >= sum(bool(folder.entries) for folder in survey.folders):
+        return "1.1", "metadata files"
+    return "1.0", "no metadata files"
+
+
+def _has_metadata(folder: Folder) -> bool:
+    if any(parse_role(entry) == "metadata" for entry in folder.entries):
+        return True
+    return any(checksum_code(entry.name) and _lists_metadata(entry) for entry in folder.entries)
+
+
+def _lists_metadata(entry: Entry) -> bool:
+    if entry.kind != "file":
+        return False
+    try:
+        with open_input(entry.url) as file:
+            return b"_meta" in file.read(_LIST_HEAD)
+    except OSError:
+        return False  # planning opens it again, and then says so
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the parts at a path and judge the layout around them."""
+    survey = look(entry)
+    version = options.version or version_of(survey)[0]
+    planner = _Planner(options, version)
+    planner.judge_root(entry, survey)
+    for index, folder in enumerate(survey.folders):
+        planner.add(folder, index)
+    return Plan(version, planner.shards, planner.tally, planner.coverage)
+
+
+class _Planner:
+    def __init__(self, options: CheckOptions, version: str) -> None:
+        self._options = options
+        self._version = version
+        self.shards: list[Shard] = []
+        self.tally = Tally(options.max_per_rule)
+        self.coverage = Coverage()
+
+    def _judge(self, path: str) -> Judge:
+        options = self._options
+        return Judge(RULES, options.grading, version=self._version, path=path, cap=options.max_per_rule)
+
+    def _close(self, judge: Judge) -> None:
+        self.tally.merge(judge.tally)
+        self.coverage.add(judge.coverage)
+
+    def judge_root(self, entry: Entry, survey: Survey) -> None:
+        judge = self._judge(".")
+        for child, _ in survey.named:
+            named = self._judge(child.path)
+            named.check(DirectoryName(Location(child.path), child.name))
+            self._close(named)
+        for child in survey.unreadable:
+            judge.check(Unreadable(Location(child.path), child.reason))
+        for child in survey.beside:
+            _judge_beside(judge, child, self._version)
+        odd_name = any(not _CODE.fullmatch(child.name) for child, _ in survey.named)
+        if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
+            judge.check(NoLanguage(Location(".")))
+        self._close(judge)
+
+    def add(self, folder: Folder, index: int) -> None:
+        """Judge one language directory and add its parts."""
+        judge = self._judge(folder.path or folder.code)
+        by_name = {entry.name: entry for entry in folder.entries}
+        slots = _Slots(folder, self._version, judge)
+        language = slots.language()
+        if folder.alone is None:
+            judge.check(language)
+        elif self._version == "1.1":
+            part_number = next(iter((*language.texts, *language.metadata)), None)
+            judge.check(_only(language, part_number))
+        listing = self._checksums(folder, slots, language, by_name, judge)
+        numbers = sorted({*language.texts, *language.metadata}, key=lambda number: -1 if number is None else number)
+        dedup = self._options.dedup or any(is_dedup(entry) for entry in language.texts.values())
+        for number in numbers:
+            files = {"text": language.texts.get(number), "metadata": language.metadata.get(number)}
+            present = {role: entry for role, entry in files.items() if entry is not None}
+            self._add_shard(folder, index, present, listing, dedup=dedup)
+        data = {entry.name for entry in (*language.texts.values(), *language.metadata.values())}
+        for name in sorted(listing.digests.keys() - data) if listing and folder.alone is None else ():
+            if by_name[name].kind == "file":
+                self._add_shard(folder, index, {"other": by_name[name]}, listing, dedup=False)
+        self._close(judge)
+
+    def _add_shard(
+        self, folder: Folder, index: int, files: Mapping[str, Entry], listing: ChecksumList | None, *, dedup: bool
+    ) -> None:
+        first = next(iter(files.values()))
+        stem = first.name.partition(".")[0]
+        listed = None
+        if listing is not None:
+            digests = {role: tuple(listing.digests.get(entry.name, ())) for role, entry in files.items()}
+            listed = Listing(listing.path, digests, listing.complete, frozenset(listing.orphans))
+        part = Part(
+            folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed
+        )
+        name = f"{folder.path}/{stem}" if folder.path else stem
+        self.shards.append(Shard(len(self.shards), name, files, part))
+
+    def _checksums(
+        self, folder: Folder, slots: _Slots, language: Language, by_name: Mapping[str, Entry], judge: Judge
+    ) -> ChecksumList | None:
+        entry = slots.checksums
+        if entry is None or entry.kind != "file":
+            if entry is None and folder.alone is None and (language.texts or language.metadata):
+                judge.check(NoList(folder.at, f"{folder.code}_sha256.txt", empty=False))
+            elif entry is not None and entry.kind != "directory":
+                judge.check(Unreadable(Location(entry.path), entry.reason))
+            return None
+
+        def told(name: str) -> bool:
+            return folder.alone is not None or _absence_is_told(name, language, judge)
+
+        return read_list(entry, by_name, judge, self._version, told)
+
+
+def _only(language: Language, number: int | None) -> Language:
+    """Return a language reduced to one part, for a file given alone: only its own partner can be missing."""
+    if number is None:
+        return language
+    return Language(
+        language.at,
+        language.code,
+        {n: entry for n, entry in language.texts.items() if n == number} | _EMPTY,
+        {n: entry for n, entry in language.metadata.items() if n == number} | _EMPTY,
+        (),
+        (),
+        blocked=True,
+    )
+
+
+_EMPTY: dict[int | None, Entry] = {}
+
+
+def is_dedup(entry: Entry) -> bool:
+    parsed = parse_name(entry.name)
+    return parsed is not None and parsed.dedup
+
+
+def _absence_is_told(name: str, language: Language, judge: Judge) -> bool:
+    parsed = parse_name(name)
+    if parsed is None or parsed.code != language.code:
+        return False
+    if parsed.role == "text" and judge.fired("OSC105"):
+        return True
+    if parsed.number is not None and judge.fired("OSC107") and parsed.number not in language.numbers:
+        return parsed.number < max(language.numbers, default=0)
+    return judge.fired("OSC401") and parsed.number in {*language.texts, *language.metadata}
+
+
+def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
+    """Judge what lies beside language directories, or a single file that was given."""
+    at = Location(entry.path)
+    if entry.name == _UNFINISHED:
+        judge.check(Stray(at, entry.name, directory=False))
+    elif entry.kind == "other":
+        judge.check(Unreadable(at, entry.reason))
+    elif _ROOT_FILES.fullmatch(entry.name):
+        return
+    elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
+        judge.check(FileName(at, entry.name, "LL", None, None, version))
+    else:
+        judge.check(Stray(at, entry.name, directory=False))
+
+
+class _Slots:
+    """Sorts the entries of a language directory into parts, the checksum list, and what does not belong."""
+
+    def __init__(self, folder: Folder, version: str, judge: Judge) -> None:
+        self._folder = folder
+        self._version = version
+        self._judge = judge
+        self._parts: dict[Role, dict[int | None, Entry]] = {"text": {}, "metadata": {}}
+        self._odd: list[tuple[Entry, str]] = []
+        self._singles: list[Entry] = []
+        self._blocked = False
+        self.checksums: Entry | None = None
+        # Files with the right prefix first: they take the place that a misnamed one may also claim.
+        for entry in sorted(folder.entries, key=self._is_foreign):
+            self._sort(entry)
+
+    def _is_foreign(self, entry: Entry) -> bool:
+        return not entry.name.startswith(self._folder.code + "_") and not entry.name.startswith(self._folder.code + ".")
+
+    def _sort(self, entry: Entry) -> None:
+        parsed, list_code = parse_name(entry.name), checksum_code(entry.name)
+        code = parsed.code if parsed else list_code
+        if entry.kind == "directory":
+            self._blocked = self._blocked or (parsed is not None and parsed.role == "text")
+            self._judge.check(Stray(Location(entry.path), entry.name, directory=True))
+            return
+        if list_code is not None and self.checksums is None:
+            self.checksums = entry
+        if code is None and not _LOOKS_LIKE_DATA.fullmatch(entry.name):
+            self._judge_other(entry)
+            return
+        at = Location(entry.path)
+        self._judge.check(FileName(at, entry.name, self._folder.code, code, parsed, self._version))
+        if parsed is not None and not (parsed.role == "metadata" and self._version == "1.0"):
+            self._place(entry, parsed)
+
+    def _judge_other(self, entry: Entry) -> None:
+        at = Location(entry.path)
+        if entry.kind == "other":
+            self._judge.check(Unreadable(at, entry.reason))
+        elif self._folder.path or not _ROOT_FILES.fullmatch(entry.name):
+            self._judge.check(Stray(at, entry.name, directory=False))
+
+    def _place(self, entry: Entry, parsed: DataName) -> None:
+        parts = self._parts[parsed.role]
+        if not parsed.canonical_digits and parsed.digits is not None:
+            self._odd.append((entry, parsed.digits))
+        if parsed.number is None:
+            self._singles.append(entry)
+        parts.setdefault(parsed.number, entry)
+
+    def language(self) -> Language:
+        return Language(
+            self._folder.at,
+            self._folder.code,
+            self._parts["text"],
+            self._parts["metadata"],
+            self._odd,
+            self._singles,
+            self._blocked,
+        )

@@ -1,0 +1,644 @@
+"""OSC402 to OSC404 and OSC6xx: the metadata records of a part, against the published schema and the headers of WARC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+from xxhash import xxh3_64_intdigest
+
+from corpusfmt.formats.general import BadJson, BadText, TooLong
+from corpusfmt.formats.oscar.languages import iso_639_3
+from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
+from corpusfmt.io.lines import Block, LongLine
+from corpusfmt.io.text import JsonFault, strict_json, utf8_fault
+from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+#: The header under which our own writer keeps a document that did not come from a WARC record.
+DOCUMENT_HEADER = "corpusfmt-document"
+
+_WARNING = {"severity": Severity.WARNING, "grades": ONLY_1_1, "spec": METADATA}
+_RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)[Tt](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d):(?P<second>[0-5]\d|60)(?:\.\d+)?"
+    r"(?:[Zz]|[+-]00:00)",
+    re.ASCII,
+)
+_BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
+# A row whose offset cannot be known; it may stand for any document.
+UNKNOWN = -1
+#: Larger than any size: what a record without a usable content-length is compared with.
+NO_LENGTH = 1 << 80
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Headers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The usual nine headers, in the order in which the example of the specification has them."""
+
+    length: str = msgspec.field(name="content-length")
+    uri: str = msgspec.field(name="warc-target-uri")
+    kind: str = msgspec.field(name="warc-type")
+    media_type: str = msgspec.field(name="content-type")
+    time: str = msgspec.field(name="warc-date")
+    refers_to: str = msgspec.field(name="warc-refers-to")
+    digest: str = msgspec.field(name="warc-block-digest")
+    id: str = msgspec.field(name="warc-record-id")
+    languages: str | None = msgspec.field(name="warc-identified-content-language", default=None)
+
+
+class _Record(msgspec.Struct, forbid_unknown_fields=True):
+    headers: _Headers
+    nb_sentences: _Count
+    offset: _Count
+
+
+USUAL_HEADERS: tuple[str, ...] = tuple(field.encode_name for field in msgspec.structs.fields(_Headers))
+_CONTENT_LANGUAGE = "warc-identified-content-language"
+_REQUIRED_HEADERS = frozenset(USUAL_HEADERS) - {_CONTENT_LANGUAGE}
+# Quotation marks of a record that has the nine headers once and nothing else: two for each name and each string.
+_QUOTES = 2 * (3 + 2 * len(USUAL_HEADERS))
+_QUOTES_OF_A_HEADER = 4
+
+_decoder = msgspec.json.Decoder(_Record)
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True, kw_only=True)
+class SchemaFault(Seen):
+    message: str
+
+
+@dataclass(slots=True, kw_only=True)
+class HeaderNotString(Seen):
+    name: str
+    found: str
+
+
+@dataclass(slots=True, kw_only=True)
+class EmptyRecord(Seen):
+    """A record of no lines, or (`key`) with a name that stands twice in one object."""
+
+    key: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class HeaderNames(Seen):
+    """Names of a record's headers that are not as usual: not lower case, or missing."""
+
+    shouting: Sequence[str] = ()
+    missing: Sequence[str] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordId(Seen):
+    """A record id: malformed, or seen at another place too (`other`), in the same language or with other headers."""
+
+    value: str
+    other: Location | None = None
+    same_language: bool = False
+    differing: Sequence[str] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordDate(Seen):
+    value: str
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordType(Seen):
+    name: str
+    value: str
+    expected: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ContentLength(Seen):
+    """A content-length that is no number (`size` None), or below the UTF-8 bytes of its document."""
+
+    value: str
+    size: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class BlockDigest(Seen):
+    value: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ContentLanguage(Seen):
+    value: str
+    language: str
+
+
+@RULES.rule("OSC402", "metadata-schema", on=SchemaFault, grades=ONLY_1_1, spec=METADATA)
+def metadata_schema(seen: SchemaFault) -> Iterator[Problem]:
+    """A metadata record does not follow the published JSON Schema.
+
+    Why: readers find the text of a document by `offset` and `nb_sentences`; without them it cannot be found.
+    Example: `"offset": "12"`, `"nb_sentences": true`, no `headers`. `3.0` is an integer to JSON Schema.
+    Fix: write an object with `headers` (an object), `offset` and `nb_sentences` (integers from 0).
+    """
+    hint = "write `headers` (an object), `offset` and `nb_sentences` (integers from 0)"
+    yield Problem(seen.message, seen.at, hint, count=seen.count)
+
+
+@RULES.rule("OSC403", "header-not-string", on=HeaderNotString, grades=ONLY_1_1, spec=METADATA)
+def header_not_string(seen: HeaderNotString) -> Iterator[Problem]:
+    """The value of a header is not a string.
+
+    Why: the schema says string, and typed readers stop at the first other value.
+    Example: `"content-length": 11062`.
+    Fix: write the value as a string.
+    """
+    message = f"header `{seen.name}` is {seen.found}, expected a string"
+    yield Problem(message, seen.at, "write it as a string", count=seen.count)
+
+
+@RULES.rule("OSC404", "empty-record", on=EmptyRecord, **_WARNING)  # type: ignore[arg-type]
+def empty_record(seen: EmptyRecord) -> Iterator[Problem]:
+    """A record stands for no line at all, or has a name twice in one object.
+
+    Why: the schema allows 0, but no writer emits such a record; of two equal names a decoder keeps whichever it likes.
+    Example: `"nb_sentences": 0`; `{"offset": 0, "offset": 4, …}`.
+    Fix: leave records of empty documents out; write each name once.
+    """
+    if seen.key is not None:
+        yield Problem(f"name `{seen.key}` twice in one object", seen.at, "write each name once", count=seen.count)
+    else:
+        message = "`nb_sentences` is 0, expected at least 1"
+        yield Problem(message, seen.at, "leave the record out, a document has at least one line", count=seen.count)
+
+
+@RULES.rule(
+    "OSC601",
+    "header-names",
+    on=HeaderNames,
+    severity=Severity.WARNING,
+    grades={**ONLY_1_1, "minor": Severity.INFO},
+    spec=METADATA,
+)
+def header_names(seen: HeaderNames) -> Iterator[Problem]:
+    """Header names are not lower case, or one of the usual nine is missing.
+
+    Why: readers look headers up by their lower-case names. A missing warc-identified-content-language is information
+    only: it is absent from real records.
+    Example: `WARC-Record-ID`; a record without `warc-target-uri`.
+    Fix: write names in lower case; keep all headers of the record. Records that corpusfmt converted from another format
+    say so in the header `corpusfmt-document`, and need no others.
+    """
+    if seen.shouting:
+        names = ", ".join(f"`{_clipped(name)}`" for name in seen.shouting[:5])
+        yield Problem(f"header {names} is not lower case", seen.at, "write names in lower case", count=seen.count)
+    else:
+        names = ", ".join(f"`{name}`" for name in seen.missing)
+        minor = list(seen.missing) == [_CONTENT_LANGUAGE]
+        yield Problem(f"no header {names}", seen.at, "keep the headers of the record", count=seen.count, minor=minor)
+
+
+@RULES.rule("OSC602", "record-id", on=RecordId, **_WARNING)  # type: ignore[arg-type]
+def record_id(seen: RecordId) -> Iterator[Problem]:
+    """A warc-record-id is not `<urn:uuid:…>`, occurs twice in a language, or has other headers in another language.
+
+    Why: it is what names a document. One record gives one document in each of its languages, so the same id in another
+    language is legitimate, and is about the same record.
+    Example: a part that was packaged twice under two numbers.
+    Fix: remove the second copy; keep the headers of the record unchanged in every language.
+    """
+    if seen.other is None:
+        message = f"`{_clipped(seen.value)}` is no record id, expected `<urn:uuid:…>`"
+        yield Problem(message, seen.at, "keep the id of the WARC record", count=seen.count)
+    elif seen.same_language:
+        message = f"record id `{seen.value}` again, first in {seen.other}"
+        yield Problem(message, seen.at, "remove one of the two", count=seen.count)
+    else:
+        names = ", ".join(f"`{name}`" for name in seen.differing[:5])
+        message = f"record id `{seen.value}` has another {names} than in {seen.other}"
+        yield Problem(message, seen.at, "keep the headers of a record the same in every language", count=seen.count)
+
+
+@RULES.rule("OSC603", "record-date", on=RecordDate, **_WARNING)  # type: ignore[arg-type]
+def record_date(seen: RecordDate) -> Iterator[Problem]:
+    """A warc-date is not a real RFC 3339 time in UTC.
+
+    Why: the date of the crawl is what provenance rests on.
+    Example: `2021-02-30T00:00:00Z`, `24/02/2021`.
+    Fix: keep the date of the WARC record, as `2021-02-24T17:55:29Z`.
+    """
+    message = f"warc-date `{_clipped(seen.value)}` is no RFC 3339 time in UTC"
+    yield Problem(message, seen.at, "write it like `2021-02-24T17:55:29Z`", count=seen.count)
+
+
+@RULES.rule("OSC604", "record-type", on=RecordType, **_WARNING)  # type: ignore[arg-type]
+def record_type(seen: RecordType) -> Iterator[Problem]:
+    """A record is not of warc-type `conversion` and content-type `text/plain`.
+
+    Why: the text of OSCAR is the extracted text of WET files; another type means that something else was classified.
+    Example: `warcinfo`, whose lines are about the crawler.
+    Fix: take conversion records only.
+    """
+    message = f"{seen.name} is `{_clipped(seen.value)}`, expected `{seen.expected}`"
+    yield Problem(message, seen.at, "take the text of conversion records only", count=seen.count)
+
+
+@RULES.rule("OSC605", "content-length", on=ContentLength, **_WARNING)  # type: ignore[arg-type]
+def content_length(seen: ContentLength) -> Iterator[Problem]:
+    """A content-length is no number, or less than the bytes of the document.
+
+    Why: it is the length of the record before filtering; a document cannot be longer than the record it came from, so
+    the headers are another document's.
+    Example: content-length 120 for a document of 400 bytes.
+    Fix: pair text and metadata again from their source.
+    """
+    if seen.size is None:
+        message, hint = f"content-length `{_clipped(seen.value)}` is no number", "write it in digits"
+    else:
+        message = f"content-length `{seen.value}`, but the document has {seen.size} bytes"
+        hint = "pair text and metadata again from their source"
+    yield Problem(message, seen.at, hint, count=seen.count)
+
+
+@RULES.rule("OSC606", "block-digest", on=BlockDigest, **_WARNING)  # type: ignore[arg-type]
+def block_digest(seen: BlockDigest) -> Iterator[Problem]:
+    """A warc-block-digest is not `sha1:` and 32 characters of base32.
+
+    Why: it is the only way back to the exact source bytes.
+    Example: a digest in hexadecimal.
+    Fix: keep the digest of the WARC record.
+    """
+    message = f"warc-block-digest `{_clipped(seen.value)}` is not `sha1:` and 32 base32 characters"
+    yield Problem(message, seen.at, "keep the digest of the WARC record", count=seen.count)
+
+
+@RULES.rule("OSC607", "content-language", on=ContentLanguage, severity=Severity.INFO, grades=ONLY_1_1, spec=METADATA)
+def content_language(seen: ContentLanguage) -> Iterator[Problem]:
+    """The languages that Common Crawl identified in the record do not include the directory's.
+
+    Why: two classifiers disagree, which is frequent in small languages and worth knowing where it is the rule.
+    Example: `eng` in `als/`.
+    Fix: nothing has to be done; look at a sample where the count is high.
+    """
+    message = f"identified languages `{_clipped(seen.value)}` do not include `{seen.language}`"
+    yield Problem(message, seen.at, "look at a sample of the text", count=seen.count)
+
+
+def _clipped(value: str) -> str:
+    shown = value if value.isprintable() else ascii(value)[1:-1]
+    return shown if len(shown) <= 120 else f"{shown[:70]}…{shown[-40:]}"
+
+
+@lru_cache(maxsize=4096)
+def _real_day(day: str) -> bool:
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+def is_time(value: str) -> bool:
+    """Tell whether a string is a real RFC 3339 time in UTC."""
+    match = _TIME.fullmatch(value)
+    if match is None or not _real_day(match["day"]):
+        return False
+    return match["second"] != "60" or (match["hour"], match["minute"]) == ("23", "59")
+
+
+def is_length(value: str) -> bool:
+    """Tell whether a string is a number in ASCII digits, of a length that any reader can hold."""
+    return value.isascii() and value.isdigit() and len(value) <= 20
+
+
+def schema_fault(value: Any) -> tuple[str, str] | None:
+    """Return the JSON pointer and the words of the first deviation from the published schema, header values aside."""
+    if not isinstance(value, dict):
+        return "", f"the record is {described(value)}, expected an object"
+    for name in ("headers", "nb_sentences", "offset"):
+        if name not in value:
+            return "", f"no `{name}`"
+    if not isinstance(value["headers"], dict):
+        return "/headers", f"`headers` is {described(value['headers'])}, expected an object"
+    for name in ("nb_sentences", "offset"):
+        if as_count(value[name]) is None:
+            return f"/{name}", f"`{name}` is {described(value[name])}, expected an integer from 0"
+    return None
+
+
+def as_count(value: Any) -> int | None:
+    """Return an integer from 0 as JSON Schema draft-07 sees it (3.0 is one, true is not), None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not value.is_integer():
+        return None
+    return int(value) if value >= 0 else None
+
+
+def described(value: Any) -> str:
+    """Return a JSON value in few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"`{_clipped(repr(value))}`" if abs(value) < 1e300 else "a number beyond 1e300"
+    if isinstance(value, str):
+        return f'the string `"{_clipped(value)}"`'
+    return "an array" if isinstance(value, list) else "an object"
+
+
+def fingerprint(headers: Mapping[str, str]) -> int:
+    """Return a hash of all headers that does not depend on their order, which differs from file to file."""
+    ordered = {name: headers[name] for name in USUAL_HEADERS if name in headers}
+    ordered.update(sorted((name, value) for name, value in headers.items() if name not in ordered))
+    return xxh3_64_intdigest(_encode(ordered))
+
+
+class Rows:
+    """The records of a part as they come: offset, lines, content-length, line in the file (from 1)."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.counts: list[int] = []
+        self.lengths: list[int] = []
+        self.lines: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def drop(self, number: int) -> None:
+        """Forget the first ones."""
+        del self.offsets[:number], self.counts[:number], self.lengths[:number], self.lines[:number]
+
+
+# Hashes of record ids and of headers of consecutive lines, and the number (from 0) of the first of these.
+Collect = Callable[[Sequence[int], Sequence[int], int], None]
+
+
+class MetadataScan:
+    """Judges the records of one metadata file. Feed it every block in order, then `finish`; `rows` fills up."""
+
+    def __init__(
+        self, path: str, language: str, judge: Judge, max_line_bytes: int, collect: Collect | None = None
+    ) -> None:
+        self.rows = Rows()
+        self.found = 0
+        self.bytes = 0
+        self._path = path
+        self._language = language
+        self._accepted = iso_639_3(language)
+        self._known_languages: dict[str, bool] = {}
+        self._judge = judge
+        self._limit = max_line_bytes
+        self._collect = collect
+        self._sightings = Sightings()
+
+    def finish(self) -> None:
+        """Tell what was seen."""
+        for seen in self._sightings:
+            self._judge.check(seen)
+
+    def note(self, seen: Seen, kind: str = "") -> None:
+        """Count a defect of a record that only its text shows."""
+        self._sightings.note(seen, kind)
+
+    def at(self, line: int, *, byte: int | None = None, pointer: str | None = None, record: str | None = None) -> Location:
+        """Return a place in this file."""
+        return Location(self._path, line, byte, pointer=pointer, record=record)
+
+    def feed(self, block: Block | LongLine) -> None:
+        """Judge the next block."""
+        if isinstance(block, LongLine):
+            self._judge.check(TooLong(self.at(block.line, byte=block.byte), block.length, self._limit))
+            self._add_unknown(block.line)
+            return
+        self.bytes += len(block.data)
+        records = _decode_block(block.data)
+        if records is None or not self._accept(records, block.line):
+            self._feed_lines(block)
+
+    def _accept(self, records: list[_Record], line: int) -> bool:
+        """Take the records of a block whose usual headers are all there and right; judge nothing and return False else."""
+        headers = [record.headers for record in records]
+        ids = [each.id for each in headers]
+        lengths = [each.length for each in headers]
+        if not (
+            all(map(_RECORD_ID.fullmatch, ids))
+            and all(map(is_length, lengths))
+            and all(map(is_time, [each.time for each in headers]))
+            and all(map(_BLOCK_DIGEST.fullmatch, [each.digest for each in headers]))
+            and {each.kind for each in headers} == {"conversion"}
+            and {each.media_type for each in headers} == {"text/plain"}
+            and all(record.nb_sentences for record in records)
+        ):
+            return False
+        for number, each in enumerate(headers, line):
+            if each.languages is None:
+                self._note_missing(number, [_CONTENT_LANGUAGE])
+            else:
+                self._judge_languages(number, each.languages)
+        self.found += len(records)
+        self.rows.offsets += [record.offset for record in records]
+        self.rows.counts += [record.nb_sentences for record in records]
+        self.rows.lengths += map(int, lengths)
+        self.rows.lines += range(line, line + len(records))
+        if self._collect is not None:
+            hashes = [xxh3_64_intdigest(each.encode()) for each in ids]
+            self._collect(hashes, [xxh3_64_intdigest(_encode(each)) for each in headers], line - 1)
+        return True
+
+    def _feed_lines(self, block: Block) -> None:
+        byte = block.byte
+        lines = block.data.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        for number, data in enumerate(lines, block.line):
+            self._feed_line(data, number, byte)
+            byte += len(data) + 1
+
+    def _feed_line(self, data: bytes, line: int, byte: int) -> None:
+        records = _decode_block(data + b"\n")
+        if records is not None and self._accept(records, line):
+            return
+        decoded = read_record(data)
+        if isinstance(decoded, Fault):
+            self._judge.check(decoded.subject(self.at(line, byte=byte)))
+            if not decoded.blank:
+                self._add_unknown(line)
+            return
+        self._judge_record(decoded.value, decoded.duplicate_keys, line, byte)
+
+    def _add_unknown(self, line: int) -> None:
+        self.found += 1
+        self.rows.offsets.append(UNKNOWN)
+        self.rows.counts.append(UNKNOWN)
+        self.rows.lengths.append(NO_LENGTH)
+        self.rows.lines.append(line)
+
+    def _judge_record(self, record: Any, duplicate_keys: Sequence[str], line: int, byte: int) -> None:
+        for key in duplicate_keys[:1]:
+            self.note(EmptyRecord(at=self.at(line, byte=byte), key=_clipped(key)), "key")
+        fault = schema_fault(record)
+        if fault is not None:
+            self.note(SchemaFault(at=self.at(line, byte=byte, pointer=fault[0]), message=fault[1]))
+        if not isinstance(record, dict):
+            self._add_unknown(line)
+            return
+        count, offset = as_count(record.get("nb_sentences")), as_count(record.get("offset"))
+        if count == 0:
+            self.note(EmptyRecord(at=self.at(line, byte=byte, pointer="/nb_sentences")))
+        headers = record.get("headers")
+        length = self._judge_headers(headers, line, byte) if isinstance(headers, dict) else NO_LENGTH
+        self.found += 1
+        self.rows.offsets.append(UNKNOWN if offset is None else offset)
+        self.rows.counts.append(UNKNOWN if count is None else count)
+        self.rows.lengths.append(length)
+        self.rows.lines.append(line)
+
+    def _judge_headers(self, headers: Json, line: int, byte: int) -> int:
+        """Judge the headers of one record; return its content-length, or `NO_LENGTH`."""
+        wrong = [name for name, value in headers.items() if not isinstance(value, str)]
+        if wrong:
+            at = self.at(line, byte=byte, pointer=f"/headers/{escaped(wrong[0])}")
+            self.note(HeaderNotString(at=at, name=_clipped(wrong[0]), found=described(headers[wrong[0]])))
+        shouting = [name for name in headers if name != name.lower()]
+        if shouting:
+            at = self.at(line, byte=byte, pointer=f"/headers/{escaped(shouting[0])}")
+            self.note(HeaderNames(at=at, shouting=shouting), "case")
+        strings = {name.lower(): value for name, value in headers.items() if isinstance(value, str)}
+        names = {name.lower() for name in headers}
+        missing = [name for name in USUAL_HEADERS if name not in names]
+        if missing and DOCUMENT_HEADER not in names:
+            self._note_missing(line, missing)
+        for name, judge in _VALUE_JUDGES:
+            value = strings.get(name)
+            if value is not None:
+                seen = judge(value, self.at(line, byte=byte, pointer=f"/headers/{name}"))
+                if seen is not None:
+                    self.note(seen, name)
+        if _CONTENT_LANGUAGE in strings:
+            self._judge_languages(line, strings[_CONTENT_LANGUAGE])
+        identity = strings.get("warc-record-id")
+        if identity is not None and self._collect is not None:
+            self._collect([xxh3_64_intdigest(identity.encode())], [fingerprint(strings)], line - 1)
+        length = strings.get("content-length", "")
+        return int(length) if is_length(length) else NO_LENGTH
+
+    def _note_missing(self, line: int, missing: list[str]) -> None:
+        kind = "language" if missing == [_CONTENT_LANGUAGE] else "missing"
+        self.note(HeaderNames(at=self.at(line, pointer="/headers"), missing=missing), kind)
+
+    def _judge_languages(self, line: int, value: str) -> None:
+        known = self._known_languages.get(value)
+        if known is None:
+            known = not self._accepted.isdisjoint(map(str.strip, value.split(",")))
+            if len(self._known_languages) < _MOST_LANGUAGE_LISTS:
+                self._known_languages[value] = known
+        if not known:
+            at = self.at(line, pointer=f"/headers/{_CONTENT_LANGUAGE}")
+            self.note(ContentLanguage(at=at, value=value, language=self._language))
+
+
+_MOST_LANGUAGE_LISTS = 10_000
+
+
+def escaped(name: str) -> str:
+    """Return a name as a step of a JSON pointer (RFC 6901)."""
+    return _clipped(name).replace("~", "~0").replace("/", "~1")
+
+
+def _judge_id(value: str, at: Location) -> Seen | None:
+    return None if _RECORD_ID.fullmatch(value) else RecordId(at=at, value=value)
+
+
+def _judge_time(value: str, at: Location) -> Seen | None:
+    return None if is_time(value) else RecordDate(at=at, value=value)
+
+
+def _judge_length(value: str, at: Location) -> Seen | None:
+    return None if is_length(value) else ContentLength(at=at, value=value)
+
+
+def _judge_digest(value: str, at: Location) -> Seen | None:
+    return None if _BLOCK_DIGEST.fullmatch(value) else BlockDigest(at=at, value=value)
+
+
+def _judge_type(value: str, at: Location) -> Seen | None:
+    ok = value == "conversion"
+    return None if ok else RecordType(at=at, name="warc-type", value=value, expected="conversion")
+
+
+def _judge_media_type(value: str, at: Location) -> Seen | None:
+    ok = value == "text/plain"
+    return None if ok else RecordType(at=at, name="content-type", value=value, expected="text/plain")
+
+
+_VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = (
+    ("warc-record-id", _judge_id),
+    ("warc-date", _judge_time),
+    ("warc-type", _judge_type),
+    ("content-type", _judge_media_type),
+    ("content-length", _judge_length),
+    ("warc-block-digest", _judge_digest),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a line of metadata is no JSON value; `blank` where it cannot stand for a record."""
+
+    reason: str
+    column: int | None
+    encoding: bool = False
+    blank: bool = False
+
+    def subject(self, at: Location) -> BadText | BadJson:
+        """Return what the general rules judge, at the place of the line."""
+        byte = None if at.byte is None or self.column is None else at.byte + self.column - 1
+        place = Location(at.path, at.line, byte if self.encoding else at.byte, self.column)
+        return BadText(place, self.reason) if self.encoding else BadJson(place, self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A JSON value, and names that stand twice in one object."""
+
+    value: Any
+    duplicate_keys: Sequence[str]
+
+
+def read_record(data: bytes) -> Decoded | Fault:
+    """Decode a line of metadata to the letter of JSON."""
+    try:
+        found = strict_json(data)
+    except UnicodeDecodeError:
+        fault = utf8_fault(data)
+        return Fault(fault.reason if fault else "", fault.column if fault else None, encoding=True)
+    except JsonFault as error:
+        return Fault(error.reason, error.column, blank=not data.strip(b" \t\r"))
+    return Decoded(found.value, found.duplicate_keys)
+
+
+def _decode_block(data: bytes) -> list[_Record] | None:
+    """Decode a block in which each line is one record with the usual headers once; None where any is not.
+
+    msgspec keeps the last of two equal names, and does not care about line ends: the number of quotation marks tells
+    whether there is a name or a string that the decoded records do not have, the line ends must stand between records.
+    """
+    if b"\\" in data:
+        return None
+    try:
+        records: list[_Record] = _decoder.decode_lines(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    number = len(records)
+    without = sum(record.headers.languages is None for record in records)
+    whole_lines = data.startswith(b"{") and data.count(b"}\n{") == number - 1 and data.endswith((b"}\n", b"}"))
+    if not whole_lines or data.count(b"\n") not in (number, number - 1):
+        return None
+    return records if data.count(b'"') == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None

@@ -1,0 +1,92 @@
+"""What a release is made of: the names of its files, its parts, and what a plan tells the check of a part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["text", "metadata"]
+
+_DATA_NAME = re.compile(
+    r"(?P<code>[a-z]{2,3})"
+    r"(?:(?P<dedup>_dedup)?(?P<text>\.txt)|_part_(?P<text_number>[0-9]+)\.txt"
+    r"|_meta(?:_part_(?P<metadata_number>[0-9]+))?(?P<metadata>\.jsonl))"
+    r"\.gz"
+)
+_CHECKSUM_NAME = re.compile(r"([a-z]{2,3})_sha256\.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class DataName:
+    """The name of a text or metadata file, taken apart; `digits` is the part number as it is written."""
+
+    code: str
+    role: Role
+    digits: str | None = None
+    dedup: bool = False
+
+    @property
+    def number(self) -> int | None:
+        return None if self.digits is None else int(self.digits)
+
+    @property
+    def canonical_digits(self) -> bool:
+        return self.digits is None or (self.digits != "0" and self.digits == self.digits.lstrip("0"))
+
+
+def parse_name(name: str) -> DataName | None:
+    """Return the meaning of a data file name, None where it is not one of those that the schema has."""
+    match = _DATA_NAME.fullmatch(name)
+    if match is None:
+        return None
+    role: Role = "metadata" if "_meta" in name else "text"
+    digits = match["text_number"] or match["metadata_number"]
+    # Python refuses to convert thousands of digits, and no release has billions of parts.
+    if digits is not None and len(digits) > 9:
+        return None
+    return DataName(match["code"], role, digits, match["dedup"] is not None)
+
+
+def checksum_code(name: str) -> str | None:
+    """Return the language code of a checksum list's name, None where it is not named like one."""
+    match = _CHECKSUM_NAME.fullmatch(name)
+    return match[1] if match else None
+
+
+def data_name(code: str, role: Role, number: int | None) -> str:
+    """Return the file name of a part."""
+    part = "" if number is None else f"_part_{number}"
+    return f"{code}{part}.txt.gz" if role == "text" else f"{code}_meta{part}.jsonl.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the checksum list of a language says of the files of one shard.
+
+    `digests` maps a role to the lower-case digests listed for its file, in the order of the list. `complete` is false
+    where lines of the list could not be read; `orphans` are digests listed for files that do not exist.
+    """
+
+    path: str
+    digests: Mapping[str, tuple[str, ...]]
+    complete: bool = True
+    orphans: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the check of a shard needs to know of its place: a shard's payload.
+
+    `name` is language and part, as documents carry it ("en/en_part_2"). `language_index` counts the language
+    directories of the plan, `release_index` its releases: ids are unique within the former, shared within the latter.
+    """
+
+    language: str
+    name: str
+    version: str
+    language_index: int = 0
+    release_index: int = 0
+    dedup: bool = False
+    listing: Listing | None = None

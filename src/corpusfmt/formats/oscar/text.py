@@ -1,0 +1,480 @@
+"""OSC3xx: the text of a part, judged block by block with vectorised counts; only what is not clean is looked at closely."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from corpusfmt.formats.general import BadText, TooLong
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
+from corpusfmt.io.keys import KeyWriter
+from corpusfmt.io.lines import Block, LongLine
+from corpusfmt.io.text import utf8_fault
+from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+#: The least number of code points of a line: goclassy counts the line end among "more than 100", ungoliant does not.
+SHORTEST_LINE = {"1.0": 100, "1.1": 101}
+
+_LF, _TAB, _CR, _SPACE, _NUL = 0x0A, 0x09, 0x0D, 0x20, 0x00
+_BLANKS = b" \t\r"
+_BOM = "\ufeff".encode()
+# Odd separators are remembered for the alignment with metadata; beyond this many nobody asks any more.
+_MOST_ODD_LINES = 10_000
+_OTHER_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x80-\x9f]")
+
+
+@dataclass(slots=True, kw_only=True)
+class EmptyText(Seen):
+    pass
+
+
+@dataclass(slots=True, kw_only=True)
+class BlankRun(Seen):
+    leading: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class NoFinalNewline(Seen):
+    pass
+
+
+@dataclass(slots=True, kw_only=True)
+class OddSeparator(Seen):
+    shown: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ShortLine(Seen):
+    length: int
+    least: int
+
+
+@dataclass(slots=True, kw_only=True)
+class CarriageReturn(Seen):
+    pass
+
+
+@dataclass(slots=True, kw_only=True)
+class ControlCharacter(Seen):
+    character: str
+
+
+@dataclass(slots=True, kw_only=True)
+class NotNfc(Seen):
+    pass
+
+
+@RULES.rule("OSC301", "empty-text", on=EmptyText, spec=TEXT)
+def empty_text(seen: EmptyText) -> Iterator[Problem]:
+    """A text file has no line that is not blank.
+
+    Why: an empty language is no language of the release; something upstream lost its text.
+    Example: a file of 0 uncompressed bytes, as a packaging step leaves for a language that was never seen.
+    Fix: remove the language, or bring its text back.
+    """
+    yield Problem("no line that is not blank", seen.at, "remove the file, or bring its text back")
+
+
+@RULES.rule("OSC302", "blank-line-run", on=BlankRun, grades=TOLERATED_IN_1_0, spec=TEXT, requires=("OSC301",))
+def blank_line_run(seen: BlankRun) -> Iterator[Problem]:
+    """Text starts with a blank line, ends with more than one, or has two in a row.
+
+    Why: one blank line separates documents; another one is an empty document, and shifts every offset after it.
+    Example: the deduplicated 1.0 files, where whole documents vanished between their separators (a warning there).
+    Fix: write one blank line after each document, and nothing before the first.
+    """
+    message = "blank line before the first document" if seen.leading else "a second blank line in a row"
+    yield Problem(message, seen.at, "keep one blank line after each document", count=seen.count)
+
+
+@RULES.rule("OSC303", "no-final-newline", on=NoFinalNewline, severity=Severity.WARNING, spec=TEXT)
+def no_final_newline(seen: NoFinalNewline) -> Iterator[Problem]:
+    """The last line of a text file does not end with LF.
+
+    Why: tools that count or join lines lose it, or glue it to the first line of the next file.
+    Example: text that was cut at a byte count.
+    Fix: end the file with LF, as every line.
+    """
+    yield Problem("the last line does not end with LF", seen.at, "end the file with LF")
+
+
+@RULES.rule("OSC304", "separator-not-empty", on=OddSeparator, grades=TOLERATED_IN_1_0, spec=TEXT, requires=("OSC301",))
+def separator_not_empty(seen: OddSeparator) -> Iterator[Problem]:
+    """A line between documents holds spaces, tabs or a carriage return.
+
+    Why: it looks blank and is not, so readers that look for an empty line glue two documents together.
+    Example: a file with CR LF line ends.
+    Fix: make the line empty.
+    """
+    yield Problem(f"separator is `{seen.shown}`, expected an empty line", seen.at, "make it empty", count=seen.count)
+
+
+@RULES.rule("OSC305", "short-sentence", on=ShortLine, severity=Severity.WARNING, spec=TEXT)
+def short_sentence(seen: ShortLine) -> Iterator[Problem]:
+    """A line has fewer code points than the pipeline of the release lets through: 100 in 1.0, 101 in 1.1.
+
+    Why: the filter did not run on it, or something cut the line later.
+    Example: 60 Chinese characters, which are 180 bytes.
+    Fix: filter by code points, not by bytes; ignore the rule for a corpus made with another bound.
+    """
+    message = f"line of {seen.length} code points, expected at least {seen.least}"
+    yield Problem(message, seen.at, f"filter lines below {seen.least} code points", count=seen.count)
+
+
+@RULES.rule("OSC306", "carriage-return", on=CarriageReturn, severity=Severity.WARNING, spec=TEXT)
+def carriage_return(seen: CarriageReturn) -> Iterator[Problem]:
+    """A line holds a carriage return. Only LF ends a line: CR, NEL, U+2028, VT and FF do not.
+
+    Why: readers with universal newlines see more lines than there are, and pair text and metadata wrongly.
+    Example: the last character of a line that came from a CR LF page.
+    Fix: read with LF alone; strip CR when the text is written.
+    """
+    yield Problem("carriage return in the text", seen.at, "strip it, and read with LF alone", count=seen.count)
+
+
+@RULES.rule(
+    "OSC307",
+    "control-character",
+    on=ControlCharacter,
+    severity=Severity.WARNING,
+    grades={"minor": Severity.INFO},
+    spec=TEXT,
+)
+def control_character(seen: ControlCharacter) -> Iterator[Problem]:
+    """Text holds NUL, starts with a byte order mark, or holds other C0 or C1 control characters (information).
+
+    Why: NUL ends strings in C, and fastText refuses such a line; a byte order mark becomes part of the first word.
+    Example: an archive that was taken for text.
+    Fix: remove the character.
+    """
+    name = {"\0": "NUL", "\ufeff": "a byte order mark"}.get(seen.character)
+    message = name or f"control character U+{ord(seen.character):04X}"
+    yield Problem(f"{message} in the text", seen.at, "remove it", count=seen.count, minor=name is None)
+
+
+@RULES.rule("OSC308", "not-nfc", on=NotNfc, severity=Severity.INFO, spec=TEXT)
+def not_nfc(seen: NotNfc) -> Iterator[Problem]:
+    """A line is not in Unicode normalisation form C.
+
+    Why: the same word then has several spellings, for deduplication as for a tokenizer. Real releases are not always NFC.
+    Example: `e` followed by U+0301 instead of `é`.
+    Fix: nothing has to be done; normalise where it matters to you.
+    """
+    yield Problem("line is not NFC", seen.at, "normalise it where that matters", count=seen.count)
+
+
+class Documents:
+    """The documents of a part as they come: first line (from 0), lines, bytes without the last LF, separators before."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.counts: list[int] = []
+        self.sizes: list[int] = []
+        self.gaps: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def drop(self, number: int) -> None:
+        """Forget the first ones."""
+        del self.starts[:number], self.counts[:number], self.sizes[:number], self.gaps[:number]
+
+
+class TextScan:
+    """Judges the lines of one text file and finds its documents.
+
+    Feed it every block in order, then `finish`. `documents` fills up as documents end; the caller takes them out.
+    """
+
+    def __init__(self, path: str, version: str, judge: Judge, max_line_bytes: int, keys: KeyWriter | None = None) -> None:
+        self.documents = Documents()
+        self.found = 0
+        self.lines = 0
+        self.bytes = 0
+        self.odd_lines: set[int] = set()
+        self._path = path
+        self._least = SHORTEST_LINE[version]
+        self._judge = judge
+        self._limit = max_line_bytes
+        self._keys = keys
+        self._sightings = Sightings()
+        # The document that is still open: its first line and byte, and how many separators came since the last one.
+        self._open_line = 0
+        self._open_byte = 0
+        self._separators = 1
+        self._last_blank = True
+        self._in_run = False
+        self._terminated = True
+
+    def feed(self, block: Block | LongLine) -> None:
+        """Judge the next block."""
+        if isinstance(block, LongLine):
+            self._feed_long(block)
+            return
+        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+        data = block.data
+        codes = np.frombuffer(data, dtype=np.uint8)
+        ends = np.flatnonzero(codes == _LF)
+        newlines = len(ends)
+        if not data.endswith(b"\n"):
+            ends = np.append(ends, len(data))
+            self._terminated = False
+        starts = np.empty_like(ends)
+        starts[0] = 0
+        starts[1:] = ends[:-1] + 1
+        sizes = ends - starts
+        blank = np.flatnonzero(sizes == 0)
+        odd = self._odd_separators(data, codes, starts, ends)
+        self._blank_runs(block, blank, starts, len(ends))
+        self._cut_documents(block, starts, ends, blank, odd)
+        self._characters(block, codes, newlines, starts, sizes, odd)
+        if self._keys is not None:
+            self._collect_keys(self._keys, data, odd)
+        self.lines += len(ends)
+        self.bytes += len(data)
+
+    def _feed_long(self, line: LongLine) -> None:
+        self._judge.check(TooLong(self._at(line.line, line.byte), line.length, self._limit))
+        self._last_blank = self._in_run = False
+        self.lines += 1
+        self.bytes += line.length + 1
+
+    def finish(self, *, whole: bool) -> None:
+        """End the text; `whole` is false where its stream broke off, so that nothing is said of its end."""
+        if whole:
+            if self.lines > self._open_line:
+                end = self.bytes - 1 if self._terminated else self.bytes
+                self._add([self._open_line], [self.lines - self._open_line], [end - self._open_byte], [self._separators])
+            if not self.found:
+                self._judge.check(EmptyText(at=Location(self._path)))
+            elif not self._terminated:
+                self._sightings.note(NoFinalNewline(at=Location(self._path, self.lines)))
+        for seen in self._sightings:
+            self._judge.check(seen)
+
+    def _at(self, line: int, byte: int, column: int | None = None) -> Location:
+        return Location(self._path, line, byte, column)
+
+    def _odd_separators(
+        self, data: bytes, codes: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
+    ) -> list[int]:
+        """Return the lines of a block that are not empty but hold nothing else than spaces, tabs and CR."""
+        import numpy as np  # noqa: PLC0415
+
+        first = codes[starts]
+        suspects = np.flatnonzero((first == _SPACE) | (first == _TAB) | (first == _CR))
+        if not len(suspects):
+            return []
+        found = []
+        for index in suspects.tolist():
+            start, end = int(starts[index]), int(ends[index])
+            if not data[start:end].strip(_BLANKS):
+                found.append(index)
+        if found:
+            start, end = int(starts[found[0]]), int(ends[found[0]])
+            at = self._at(self.lines + found[0] + 1, self.bytes + start)
+            shown = ascii(data[start : min(end, start + 20)].decode())[1:-1]
+            self._sightings.note(OddSeparator(at=at, count=len(found), shown=shown))
+            if len(self.odd_lines) < _MOST_ODD_LINES:
+                self.odd_lines.update(self.lines + index for index in found)
+        return found
+
+    def _blank_runs(
+        self, block: Block, blank: npt.NDArray[np.intp], starts: npt.NDArray[np.intp], lines: int
+    ) -> None:
+        """Count the runs of empty lines: two or more in a row, or any before the first line of text."""
+        import numpy as np  # noqa: PLC0415
+
+        if len(blank):
+            before = np.empty_like(blank)
+            before[1:] = blank[:-1]
+            before[0] = -1 if self._last_blank else -2
+            again = blank == before + 1
+            if again.any():
+                # The second blank line of a run opens it; a third one only prolongs it.
+                opened = again.copy()
+                opened[1:] &= ~again[:-1]
+                if self._in_run:
+                    opened[0] = False
+                count = int(np.count_nonzero(opened))
+                if count:
+                    index = int(blank[np.flatnonzero(opened)[0]])
+                    at = self._at(block.line + index, block.byte + int(starts[index]))
+                    self._sightings.note(BlankRun(at=at, count=count, leading=block.line + index == 1))
+            ends_blank = bool(blank[-1] == lines - 1)
+            self._in_run = ends_blank and bool(again[-1])
+            self._last_blank = ends_blank
+        else:
+            self._last_blank = self._in_run = False
+
+    def _cut_documents(
+        self,
+        block: Block,
+        starts: npt.NDArray[np.intp],
+        ends: npt.NDArray[np.intp],
+        blank: npt.NDArray[np.intp],
+        odd: list[int],
+    ) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        separators = np.union1d(blank, np.array(odd, dtype=blank.dtype)) if odd else blank
+        if not len(separators):
+            return
+        lows = np.empty_like(separators)
+        lows[0] = self._open_line - self.lines
+        lows[1:] = separators[:-1] + 1
+        counts = separators - lows
+        low_bytes = np.empty_like(separators)
+        low_bytes[0] = self._open_byte - self.bytes
+        low_bytes[1:] = ends[separators[:-1]] + 1
+        sizes = starts[separators] - 1 - low_bytes
+        full = np.flatnonzero(counts)
+        if len(full) == len(counts):
+            gaps = [1] * len(counts)
+            gaps[0] = self._separators
+            self._separators = 1
+        else:
+            gaps = np.diff(full, prepend=-self._separators).tolist()
+            last = int(full[-1]) if len(full) else -self._separators
+            self._separators = len(counts) - last
+            lows, counts, sizes = lows[full], counts[full], sizes[full]
+        self._add((lows + self.lines).tolist(), counts.tolist(), sizes.tolist(), gaps)
+        self._open_line = self.lines + int(separators[-1]) + 1
+        self._open_byte = self.bytes + int(ends[separators[-1]]) + 1
+
+    def _add(self, starts: list[int], counts: list[int], sizes: list[int], gaps: list[int]) -> None:
+        self.found += len(starts)
+        self.documents.starts += starts
+        self.documents.counts += counts
+        self.documents.sizes += sizes
+        self.documents.gaps += gaps
+
+    def _characters(
+        self,
+        block: Block,
+        codes: npt.NDArray[np.uint8],
+        newlines: int,
+        starts: npt.NDArray[np.intp],
+        sizes: npt.NDArray[np.intp],
+        odd: list[int],
+    ) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        data = block.data
+        lengths = sizes
+        bad: list[int] = []
+        if not data.isascii():
+            bad = self._encoding(block, starts, sizes)
+            # A code point is one byte that does not continue another.
+            continuing = codes.view(np.int8) < -64
+            lengths = sizes - np.add.reduceat(continuing, starts, dtype=np.intp)
+        short = np.flatnonzero((lengths < self._least) & (sizes > 0))
+        if len(short) and (odd or bad):
+            short = np.setdiff1d(short, np.array(odd + bad, dtype=short.dtype))
+        if len(short):
+            index = int(short[0])
+            at = self._at(block.line + index, block.byte + int(starts[index]))
+            seen = ShortLine(at=at, count=len(short), length=int(lengths[index]), least=self._least)
+            self._sightings.note(seen)
+        self._controls(block, codes, newlines, odd, starts, sizes)
+
+    def _controls(
+        self,
+        block: Block,
+        codes: npt.NDArray[np.uint8],
+        newlines: int,
+        odd: list[int],
+        starts: npt.NDArray[np.intp],
+        sizes: npt.NDArray[np.intp],
+    ) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        data = block.data
+        if block.byte == 0 and data.startswith(_BOM):
+            self._sightings.note(ControlCharacter(at=self._at(1, 0, 1), character="\ufeff"), "bom")
+        low = int(np.count_nonzero(codes < _SPACE)) - newlines
+        if low:
+            returns = data.count(b"\r")
+            nuls = data.count(b"\0")
+            low -= returns + nuls + data.count(b"\t")
+            if returns:
+                self._returns(block, returns, odd, starts, sizes)
+            if nuls:
+                at = self._place(block, data.index(b"\0"))
+                self._sightings.note(ControlCharacter(at=at, count=nuls, character="\0"), "nul")
+        if b"\xc2" in data:
+            low += int(np.count_nonzero((codes[:-1] == 0xC2) & (codes[1:] < 0xA0) & (codes[1:] >= 0x80)))
+        if low:
+            text = data.decode("utf-8", "surrogateescape")
+            match = _OTHER_CONTROL.search(text)
+            if match:
+                at = self._place(block, len(text[: match.start()].encode("utf-8", "surrogateescape")))
+                self._sightings.note(ControlCharacter(at=at, count=low, character=match[0]), "other")
+
+    def _returns(
+        self, block: Block, count: int, odd: list[int], starts: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]
+    ) -> None:
+        """Count carriage returns, without those that make up a separator: OSC304 tells these."""
+        import numpy as np  # noqa: PLC0415
+
+        at_fault = np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == _CR)
+        if odd:
+            lines = np.searchsorted(starts, at_fault, side="right") - 1
+            at_fault = at_fault[~np.isin(lines, odd)]
+            count = len(at_fault)
+        if count:
+            self._sightings.note(CarriageReturn(at=self._place(block, int(at_fault[0])), count=count))
+
+    def _place(self, block: Block, offset: int) -> Location:
+        """Return the place of a byte of a block: line, byte, and column in bytes."""
+        line_start = block.data.rfind(b"\n", 0, offset) + 1
+        line = block.line + block.data.count(b"\n", 0, offset)
+        return self._at(line, block.byte + offset, offset - line_start + 1)
+
+    def _encoding(self, block: Block, starts: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]) -> list[int]:
+        """Judge UTF-8 and NFC; return the lines that are not UTF-8."""
+        try:
+            text = block.data.decode()
+        except UnicodeDecodeError:
+            return self._bad_lines(block)
+        if not unicodedata.is_normalized("NFC", text):
+            self._denormalised(block)
+        return []
+
+    def _bad_lines(self, block: Block) -> list[int]:
+        bad = []
+        byte = block.byte
+        for index, line in enumerate(block.data.split(b"\n")):
+            fault = utf8_fault(line)
+            if fault is not None:
+                bad.append(index)
+                at = self._at(block.line + index, byte + fault.column - 1, fault.column)
+                self._judge.check(BadText(at, fault.reason))
+            elif not unicodedata.is_normalized("NFC", line.decode()):
+                self._sightings.note(NotNfc(at=self._at(block.line + index, byte)))
+            byte += len(line) + 1
+        return bad
+
+    def _denormalised(self, block: Block) -> None:
+        byte = block.byte
+        for index, line in enumerate(block.data.split(b"\n")):
+            if not line.isascii() and not unicodedata.is_normalized("NFC", line.decode()):
+                self._sightings.note(NotNfc(at=self._at(block.line + index, byte)))
+            byte += len(line) + 1
+
+    def _collect_keys(self, keys: KeyWriter, data: bytes, odd: list[int]) -> None:
+        from xxhash import xxh3_64_intdigest  # noqa: PLC0415
+
+        separators = set(odd)
+        for index, line in enumerate(data.split(b"\n")):
+            if line and index not in separators:
+                keys.add(xxh3_64_intdigest(line), self.lines + index)

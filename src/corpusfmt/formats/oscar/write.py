@@ -1,0 +1,139 @@
+"""Write OSCAR 1.0 and 1.1: text and metadata in step, and the checksum list of a language.
+
+Canonical form: every document is its lines and one blank line, the last one too, as the 2021 release has it
+(OSCAR schema v1.1.0, "File formats").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.io.compress import FileFacts, GzipWriter
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.text import json_line
+from corpusfmt.model import Document, Json
+
+#: What follows the last line of a document: its line end, and a blank line.
+CANONICAL_TAIL = "\n\n"
+#: The header under which a document that is not of OSCAR origin keeps all but its text.
+DOCUMENT_HEADER = "corpusfmt-document"
+#: The header that says which lines of the original text (counted from 0) are empty and left out.
+BLANK_LINES_HEADER = "corpusfmt-blank-lines"
+#: Stands for a text without any line that is not empty: OSCAR cannot hold a document of no lines.
+EMPTY_TEXT = "\u2205"
+
+
+def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
+    suffix = "" if part is None else f"_part_{part}"
+    names = [f"{stem}{suffix}.txt.gz"]
+    if metadata:
+        names.append(f"{stem}_meta{suffix}.jsonl.gz")
+    return names
+
+
+def checksum_list(files: Mapping[str, FileFacts]) -> bytes:
+    """Return `LL_sha256.txt` for files by name, in the two-space form that every tool reads, in natural order."""
+    lines = (f"{files[name].sha256}  {name}\n" for name in sorted(files, key=_natural))
+    return "".join(lines).encode()
+
+
+def _seal(folder: Path, files: Mapping[str, FileFacts]) -> dict[str, FileFacts]:
+    """Write the checksum list of a language directory over its data files; return the list's own facts by name."""
+    name = f"{folder.name}_sha256.txt"
+    data = checksum_list(files)
+    publish_bytes(folder / name, data)
+    return {name: FileFacts(len(data), hashlib.sha256(data).hexdigest())}
+
+
+def _natural(name: str) -> list[int | str]:
+    return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
+
+
+@dataclass(frozen=True, slots=True)
+class OscarText:
+    """A document as OSCAR holds it: lines joined by LF, their number, the metadata record, and what follows the lines."""
+
+    text: bytes
+    lines: int
+    record: Json
+    tail: bytes = CANONICAL_TAIL.encode()
+
+
+class PartWriter:
+    """One part: text, and for 1.1 its metadata, written in step into open files.
+
+    `offset` and `nb_sentences` of a record are set here; they keep the place that they have in it.
+    """
+
+    def __init__(self, files: Sequence[BinaryIO]) -> None:
+        self._text = GzipWriter(files[0])
+        self._metadata = GzipWriter(files[1]) if len(files) > 1 else None
+        self._offset = 0
+        self.text_bytes = 0
+
+    def add(self, document: OscarText) -> None:
+        self._text.write(document.text + document.tail)
+        if self._metadata is not None:
+            self._metadata.write(json_line(document.record | {"offset": self._offset, "nb_sentences": document.lines}))
+        self._offset += document.lines + 1
+        self.text_bytes += len(document.text) + len(document.tail)
+
+    def finish(self) -> list[FileFacts]:
+        """End the streams; return size and digest of the text file and, for 1.1, of the metadata file."""
+        return [writer.finish() for writer in (self._text, self._metadata) if writer is not None]
+
+
+def _item(document: Document) -> Item[OscarText]:
+    own = (document.metadata or {}).get("oscar")
+    own = own if isinstance(own, dict) else {}
+    record = dict(own["record"]) if isinstance(own.get("record"), dict) else _foreign(document)
+    lines = document.text.split("\n")
+    blank = [str(number) for number, line in enumerate(lines) if not line]
+    if blank:
+        record["headers"] = {**record["headers"], BLANK_LINES_HEADER: ",".join(blank)}
+        lines = [line for line in lines if line] or [EMPTY_TEXT]
+    tail = "\n" + own["tail"] if isinstance(own.get("tail"), str) else CANONICAL_TAIL
+    return Item(OscarText("\n".join(lines).encode(), len(lines), record, tail.encode()))
+
+
+def _item_without_metadata(document: Document) -> Item[OscarText]:
+    item = _item(document)
+    own = (document.metadata or {}).get("oscar")
+    synthetic = isinstance(own, dict) and own.get("synthetic_id") is True
+    losses = {} if synthetic else {"metadata": 1}
+    if BLANK_LINES_HEADER in item.value.record.get("headers", {}):
+        losses["blank lines inside a text"] = 1
+    return Item(item.value, losses)
+
+
+def _foreign(document: Document) -> Json:
+    fields: Iterable[tuple[str, object]] = (
+        ("id", document.id),
+        ("source", document.source),
+        ("added", document.added),
+        ("created", document.created),
+        ("metadata", document.metadata),
+        ("attributes", document.attributes),
+        ("extra", document.extra or None),
+    )
+    kept = {name: value for name, value in fields if value is not None}
+    return {"headers": {DOCUMENT_HEADER: json.dumps(kept, ensure_ascii=False, separators=(",", ":"))}}
+
+
+OSCAR_1_0 = Writer(
+    item=_item_without_metadata,
+    open_part=PartWriter,
+    names=partial(_names, metadata=False),
+    by_language=True,
+    folder=str,
+    seal=_seal,
+)
+OSCAR_1_1 = replace(OSCAR_1_0, item=_item, names=partial(_names, metadata=True))

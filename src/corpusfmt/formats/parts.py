@@ -1,0 +1,109 @@
+"""Writing a corpus: numbered parts, streams that grow to a size and are then continued in the next file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Generic, Protocol, TypeVar
+
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.publish import publish_all
+from corpusfmt.model import Document
+
+T_contra = TypeVar("T_contra", contravariant=True)
+T = TypeVar("T")
+
+
+class Part(Protocol[T_contra]):
+    """A part being written into one or more open files."""
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of text so far."""
+
+    def add(self, item: T_contra, /) -> None: ...
+
+    def finish(self) -> list[FileFacts]:
+        """End the files; return size and digest of each, in the order in which they were given."""
+
+
+@dataclass(frozen=True)
+class Writer(Generic[T]):
+    """How corpora of one version of a format are laid out and written, as a frozen record of functions."""
+
+    #: Turn a document into what a part takes; say what the format cannot hold of it.
+    item: Callable[[Document], Item[T]]
+    #: Start a part in open files.
+    open_part: Callable[[Sequence[BinaryIO]], Part[T]]
+    #: Give the file names of a part by the stem of its shard and its number, None where there is a single part.
+    names: Callable[[str, int | None], Sequence[str]]
+    #: Whether a folder holds the documents of one language, whose code it is named for.
+    by_language: bool
+    #: Give the path, below the root, of a folder of files (where by_language, of a language).
+    folder: Callable[[str], str]
+    #: Write what a folder needs besides its parts (a checksum list); return those files' facts by name.
+    seal: Callable[[Path, Mapping[str, FileFacts]], dict[str, FileFacts]]
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Generic[T]):
+    """A document in the shape of its target, and by reason how many things the target cannot hold."""
+
+    value: T
+    losses: Mapping[str, int] = field(default_factory=dict)
+
+
+def write_parts(
+    writer: Writer[T],
+    items: Iterable[T],
+    *,
+    stem: str,
+    part: int | None = None,
+    part_bytes: int | None = None,
+    folder: Path,
+    aside: Path,
+) -> dict[str, FileFacts]:
+    """Write items into parts of about `part_bytes` of text, and publish all once the last is whole.
+
+    Without `part_bytes` all goes into one part, whose number is `part`. `aside` is a folder of this call's own, on the file system of `folder`. Returns the files by name. Nothing is
+    published without items.
+    """
+    aside.mkdir(parents=True, exist_ok=True)
+    files_a_part = len(writer.names(stem, None))
+    parts: list[list[FileFacts]] = []
+    with ExitStack() as stack:
+        current: Part[T] | None = None
+        for item in items:
+            if current is None:
+                paths = [_aside(aside, len(parts), number) for number in range(files_a_part)]
+                files = [stack.enter_context(path.open("wb")) for path in paths]
+                current = writer.open_part(files)
+            current.add(item)
+            if part_bytes is not None and current.text_bytes >= part_bytes:
+                parts.append(_ended(current, stack, files))
+                current = None
+        if current is not None:
+            parts.append(_ended(current, stack, files))
+    moves, facts = {}, {}
+    for number, written in enumerate(parts):
+        for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 else number + 1)):
+            moves[_aside(aside, number, stream)] = folder / name
+            facts[name] = written[stream]
+    publish_all(moves)
+    return facts
+
+
+def _aside(folder: Path, part: int, stream: int) -> Path:
+    return folder / f"{part:06d}-{stream}.partial"
+
+
+def _ended(part: Part[T], stack: ExitStack, files: Sequence[BinaryIO]) -> list[FileFacts]:
+    facts = part.finish()
+    for file in files:
+        file.flush()
+        os.fsync(file.fileno())
+    stack.close()
+    return facts

@@ -1,0 +1,1 @@
+"""Streams, lines, digests, paths and publishing: every byte that is read or written passes here."""

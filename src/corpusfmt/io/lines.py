@@ -1,0 +1,105 @@
+"""Lines and blocks of lines with their places. Only LF ends a line: NEL, U+2028, VT, FF and CR occur inside real text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+MAX_LINE_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines: `data` ends with LF (only the last block of a file may not); `line` counts from 1, `byte` from 0."""
+
+    data: bytes
+    line: int
+    byte: int
+
+
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line over the limit: measured, never held. `length` is in bytes, its LF not counted."""
+
+    line: int
+    byte: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its LF. `terminated` is false for a last line that ends without one."""
+
+    data: bytes
+    line: int
+    byte: int
+    terminated: bool = True
+
+
+def blocks(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Block | LongLine]:
+    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`."""
+    head: list[bytes] = []
+    head_size = 0
+    overlong = False
+    line, byte = 1, 0
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        if not end:
+            head_size += len(chunk)
+            overlong = overlong or head_size > max_line_bytes
+            if overlong:
+                head.clear()
+            else:
+                head.append(chunk)
+            continue
+        start = 0
+        if overlong or head_size + chunk.find(b"\n") > max_line_bytes:
+            start = chunk.find(b"\n") + 1
+            yield LongLine(line, byte, head_size + start - 1)
+            line, byte = line + 1, byte + head_size + start
+            head.clear()
+            overlong = False
+        if end > start or head:
+            head.append(chunk[start:end])
+            data = b"".join(head)
+            yield from _within(Block(data, line, byte), max_line_bytes)
+            line, byte = line + data.count(b"\n"), byte + len(data)
+        head = [chunk[end:]] if end < len(chunk) else []
+        head_size = len(chunk) - end
+    if overlong:
+        yield LongLine(line, byte, head_size)
+    elif head:
+        yield from _within(Block(b"".join(head), line, byte), max_line_bytes)
+
+
+def _within(block: Block, max_line_bytes: int) -> Iterator[Block | LongLine]:
+    if len(block.data) <= max_line_bytes:
+        yield block
+        return
+    line, byte = block.line, block.byte
+    for data in _split_keeping_ends(block.data):
+        length = len(data) - data.endswith(b"\n")
+        yield LongLine(line, byte, length) if length > max_line_bytes else Block(data, line, byte)
+        line, byte = line + 1, byte + len(data)
+
+
+def _split_keeping_ends(data: bytes) -> Iterator[bytes]:
+    *whole, rest = data.split(b"\n")
+    yield from (line + b"\n" for line in whole)
+    if rest:
+        yield rest
+
+
+def lines(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line | LongLine]:
+    """Yield every line with its place."""
+    for block in blocks(chunks, max_line_bytes):
+        if isinstance(block, LongLine):
+            yield block
+            continue
+        number, byte = block.line, block.byte
+        *whole, rest = block.data.split(b"\n")
+        for data in whole:
+            yield Line(data, number, byte)
+            number, byte = number + 1, byte + len(data) + 1
+        if rest:
+            yield Line(rest, number, byte, terminated=False)

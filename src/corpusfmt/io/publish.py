@@ -1,0 +1,67 @@
+"""Outputs that appear whole or not at all: written aside, synced, renamed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+PARTIAL_PREFIX = ".corpusfmt-"
+
+
+@contextmanager
+def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
+    """Open a file that takes its final name only when the block ends without an exception.
+
+    `aside` is the folder for the unfinished file (default: beside the target); it must be on the target's file system.
+    """
+    folder = aside or target.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, suffix=".partial", dir=folder)
+    partial = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(target)
+        _sync_directory(target.parent)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def publish_bytes(target: Path, data: bytes, *, aside: Path | None = None) -> None:
+    """Write a small file whole or not at all."""
+    with publish(target, aside=aside) as file:
+        file.write(data)
+
+
+def publish_all(moves: Mapping[Path, Path]) -> None:
+    """Give files that are written and synced their final names, on the same file system."""
+    for partial, target in moves.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.replace(target)
+    for folder in {target.parent for target in moves.values()}:
+        _sync_directory(folder)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _sync_directory(folder: Path) -> None:
+    if os.name == "nt":  # directories cannot be synced there, and the rename is durable without
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,246 @@
+"""Compressed streams, read in bounded memory to their very end.
+
+Only a stream whose last byte was read and whose checksums agree has been read: a truncated member, a wrong CRC or
+bytes after the end raise `StreamFault`, after everything readable was handed out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Literal, Protocol
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+def _fastest_zlib() -> Any:
+    try:
+        from isal import isal_zlib  # noqa: PLC0415
+    except ImportError:  # no wheel for this platform: the standard library gives the same bytes, more slowly
+        import zlib  # noqa: PLC0415
+
+        return zlib
+    return isal_zlib
+
+
+_ZLIB = _fastest_zlib()
+
+Codec = Literal["plain", "gzip", "zstd"]
+FaultKind = Literal["corrupt", "trailing", "padding"]
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
+_GZIP_WBITS = 31
+READ_SIZE = 256 * 1024
+MAX_OUTPUT = 4 * 1024 * 1024
+
+
+class StreamFault(Exception):
+    """A compressed stream is not what it should be.
+
+    `offset` counts compressed bytes from the start of the file to where the trouble was noticed; `readable` counts the
+    uncompressed bytes that were handed out before it.
+    """
+
+    def __init__(self, kind: FaultKind, reason: str, *, offset: int, readable: int, truncated: bool = False) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.offset = offset
+        self.readable = readable
+        self.truncated = truncated
+
+
+class Reader(Protocol):
+    """What a stream is read from: any binary file object."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+@dataclass(slots=True)
+class DigestReader:
+    """Counts and hashes (SHA-256) the bytes that pass through it, so that no file is read twice."""
+
+    source: Reader
+    size: int = 0
+    _sha256: Any = None
+
+    def __post_init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self.source.read(size)
+        self._sha256.update(data)
+        self.size += len(data)
+        return data
+
+    def drain(self) -> None:
+        """Read on to the end, for the digest's sake."""
+        while self.read(READ_SIZE):
+            pass
+
+    @property
+    def sha256(self) -> str:
+        digest: str = self._sha256.hexdigest()
+        return digest
+
+
+def codec_of_name(name: str) -> Codec:
+    """Return the compression that a file's suffix announces: every reader in the field goes by suffix."""
+    if name.endswith(".gz"):
+        return "gzip"
+    if name.endswith(".zst"):
+        return "zstd"
+    return "plain"
+
+
+def codec_of_content(head: bytes) -> Codec:
+    """Return the compression that the first bytes of a file show."""
+    if head.startswith(GZIP_MAGIC):
+        return "gzip"
+    if head.startswith(ZSTD_MAGIC):
+        return "zstd"
+    return "plain"
+
+
+class Chunks:
+    """The uncompressed bytes of a stream, in chunks of at most a few MiB.
+
+    After the iteration, `members` is the number of gzip members or zstd frames, `bytes` the uncompressed size.
+    Raises `StreamFault` at the place of the trouble; `OSError` where the file cannot be read.
+    """
+
+    def __init__(self, source: Reader, codec: Codec) -> None:
+        self._source = source
+        self._codec = codec
+        self._offset = 0
+        self.members = 0
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        chunks = self._plain() if self._codec == "plain" else self._compressed()
+        for chunk in chunks:
+            self.bytes += len(chunk)
+            yield chunk
+
+    def _plain(self) -> Iterator[bytes]:
+        while data := self._read():
+            yield data
+
+    def _read(self) -> bytes:
+        data = self._source.read(READ_SIZE)
+        self._offset += len(data)
+        return data
+
+    def _compressed(self) -> Iterator[bytes]:
+        pending = self._read()
+        if not pending:
+            raise self._fault("corrupt", f"a 0-byte file is no {self._codec} stream", truncated=True)
+        while pending:
+            while len(pending) < len(ZSTD_MAGIC) and (more := self._read()):
+                pending += more
+            if not self._starts_member(pending):
+                self._refuse_rest(pending)
+            self.members += 1
+            pending = yield from self._member(pending)
+            pending = pending or self._read()
+
+    def _starts_member(self, data: bytes) -> bool:
+        if self._codec == "gzip":
+            return data.startswith(GZIP_MAGIC)
+        skippable = b"\x50" <= data[:1] <= b"\x5f" and data[1:4] == _SKIPPABLE_MAGIC
+        return skippable or data.startswith(ZSTD_MAGIC)
+
+    def _refuse_rest(self, pending: bytes) -> None:
+        start = self._offset - len(pending)
+        if not self.members:
+            found = codec_of_content(pending)
+            seen = f"starts with {pending[:4].hex(' ')}" + (f", which is {found}" if found != "plain" else "")
+            raise self._fault("corrupt", f"not a {self._codec} stream: it {seen}", at=start)
+        only_zeros = not pending.strip(b"\0")
+        while data := self._read():
+            only_zeros = only_zeros and not data.strip(b"\0")
+        length = self._offset - start
+        if only_zeros:
+            raise self._fault("padding", f"{length} zero bytes after the last {self._unit}", at=start)
+        raise self._fault("trailing", f"{length} bytes after the last {self._unit}", at=start)
+
+    @property
+    def _unit(self) -> str:
+        return "gzip member" if self._codec == "gzip" else "zstd frame"
+
+    def _member(self, pending: bytes) -> Any:
+        """Yield one member's bytes; return the input that follows it."""
+        inflate = _GzipMember() if self._codec == "gzip" else _ZstdFrame()
+        while True:
+            try:
+                output = inflate.feed(pending)
+            except (_ZLIB.error, zstd.ZstdError) as error:
+                raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
+            if output:
+                yield output
+            if inflate.finished:
+                return inflate.rest
+            pending = b""
+            if inflate.hungry:
+                pending = self._read()
+                if not pending:
+                    reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
+                    raise self._fault("corrupt", reason, truncated=True)
+
+    def _fault(self, kind: FaultKind, reason: str, *, at: int | None = None, truncated: bool = False) -> StreamFault:
+        offset = self._offset if at is None else at
+        return StreamFault(kind, reason, offset=offset, readable=self.bytes, truncated=truncated)
+
+
+class _GzipMember:
+    """One gzip member: CRC-32 and size are checked by the decoder."""
+
+    def __init__(self) -> None:
+        self._decoder = _ZLIB.decompressobj(wbits=_GZIP_WBITS)
+        self.finished = False
+        self.rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        tail = self._decoder.unconsumed_tail
+        output: bytes = self._decoder.decompress(tail + data if tail else data, MAX_OUTPUT)
+        if self._decoder.eof:
+            self.finished = True
+            self.rest = self._decoder.unused_data
+        self._filled = len(output) >= MAX_OUTPUT
+        return output
+
+    @property
+    def hungry(self) -> bool:
+        return not self._decoder.unconsumed_tail and not self._filled
+
+
+class _ZstdFrame:
+    """One zstd frame: its content checksum, where it has one, is checked by the decoder."""
+
+    def __init__(self) -> None:
+        self._decoder = zstd.ZstdDecompressor()
+        self.finished = False
+        self.rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        output = self._decoder.decompress(data, MAX_OUTPUT)
+        if self._decoder.eof:
+            self.finished = True
+            self.rest = self._decoder.unused_data
+        return output
+
+    @property
+    def hungry(self) -> bool:
+        return self._decoder.needs_input
+
+
+def open_chunks(source: BinaryIO, name: str) -> Chunks:
+    """Return the uncompressed chunks of an open file, by the compression that its name announces."""
+    return Chunks(source, codec_of_name(name))

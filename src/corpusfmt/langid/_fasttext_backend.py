@@ -1,0 +1,103 @@
+r"""The stock backend: any of the packages that install the module `fasttext`. Importing this module imports it.
+
+All of them answer `model.f.predict(text + "\n", k, threshold, "strict")` with the same bits, while their Python
+wrappers differ and partly fail (the list form in fasttext-predict, the single form of fasttext 0.9.3 under NumPy 2).
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, TypeAlias
+
+import fasttext
+
+from corpusfmt.langid._model_file import outline
+from corpusfmt.langid._values import LABEL_PREFIX, Classified, Guesses, LangidError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from corpusfmt.langid._values import Buffer
+
+_Scored: TypeAlias = "list[tuple[float, str]]"
+
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+
+
+class FasttextBackend:
+    def __init__(self, path: Path, data: bytes) -> None:
+        # Stock crashes on many damaged files, and its smallest package cannot name the labels.
+        model = outline(path, data)
+        self.format = model.format
+        self.labels = tuple(label.removeprefix(LABEL_PREFIX) for label in model.labels)
+        self._index_of = {label: index for index, label in enumerate(model.labels)}
+        try:
+            self._model = fasttext.load_model(str(path))
+        except (RuntimeError, ValueError) as error:
+            raise LangidError(f"{path}: stock fastText does not load this model: {error}") from error
+
+    def classify(self, buffer: Buffer, min_chars: int) -> Classified:
+        if min_chars < 0:
+            raise ValueError("min_chars must not be negative")
+        starts, ends, labels, scores = array("q"), array("q"), array("i"), array("f")
+        short = invalid = unlabelled = 0
+        data = bytes(buffer)
+        following = 0
+        while following < len(data):
+            start = following
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            following = end + 1
+            line = data[start:end]
+            if _characters(line) < min_chars:
+                short += 1
+            elif not _is_utf8(line):
+                invalid += 1
+            elif not (guesses := self._predict(line, 1, 0.0)):
+                unlabelled += 1
+            else:
+                score, label = guesses[0]
+                starts.append(start)
+                ends.append(end)
+                labels.append(self._index_of[label])
+                scores.append(score)
+        return Classified(
+            starts=memoryview(starts),
+            ends=memoryview(ends),
+            label_indices=memoryview(labels),
+            scores=memoryview(scores),
+            labels=self.labels,
+            short=short,
+            invalid=invalid,
+            unlabelled=unlabelled,
+        )
+
+    def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses:
+        if k < 1:
+            raise ValueError("k must be 1 or more")
+        counts, labels, scores = array("i"), array("i"), array("f")
+        for number, line in enumerate(lines):
+            if "\n" in line:
+                raise ValueError(f"line {number} holds a line feed")
+            guesses = self._predict(line.encode(), k, threshold)
+            counts.append(len(guesses))
+            labels.extend(self._index_of[label] for _, label in guesses)
+            scores.extend(score for score, _ in guesses)
+        return Guesses(memoryview(counts), memoryview(labels), memoryview(scores))
+
+    def _predict(self, line: bytes, k: int, threshold: float) -> _Scored:
+        guesses: _Scored = self._model.f.predict(line + b"\n", k, threshold, "strict")
+        return guesses
+
+
+def _characters(line: bytes) -> int:
+    return len(line.translate(None, _CONTINUATION_BYTES))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

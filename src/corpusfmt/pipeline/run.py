@@ -1,0 +1,237 @@
+"""Run the pipeline: inputs listed, stages run, the corpus sealed with a manifest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from corpusfmt.description import described
+from corpusfmt.engine.executors import default_jobs
+from corpusfmt.engine.run import Died, Progress
+from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.workplace import Workplace, digest
+from corpusfmt.formats.general import BrokenStream, Unreadable
+from corpusfmt.io.compress import COMPRESSOR, FileFacts
+from corpusfmt.io.paths import Entry, entry_of, is_remote, walk
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.streams import StreamFault
+from corpusfmt.langid import BackendChoice, Classifier, LangidError
+from corpusfmt.model import Coverage, Json, Location, Report, UsageError
+from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
+from corpusfmt.pipeline.package import Packaged, PackageTask, package
+from corpusfmt.pipeline.process import Processed, ProcessTask, process
+from corpusfmt.pipeline.recipe import Recipe, load_recipe
+from corpusfmt.pipeline.rules import RULES, BrokenWet
+from corpusfmt.pipeline.summary import stats, stats_table
+from corpusfmt.rules import Grading, Judge
+
+#: Changes with every change of what the stages write: what an older version left behind runs again.
+CODE_FORMAT = 1
+_WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What every stage needs to know."""
+
+    workplace: Workplace
+    recipe: Recipe
+    fingerprint: str
+    stages: Stages
+
+
+def build(
+    inputs: Sequence[str | Path] | str | Path,
+    destination: str | Path,
+    *,
+    recipe: str = "oscar-1.1",
+    jobs: int | None = 1,
+    engine: str | None = None,
+    langid: BackendChoice = "auto",
+    model: str | None = None,
+    progress: Callable[[str, Progress], None] | None = None,
+) -> Report:
+    """Make a corpus of WET files: the same bytes for the same inputs, recipe and model, whatever `jobs` and `engine`.
+
+    `inputs` are WET files and folders of them; `destination` is a folder that is new, empty, or holds an unfinished run
+    of the same inputs and recipe, which is then resumed. An input that is no whole WET file is left out and named in the
+    report, whose verdict is then `incomplete`. Raises `UsageError` for what cannot be started, `Incomplete` where a stage
+    could not be finished.
+    """
+    started = _now()
+    files = _wet_files([inputs] if isinstance(inputs, str | Path) else inputs)
+    classifier = _classifier(model, langid)
+    chosen = load_recipe(recipe)
+    fingerprint = digest(CODE_FORMAT, chosen.fingerprint, classifier.model_digest, classifier.backend, COMPRESSOR)
+    workers = jobs or default_jobs(sum(file.size for file in files), len(files))
+    workplace = Workplace(Path(destination), digest(fingerprint, [(file.path, file.size) for file in files]))
+    workplace.claim()
+    run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, engine, progress))
+    processed = _process(run, files, model, classifier.backend)
+    packaged = _package(run, processed)
+    report = _report(files, processed)
+    manifest = _manifest(files, processed, packaged, chosen, classifier)
+    _seal(run, packaged, manifest)
+    report.started, report.finished = started, _now()
+    report.results = {"stats": stats(packaged), "dropped": manifest["dropped"]}
+    return report
+
+
+def _classifier(model: str | None, backend: BackendChoice) -> Classifier:
+    try:
+        return Classifier(model, backend=backend)
+    except LangidError as error:
+        raise UsageError(str(error)) from error
+
+
+def _wet_files(inputs: Sequence[str | Path]) -> list[Entry]:
+    found: list[Entry] = []
+    for given in inputs:
+        entry = entry_of(str(given))
+        if entry.kind == "directory":
+            below = [each for each in walk(entry.url) if each.kind == "file" and each.name.endswith(_WET_SUFFIXES)]
+            if not below:
+                raise UsageError(f"no WET file (*.warc.wet.gz, *.warc.wet) in {given}")
+            found += below
+        elif entry.kind == "file":
+            found.append(entry)
+        else:
+            raise UsageError(f"{given} is {entry.reason or 'no file'}")
+    unique = {entry.url: entry for entry in found}
+    return sorted(unique.values(), key=lambda entry: (entry.name, entry.path, entry.url))
+
+
+def _process(
+    run: _Run, files: Sequence[Entry], model: str | None, backend: BackendChoice
+) -> list[tuple[Path, Processed]]:
+    tasks = []
+    for entry in files:
+        task_id = f"{entry.name}-{digest(entry.url)[:12]}"
+        container = run.workplace.state / "process" / f"{task_id}.box"
+        argument = ProcessTask(entry.url, container, run.recipe.lines, model, backend)
+        tasks.append(StageTask(task_id, argument, digest(run.fingerprint, entry.url, entry.size, _modified(entry))))
+    results = run.stages.run("process", process, tasks, Processed, [entry.size for entry in files])
+    return [
+        (
+            task.argument.container,
+            Processed(defect=("died", result.reason)) if isinstance(result, Died) else result,
+        )
+        for task, result in zip(tasks, results, strict=True)
+    ]
+
+
+def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str, Packaged]:
+    usable = [(path, each) for path, each in processed if each.quarantined is None]
+    containers = tuple(path for path, _ in usable)
+    lines = Counter[str]()
+    for _, each in usable:
+        lines.update(each.lines)
+    labels = sorted(lines)
+    basis = digest(run.fingerprint, [(path.name, each.sha256) for path, each in usable])
+    drops = _dedup(run, labels, lines, containers, basis) if run.recipe.deduplication.lines else {}
+    tasks = []
+    for label in labels:
+        aside = run.workplace.aside(label)
+        destination = run.workplace.destination
+        argument = PackageTask(label, containers, drops.get(label, ()), run.recipe.output, destination, aside)
+        tasks.append(StageTask(label, argument, basis))
+    results = run.stages.run_whole("package", package, tasks, Packaged, [lines[label] for label in labels])
+    return dict(zip(labels, results, strict=True))
+
+
+def _dedup(
+    run: _Run, labels: Sequence[str], lines: Counter[str], containers: tuple[Path, ...], basis: str
+) -> dict[str, tuple[Path, ...]]:
+    tasks = []
+    for label in labels:
+        for bucket in range(count := buckets(lines[label])):
+            drops = run.workplace.state / "dedup" / f"{label}-{bucket}.box"
+            argument = DedupTask(label, bucket, count, containers, drops)
+            tasks.append(StageTask(f"{label}-{bucket}", argument, basis))
+    run.stages.run_whole("dedup", dedup, tasks, Deduplicated, [lines[task.argument.label] for task in tasks])
+    return {label: tuple(task.argument.drops for task in tasks if task.argument.label == label) for label in labels}
+
+
+def _report(files: Sequence[Entry], processed: Sequence[tuple[Path, Processed]]) -> Report:
+    judge = Judge(RULES, Grading(), version="", path=".")
+    coverage = Coverage(shards_total=len(files))
+    for entry, (_, each) in zip(files, processed, strict=True):
+        if each.quarantined is None:
+            coverage.add(Coverage(shards_seen=1, documents=sum(each.documents.values()), bytes=entry.size))
+        else:
+            _quarantine(judge, Location(entry.path), each)
+    return Report("wet", "", judge.tally, coverage)
+
+
+def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
+    if processed.fault:
+        kind, reason = processed.fault
+        judge.check(BrokenStream(at, StreamFault(kind, reason, offset=0, readable=0)))
+    elif processed.defect:
+        defect, reason = processed.defect
+        judge.check(Unreadable(at, reason) if defect == "unreadable" else BrokenWet(at, defect, reason))
+
+
+def _manifest(
+    files: Sequence[Entry],
+    processed: Sequence[tuple[Path, Processed]],
+    packaged: dict[str, Packaged],
+    recipe: Recipe,
+    classifier: Classifier,
+) -> Json:
+    dropped = Counter[str]()
+    for _, each in processed:
+        dropped.update(each.dropped)
+    original, final = (sum(getattr(each, kind).lines for each in packaged.values()) for kind in ("original", "final"))
+    dropped["repeated in its language"] = original - final
+    return {
+        "tool": {"name": "corpusfmt", "version": version("corpusfmt"), "format": CODE_FORMAT},
+        "recipe": msgspec.to_builtins(recipe),
+        "model": {"sha256": classifier.model_digest, "format": classifier.model_format, "backend": classifier.backend},
+        "compressor": COMPRESSOR,
+        "inputs": [
+            {"name": entry.path, "size": entry.size} | _fate(each)
+            for entry, (_, each) in zip(files, processed, strict=True)
+        ],
+        "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
+        "files": {
+            path: msgspec.to_builtins(facts) for each in packaged.values() for path, facts in sorted(each.files.items())
+        },
+    }
+
+
+def _fate(processed: Processed) -> Json:
+    if processed.quarantined is not None:
+        return {"quarantined": processed.quarantined}
+    return {"sha256": processed.sha256, "records": processed.records}
+
+
+def _seal(run: _Run, packaged: dict[str, Packaged], manifest: Json) -> None:
+    files: dict[str, FileFacts] = {}
+    for each in packaged.values():
+        files |= each.files
+    aside = run.workplace.state
+    publish_bytes(run.workplace.destination / "stats.json", _pretty(stats(packaged)), aside=aside)
+    publish_bytes(run.workplace.destination / "stats.md", stats_table(packaged).encode(), aside=aside)
+    description = described(run.recipe.output.format, files, name=run.workplace.destination.name)
+    publish_bytes(run.workplace.destination / "croissant.json", _pretty(description), aside=aside)
+    publish_bytes(run.workplace.destination / "MANIFEST.json", _pretty(manifest), aside=aside)
+    run.workplace.release()
+
+
+def _pretty(value: Json) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _modified(entry: Entry) -> int:
+    return 0 if is_remote(entry.url) else Path(entry.url).stat().st_mtime_ns
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

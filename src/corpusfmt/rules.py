@@ -1,0 +1,173 @@
+"""The rule registry, and the judge that runs rules over the subjects of one shard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
+
+from corpusfmt.model import INCOMPLETE_CODES, Coverage, Finding, Location, Problem, Rule, Severity, Tally
+
+_Subject = TypeVar("_Subject")
+_Check = Callable[[_Subject], Iterator[Problem]]
+
+PROFILES = ("standard", "strict")
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A rule or reader of ours raised: the subject of GEN000."""
+
+    at: Location
+    where: str
+    error: str
+
+
+class RuleSet:
+    """The rules of one format, by code and by the type of subject that they judge."""
+
+    def __init__(self, *included: RuleSet) -> None:
+        self._by_code: dict[str, Rule] = {}
+        self._by_subject: dict[type, list[Rule]] = {}
+        for other in included:
+            for rule in other:
+                self._add(rule)
+
+    def rule(
+        self,
+        code: str,
+        slug: str,
+        *,
+        on: type[_Subject],
+        severity: Severity = Severity.ERROR,
+        grades: Mapping[str, Severity | None] | None = None,
+        spec: str = "",
+        requires: tuple[str, ...] = (),
+    ) -> Callable[[_Check[_Subject]], _Check[_Subject]]:
+        """Register a generator over one subject type as a rule; its docstring is what `corpusfmt rule` prints.
+
+        `grades` is that of `Rule`: severities for versions, profiles and the minor case.
+        `requires` names rules whose firing in the same shard makes this one meaningless there.
+        """
+
+        def register(check: _Check[_Subject]) -> _Check[_Subject]:
+            self._add(Rule(code, slug, severity, on, check, spec, frozenset(requires), dict(grades or {})))
+            return check
+
+        return register
+
+    def _add(self, rule: Rule) -> None:
+        if rule.code in self._by_code:
+            raise ValueError(f"rule {rule.code} is registered twice")
+        self._by_code[rule.code] = rule
+        self._by_subject.setdefault(rule.subject, []).append(rule)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(sorted(self._by_code.values(), key=lambda rule: rule.code))
+
+    def on(self, subject: type) -> list[Rule]:
+        """Return the rules over a subject type, in the order of their registration."""
+        return self._by_subject.get(subject, [])
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A user's own judgement of some rules for some paths (globs over the whole path), with the reason for it.
+
+    `severity` None ignores the rules there.
+    """
+
+    rules: tuple[str, ...]
+    severity: Severity | None
+    reason: str
+    paths: tuple[str, ...] = ("*",)
+
+    def applies(self, rule: Rule, path: str) -> bool:
+        return _named(rule, self.rules) and any(fnmatchcase(path, pattern) for pattern in self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """Which rules count and how much: the profile, a selection by code, prefix or slug, and overrides by the user."""
+
+    profile: str = "standard"
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    overrides: tuple[Override, ...] = ()
+
+    def severity(self, rule: Rule, version: str, path: str, *, minor: bool = False) -> Severity | None:
+        """Return the severity to report, None where the rule does not apply or was not asked for."""
+        severity = rule.severity_for(version=version, profile=self.profile, minor=minor)
+        if rule.code in INCOMPLETE_CODES:
+            return severity  # not to be ignored: what was not seen must never look valid
+        if severity is None or _named(rule, self.ignore) or (self.select and not _named(rule, self.select)):
+            return None
+        for override in self.overrides:
+            if override.applies(rule, path):
+                return override.severity
+        return severity
+
+
+def _named(rule: Rule, selectors: tuple[str, ...]) -> bool:
+    return any(rule.code.startswith(selector) or rule.slug == selector for selector in selectors)
+
+
+class Judge:
+    """Runs the rules of one format over the subjects of one shard (or of the dataset) and keeps the tally.
+
+    A rule that the user ignores still runs: what it guards must not start to report its consequences.
+    """
+
+    def __init__(self, rules: RuleSet, grading: Grading, *, version: str, path: str, cap: int = 10) -> None:
+        self.tally = Tally(cap)
+        self.coverage = Coverage()
+        self._rules = rules
+        self._grading = grading
+        self._version = version
+        self._path = path
+        self._fired: set[str] = set()
+        self._severities: dict[tuple[str, bool, str], Severity | None] = {}
+
+    def check(self, subject: Any) -> bool:
+        """Run every rule on one subject; return whether none of them fired."""
+        clean = True
+        for rule in self._rules.on(type(subject)):
+            if rule.severity_for(version=self._version, profile=self._grading.profile) is None:
+                continue
+            blocking = self._fired & rule.requires
+            if blocking:
+                self.coverage.rules_not_run.setdefault(rule.code, f"needs {min(blocking)} in {self._path}")
+            elif self._run(rule, subject):
+                clean = False
+        return clean
+
+    def fired(self, code: str) -> bool:
+        """Tell whether a rule has fired here, reported or not."""
+        return code in self._fired
+
+    def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
+        """Report an exception of our own code as GEN000."""
+        self.check(Crash(at or Location(self._path), where, f"{type(error).__name__}: {error}"))
+
+    def _run(self, rule: Rule, subject: Any) -> bool:
+        fired = False
+        try:
+            for problem in rule.check(subject):
+                fired = True
+                self._fired.add(rule.code)
+                self._record(rule, problem)
+        except Exception as error:
+            if rule.subject is Crash:
+                raise
+            self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
+            return True
+        return fired
+
+    def _record(self, rule: Rule, problem: Problem) -> None:
+        key = (rule.code, problem.minor, problem.at.path)
+        if key not in self._severities:
+            self._severities[key] = self._grading.severity(rule, self._version, problem.at.path, minor=problem.minor)
+        severity = self._severities[key]
+        if severity is not None:
+            self.tally.add(Finding(rule.code, rule.slug, severity, problem))

@@ -1,0 +1,56 @@
+"""What tests share: running the command line, and corpora made of a few documents."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FIXTURES = Path(__file__).parent / "fixtures"
+REPOSITORY = Path(__file__).parents[1]
+SAMPLE = REPOSITORY / "pipeline" / "sample"
+
+LONG_LINE = "All human beings are born free and equal in dignity and rights; they are endowed with reason and conscience."
+
+
+def run_cli(*arguments: str | Path, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run `corpusfmt` as a user does, in a process of its own."""
+    command = [sys.executable, "-m", "corpusfmt", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=300, **options)
+
+
+def gzipped(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Return every file below a folder by its relative path."""
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def warc_record(kind: str, body: bytes, headers: Sequence[tuple[str, str]] = ()) -> bytes:
+    """Return one WARC record as Common Crawl frames it."""
+    lines = [("WARC-Type", kind), *headers, ("Content-Length", str(len(body)))]
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines)
+    return b"WARC/1.0\r\n" + head.encode() + b"\r\n" + body + b"\r\n\r\n"
+
+
+def wet_record(number: int, text: str | bytes, **headers: str) -> bytes:
+    """Return a conversion record whose id and address are made of a number."""
+    known = {
+        "WARC-Target-URI": f"http://site-{number}.example/",
+        "WARC-Date": "2018-11-12T17:28:45Z",
+        "WARC-Record-ID": f"<urn:uuid:00000000-0000-4000-8000-{number:012d}>",
+        "Content-Type": "text/plain",
+    } | headers
+    return warc_record("conversion", text.encode() if isinstance(text, str) else text, list(known.items()))
+
+
+def wet_file(path: Path, records: Sequence[bytes]) -> Path:
+    """Write a WET file, one gzip member a record, a warcinfo first."""
+    info = warc_record("warcinfo", b"software: test\r\n", [("Content-Type", "application/warc-fields")])
+    path.write_bytes(b"".join(gzipped(record) for record in (info, *records)))
+    return path

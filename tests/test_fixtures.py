@@ -1,0 +1,82 @@
+"""Every fixture folder is a test: what lies in `input` gives exactly the findings of `expected.json`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusfmt
+from corpusfmt.model import Finding, Verdict
+from support import FIXTURES, run_cli
+
+CASES = sorted(path.parent for path in FIXTURES.glob("*/*/*/*/expected.json"))
+
+
+def name_of(case: Path) -> str:
+    return case.relative_to(FIXTURES).as_posix()
+
+
+def expected_of(case: Path) -> dict[str, Any]:
+    expected: dict[str, Any] = json.loads((case / "expected.json").read_text("utf-8"))
+    return expected
+
+
+def input_of(case: Path) -> Path:
+    """Return the folder `input`, or the one file of that name with a suffix."""
+    folder = case / "input"
+    return folder if folder.is_dir() else next(iter(sorted(case.glob("input.*"))))
+
+
+def summary_of(finding: Finding) -> dict[str, Any]:
+    at = finding.location
+    return {
+        "rule": finding.code,
+        "severity": finding.severity.value,
+        "path": at.path,
+        "line": at.line,
+        "count": finding.count,
+    }
+
+
+def order(record: dict[str, Any]) -> tuple[str, str, int, int]:
+    return record["rule"], record["path"], record["line"] or 0, record["count"]
+
+
+def test_there_are_cases() -> None:
+    assert CASES
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_case(case: Path) -> None:
+    expected = expected_of(case)
+    arguments = dict(expected["arguments"])
+    if "blocklist" in arguments:
+        arguments["blocklist"] = case / arguments["blocklist"]
+    report = corpusfmt.validate(input_of(case), **arguments)
+    assert sorted(map(summary_of, report.findings), key=order) == sorted(expected["findings"], key=order)
+    assert (report.verdict is Verdict.VALID) == (not report.counts["error"])
+    assert not set(expected.get("near_misses", ())) & report.by_rule.keys()
+    assert ("valid" in case.parts) == (not report.counts["error"])
+
+
+@pytest.mark.parametrize("case", CASES[::17], ids=name_of)
+def test_command_line_says_the_same(case: Path) -> None:
+    expected = expected_of(case)
+    options = []
+    for name, value in expected["arguments"].items():
+        if value is True:
+            options.append(f"--{name}")
+        elif name == "blocklist":
+            options.append(f"--{name}={case / value}")
+        else:
+            options.append(f"--{name}={','.join(value) if isinstance(value, list) else value}".replace("_", "-"))
+    done = run_cli("validate", input_of(case), "--output-format", "jsonl", *options)
+    records = [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
+    assert [record["kind"] for record in records[:1] + records[-1:]] == ["run", "summary"]
+    found = [(record["rule"], record["location"]["path"]) for record in records[1:-1]]
+    assert sorted(found) == sorted((each["rule"], each["path"]) for each in expected["findings"])
+    assert done.returncode == (1 if records[-1]["counts"]["error"] else 0)
+    assert done.stderr == b""
