@@ -43,7 +43,7 @@ class Workplace:
                     f"{self.destination} holds an unfinished run of other inputs or settings: "
                     "finish it with those, remove it, or choose another folder"
                 )
-        elif self.destination.exists() and any(self.destination.iterdir()):
+        elif self.destination.exists() and any(path.name != STATE for path in self.destination.iterdir()):
             raise UsageError(f"{self.destination} is not empty: remove it or choose another folder")
         else:
             publish_bytes(mark, self.identity.encode())

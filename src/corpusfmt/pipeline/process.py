@@ -92,7 +92,7 @@ def process(task: ProcessTask) -> Processed:
                 readers.append(DigestReader(opened.enter_context(_opened(task.url))))
                 return readers[-1]
 
-            processed = _store(wet_records(open_source), task.lines, classifier, ContainerWriter(file))
+            processed = _store(wet_records(open_source, task.url), task.lines, classifier, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
             return processed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader
+from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, codec_of_name
 from corpusfmt.pipeline.rules import WetDefect
 
 _VERSION_LINE = b"WARC/1.0\r\n"
@@ -34,23 +34,28 @@ class _NotCanonical(Exception):
     pass
 
 
-def wet_records(open_source: Callable[[], Reader]) -> Iterator[WetRecord]:
-    """Yield the conversion records of a WET file, compressed or not; the file may be opened a second time.
+def wet_records(open_source: Callable[[], Reader], name: str) -> Iterator[WetRecord]:
+    """Yield the conversion records of a WET file, which may be opened a second time; `name` says if it is compressed.
 
     Raises `WetDefect` for what is no WET, `StreamFault` for a compressed stream that does not read to its end.
     """
     seen = 0
     try:
-        for headers, text in _canonical(_Stream(_chunks(open_source()))):
+        for headers, text in _canonical(_Stream(_chunks(open_source(), name))):
             seen += 1
             yield from _conversion(headers, text)
     except _NotCanonical:
-        yield from _by_warcio(_chunks(open_source()), skip=seen)
+        yield from _by_warcio(_chunks(open_source(), name), skip=seen)
+    else:
+        if not seen:
+            raise WetDefect("not-warc", "it is empty")
 
 
-def _chunks(source: Reader) -> Chunks:
+def _chunks(source: Reader, name: str) -> Chunks:
+    """Return the chunks of a file: compressed where its name says so, or where its content does."""
     head = source.read(len(GZIP_MAGIC))
-    return Chunks(_Prefixed(head, source), "gzip" if head == GZIP_MAGIC else "plain")
+    compressed = codec_of_name(name) == "gzip" or head == GZIP_MAGIC
+    return Chunks(_Prefixed(head, source), "gzip" if compressed else "plain")
 
 
 @dataclass(slots=True)
@@ -62,7 +67,7 @@ class _Prefixed:
 
     def read(self, size: int = -1, /) -> bytes:
         head, self.head = self.head, b""
-        return head or self.source.read(size)
+        return head + self.source.read(size)
 
 
 class _Stream:
@@ -171,6 +176,8 @@ def _by_warcio(chunks: Chunks, skip: int) -> Iterator[WetRecord]:
     start = stream.peek(len(_VERSION_LINE))[:16]
     if not start.startswith(b"WARC/"):
         raise WetDefect("not-warc", f"it starts with {start[:16]!r}" if start else "it is empty")
+    if not start.partition(b"\n")[0].endswith(b"\r"):
+        raise WetDefect("framing", "its header lines end with LF: the WARC format asks for CRLF")
     taken = 0
     try:
         for record in ArchiveIterator(stream):
@@ -188,7 +195,9 @@ def _whole_text(record: Any, declared: str, number: int) -> bytes:
     text: bytes = record.content_stream().read(MOST_RECORD_BYTES + 1)
     if len(text) > MOST_RECORD_BYTES:
         raise WetDefect("framing", f"record {number} has more than {MOST_RECORD_BYTES} bytes")
-    if declared.isdigit() and len(text) < int(declared):
+    if not declared.isdigit():
+        raise WetDefect("framing", f"record {number} has no Content-Length: the file is cut short, or not WARC")
+    if len(text) < int(declared):
         reason = f"record {number} has {len(text)} bytes, its Content-Length says {declared}: the file is cut short"
         raise WetDefect("framing", reason)
     return text

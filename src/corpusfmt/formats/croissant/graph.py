@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from corpusfmt.formats.croissant.expand import Expansion
 from corpusfmt.formats.croissant.jsontree import Places, escaped
@@ -258,14 +258,15 @@ class Transform(View):
     """What is done to values on the way."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Reference:
-    """A value that names another node, and the classes that it may name. `lenient`: other kinds of files are read too."""
+    """A value that names another node, and the classes that it may name; `count` places say the same as this one."""
 
     holder: View
     name: str
     value: Value
     allowed: tuple[str, ...]
+    count: int = 1
 
     @property
     def at(self) -> Location:
@@ -297,6 +298,36 @@ def reference_id(value: Value) -> str | None:
     return value.value if isinstance(value.value, str) else None
 
 
+_Linked = TypeVar("_Linked", bound=View)
+
+
+def rings(views: Iterable[_Linked], following: Callable[[_Linked], Iterable[_Linked]]) -> Iterator[list[_Linked]]:
+    """Yield each ring of views once, found in one pass over the links."""
+    finished: set[int] = set()
+    for start in views:
+        path: list[_Linked] = []
+        on_path: dict[int, int] = {}
+        pending: list[tuple[_Linked, Iterator[_Linked]]] = []
+        if id(start) not in finished:
+            pending.append((start, iter(following(start))))
+            on_path[id(start)] = 0
+            path.append(start)
+        while pending:
+            view, links = pending[-1]
+            link = next(links, None)
+            if link is None:
+                pending.pop()
+                path.pop()
+                del on_path[id(view)]
+                finished.add(id(view))
+            elif id(link) in on_path:
+                yield path[on_path[id(link)] :]
+            elif id(link) not in finished:
+                on_path[id(link)] = len(path)
+                path.append(link)
+                pending.append((link, iter(following(link))))
+
+
 class Description:
     """One document: its nodes by id, and the views over what its data sets hold."""
 
@@ -305,6 +336,7 @@ class Description:
         self.expansion = expansion
         self.places = places
         self.version = ""
+        self.wanted_version = ""
         self.definitions: dict[str, list[Node]] = {}
         self._index()
         self.views: dict[int, View] = {}
@@ -339,9 +371,17 @@ class Description:
         node = self.resolve(value)
         return self.views.get(id(node)) if node is not None else None
 
-    def record_sets(self) -> Iterator[RecordSet]:
-        """Yield every record set."""
-        return (view for view in self.views.values() if isinstance(view, RecordSet))
+    def distinct_references(self) -> Iterator[Reference]:
+        """Yield the references, those that name the same node by the same property as one."""
+        grouped: dict[tuple[str, str | None], Reference] = {}
+        for reference in self.references:
+            key = (reference.name, reference.target_id)
+            if reference.target_id is None or isinstance(reference.value, Literal) or key not in grouped:
+                if grouped.setdefault(key, reference) is not reference:
+                    yield reference
+            else:
+                grouped[key].count += 1
+        yield from grouped.values()
 
     def _dataset(self, node: Node) -> Dataset:
         dataset = Dataset(node, self, None, DATASET)
@@ -354,7 +394,7 @@ class Description:
 
     def _member(self, holder: View, name: str, value: Value, classes: tuple[str, ...]) -> Node | None:
         """Return the node of one of the classes that stands under a property, and note what else stands there."""
-        node = self.resolve(value)
+        node = self.resolve(value) if isinstance(value, Node) else None
         if node is None and isinstance(value, Node):
             self.references.append(Reference(holder, name, value, classes))
         elif node is None or not set(classes).intersection(node.types):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from corpusfmt.formats.dolma.rows import is_timestamp
+from corpusfmt.formats.dolma.rows import PLAIN_TIMESTAMP, is_timestamp
 from corpusfmt.model import Json
 
 if TYPE_CHECKING:
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 # What all readers agree on; integers up to 2**64 - 1 are fine as well, and pass by way of the rules.
 _Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-_Span = tuple[_Offset, _Offset, _Integer | float]
 _LEVELS = 6
+
+
+class _Span(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    start: _Offset
+    end: _Offset
+    score: _Integer | float
 
 
 def _any_json(levels: int) -> Any:
@@ -121,10 +126,11 @@ def clean_attributes(data: bytes) -> CleanAttributes | None:
         for value in row.attributes.values():
             if type(value) is list:
                 previous = 0
-                for start, end, _ in value:
-                    if start < previous or end <= start:
+                for span in value:
+                    start = span.start
+                    if start < previous or span.end <= start:
                         reach = UNCLEAR
-                    previous = end
+                    previous = span.end
                 if previous > reach:  # noqa: PLR1730 - `max` costs a call for each attribute
                     reach = previous
             elif type(value) is str:
@@ -183,7 +189,7 @@ def _all_of(kind: type, values: list[Any]) -> bool:
 
 
 def _are_timestamps(values: list[Any]) -> bool:
-    return _all_of(str, values) and all(map(is_timestamp, values))
+    return _all_of(str, values) and (all(map(PLAIN_TIMESTAMP.fullmatch, values)) or all(map(is_timestamp, values)))
 
 
 def _are_versions(values: list[Any]) -> bool:

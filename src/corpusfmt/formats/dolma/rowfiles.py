@@ -21,7 +21,7 @@ from corpusfmt.rules import Judge
 
 _HEAD = 4096
 # Small steps keep what is decoded at a time in the cache, and many attribute sets in bounded memory.
-_STEP = {"plain": 256 * 1024, "gzip": 64 * 1024, "zstd": 64 * 1024}
+_STEP = {"plain": 64 * 1024, "gzip": 16 * 1024, "zstd": 16 * 1024}
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
@@ -114,7 +114,7 @@ class RowFile:
                 if isinstance(block, LongLine):
                     place = Location(self.path, block.line, block.byte)
                     self._judge.check(TooLong(place, block.length, self._max_line_bytes))
-                elif b"\r\n" in block.data:
+                elif b"\r" in block.data:
                     self._note_returns(block)
                 yield block
         except StreamFault as fault:
@@ -123,8 +123,9 @@ class RowFile:
         self.bytes += chunks.bytes
 
     def _note_returns(self, block: Block) -> None:
-        self._returns += block.data.count(b"\r\n")
-        if self._first_return is None:
+        returns = block.data.count(b"\r\n")
+        self._returns += returns
+        if returns and self._first_return is None:
             place = block.data.index(b"\r\n")
             start = block.data.rfind(b"\n", 0, place) + 1
             line = block.line + block.data.count(b"\n", 0, place)
@@ -172,16 +173,20 @@ def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
         columns = DocumentColumns(block, file.rows)
         if isinstance(block, LongLine):
             _append(columns, None, None, UNKNOWN_LENGTH)
-        else:
-            clean = clean_documents(block.data)
-            if clean is not None:
-                columns.ids += clean.ids
-                columns.sources += clean.sources
-                columns.lengths += map(len, clean.texts)
-            else:
-                _documents_row_by_row(block, file.path, judge, columns)
+        elif not _documents_at_a_glance(block, columns):
+            _documents_row_by_row(block, file.path, judge, columns)
         file.rows += len(columns.ids)
         yield columns
+
+
+def _documents_at_a_glance(block: Block, columns: DocumentColumns) -> bool:
+    clean = clean_documents(block.data)
+    if clean is None:
+        return False
+    columns.ids += clean.ids
+    columns.sources += clean.sources
+    columns.lengths += map(len, clean.texts)
+    return True
 
 
 def _append(columns: DocumentColumns, document_id: str | None, source: str | None, length: int) -> None:
@@ -260,18 +265,22 @@ def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[Attr
         columns = AttributesColumns(block, file.rows)
         if isinstance(block, LongLine):
             columns.ids, columns.sources, columns.reaches = [None], [None], [0]
-        else:
-            clean = clean_attributes(block.data)
-            if clean is not None:
-                columns.ids += clean.ids
-                columns.sources += clean.sources
-                columns.reaches += clean.reaches
-                for index, names in enumerate(clean.keys):
-                    keys.note(names, lambda index=index, block=block: file.place(block, index))  # type: ignore[misc]
-            else:
-                _attributes_row_by_row(block, file.path, judge, keys, columns)
+        elif not _attributes_at_a_glance(block, file, keys, columns):
+            _attributes_row_by_row(block, file.path, judge, keys, columns)
         file.rows += len(columns.ids)
         yield columns
+
+
+def _attributes_at_a_glance(block: Block, file: RowFile, keys: Keys, columns: AttributesColumns) -> bool:
+    clean = clean_attributes(block.data)
+    if clean is None:
+        return False
+    columns.ids += clean.ids
+    columns.sources += clean.sources
+    columns.reaches += clean.reaches
+    for index, names in enumerate(clean.keys):
+        keys.note(names, lambda index=index: file.place(block, index))  # type: ignore[misc]
+    return True
 
 
 def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import ge
 
-from corpusfmt.formats.oscar.metadata import UNKNOWN, ContentLength, MetadataScan, Rows
+from corpusfmt.formats.oscar.metadata import UNKNOWN, ContentLength, Rows
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
-from corpusfmt.formats.oscar.text import Documents, TextScan
+from corpusfmt.formats.oscar.text import Documents
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
 
@@ -22,7 +22,7 @@ from corpusfmt.rules import Judge
 _REACH = 12
 _AGREEING = 2
 _AGREEING_SHIFTED = 8
-_LOOKAHEAD = _REACH + _AGREEING_SHIFTED
+LOOKAHEAD = _REACH + _AGREEING_SHIFTED
 _MOST_DISPLACED = 256
 
 
@@ -134,7 +134,6 @@ class _Displaced:
 class Alignment:
     """Compares the documents of a text with the records of its metadata, and keeps what does not fit."""
 
-    text_path: str
     rows: Rows
     documents: Documents
     odd_lines: set[int]
@@ -146,24 +145,41 @@ class Alignment:
     last_line: int = 0
     sightings: Sightings = field(default_factory=Sightings)
     _displaced: list[_Displaced] = field(default_factory=list)
-    too_short: list[tuple[int, int, int]] = field(default_factory=list)
+    _next_offset: int = 0
 
     def advance(self, *, text_ended: bool, metadata_ended: bool) -> None:
         """Compare as far as both sides are known; both having ended, to the end."""
         while not self.lost:
-            self._pass(self._agreeing())
+            self.take(self.agreeing())
             if not self._undecided(text_ended=text_ended, metadata_ended=metadata_ended):
                 return
             step = self.next_step(text_ended=text_ended, metadata_ended=metadata_ended)
             self.tell(step)
-            self._pass_step(step)
+            self.pass_over(step)
         self._forget_all()
+
+    def follow(self, *, metadata_ended: bool) -> None:
+        """Compare each record with the one before it, where there is no text to compare with."""
+        rows = self.rows
+        known = len(rows) if metadata_ended else len(rows) - 1
+        for index in range(max(known, 0)):
+            offset, count = rows.offsets[index], rows.counts[index]
+            expected = self._next_offset
+            if offset not in (expected, UNKNOWN) and expected != UNKNOWN:
+                self.sightings.note(self._wrong_offset(expected, index))
+                following = expected + count + 1
+                if index + 1 < len(rows) and rows.offsets[index + 1] == following:
+                    offset = expected
+            self._next_offset = UNKNOWN if UNKNOWN in (offset, count) else offset + count + 1
+            self.row_number += 1
+            self.last_offset, self.last_line = offset, rows.lines[index]
+        rows.drop(max(known, 0))
 
     def _forget_all(self) -> None:
         self.rows.drop(len(self.rows))
         self.documents.drop(len(self.documents))
 
-    def _agreeing(self) -> int:
+    def agreeing(self) -> int:
         """Return how many pairs in front agree."""
         rows, documents = self.rows, self.documents
         number = min(len(rows), len(documents))
@@ -177,25 +193,23 @@ class Alignment:
             index for index, (offset, start, here, there) in enumerate(pairs) if offset != start or here != there
         )
 
-    def _pass(self, number: int) -> None:
+    def take(self, number: int) -> None:
         """Take pairs that agree."""
         if not number:
             return
         rows, documents = self.rows, self.documents
         lengths, sizes = rows.lengths[:number], documents.sizes[:number]
         if not all(map(ge, lengths, sizes)):
-            short = (
-                (line, length, size)
-                for line, length, size in zip(rows.lines, lengths, sizes, strict=False)
-                if length < size
-            )
-            self.too_short += short
+            for line, length, size in zip(rows.lines, lengths, sizes, strict=False):
+                if length < size:
+                    at = Location(self.metadata_path, line, pointer="/headers/content-length")
+                    self.sightings.note(ContentLength(at=at, value=str(length), size=size), "too short")
         self.last_offset, self.last_line = rows.offsets[number - 1], rows.lines[number - 1]
         self.row_number += number
         rows.drop(number)
         documents.drop(number)
 
-    def _pass_step(self, step: Step) -> None:
+    def pass_over(self, step: Step) -> None:
         known = [index for index in range(step.rows) if self.rows.offsets[index] != UNKNOWN]
         if known:
             self.last_offset, self.last_line = self.rows.offsets[known[-1]], self.rows.lines[known[-1]]
@@ -209,19 +223,17 @@ class Alignment:
         """Tell whether something disagrees, and enough is known of both sides to say what."""
         if not len(self.rows) and not len(self.documents):
             return False
-        rows_known = metadata_ended or len(self.rows) >= _LOOKAHEAD
-        documents_known = text_ended or len(self.documents) >= _LOOKAHEAD
+        rows_known = metadata_ended or len(self.rows) >= LOOKAHEAD
+        documents_known = text_ended or len(self.documents) >= LOOKAHEAD
         return rows_known and documents_known
 
     def next_step(self, *, text_ended: bool, metadata_ended: bool) -> Step:
         """Return the smallest way to agreement from where the two sides part."""
         ended = _Ended(text_ended, metadata_ended)
-        if not len(self.documents):
-            return Step(len(self.rows), 0, self.shift)
-        if not len(self.rows):
-            return Step(0, len(self.documents), self.shift)
         if self._is_empty_record():
             return Step(1, 0, self.shift)
+        if not len(self.documents) or not len(self.rows):
+            return Step(len(self.rows), len(self.documents), self.shift)
         return (
             self._search(self.shift, _AGREEING, ended)
             or self._search(None, _AGREEING_SHIFTED, ended)
@@ -229,10 +241,17 @@ class Alignment:
         )
 
     def _is_empty_record(self) -> bool:
-        """Tell whether the next record is one of no lines that stands between two documents, as OSC404 has told."""
+        """Tell whether the next record is one of no lines, for which the text has a blank line too many or nothing left.
+
+        OSC404 has told it.
+        """
+        if not len(self.rows) or self.rows.counts[0] != 0:
+            return False
+        if not len(self.documents):
+            return True
         start = self.documents.starts[0]
         first_blank = start - self.documents.gaps[0] + 1
-        return self.rows.counts[0] == 0 and first_blank <= self.rows.offsets[0] + self.shift < start
+        return first_blank <= self.rows.offsets[0] + self.shift < start
 
     def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Step | None:
         for total in range(2 * _REACH):
@@ -291,20 +310,18 @@ class Alignment:
         for other in self._displaced:
             if other.offset == expected and other.expected == offset:
                 self._displaced.remove(other)
-                message = f"offset `{offset}` here and `{other.offset}` on line {other.line}: these two lines are swapped"
+                message = (
+                    f"offset `{offset}` here and `{other.offset}` on line {other.line}: these two lines are swapped"
+                )
                 return OffsetOrder(at=seen.at, message=message, hint=_SWAPPED)
         return None
 
-    def finish(self, judge: Judge, metadata: MetadataScan) -> None:
+    def finish(self, judge: Judge) -> None:
         """Tell what was found."""
         for displaced in self._displaced:
             self.sightings.note(displaced.seen)
         for seen in self.sightings:
             judge.check(seen)
-        for line, length, size in self.too_short:
-            at = metadata.at(line, pointer="/headers/content-length")
-            metadata.note(ContentLength(at=at, value=str(length), size=size), "too short")
-        self.too_short.clear()
 
     def explain(self, step: Step) -> Misplaced | None:
         """Return the one finding for a step; None where another rule has told the cause."""
@@ -338,16 +355,16 @@ class Alignment:
         same = self.rows.counts[: step.rows] == self.documents.counts[: step.documents]
         return surplus > 0 and shift == surplus and same
 
-    def _wrong_offset(self, expected: int) -> Misplaced:
-        offset = self.rows.offsets[0]
+    def _wrong_offset(self, expected: int, index: int = 0) -> Misplaced:
+        offset, at = self.rows.offsets[index], self._at(index)
         message = f"offset `{offset}`, expected `{expected}`"
         hint = f"write offset {expected}"
         if self.row_number == 0:
-            return FirstOffset(at=self._at(), message=f"first offset is `{offset}`, expected `0`", hint="write offset 0")
+            return FirstOffset(at=at, message=f"first offset is `{offset}`, expected `0`", hint="write offset 0")
         if offset <= self.last_offset:
             before = f"offset `{offset}` after `{self.last_offset}` on line {self.last_line}, expected `{expected}`"
-            return OffsetOrder(at=self._at(), message=before, hint=hint)
-        return OffsetGap(at=self._at(), message=message, hint=hint)
+            return OffsetOrder(at=at, message=before, hint=hint)
+        return OffsetGap(at=at, message=message, hint=hint)
 
     def _shifted(self, shift: int) -> Misplaced | None:
         """All offsets from here on are wrong by the same number of lines."""
@@ -356,13 +373,15 @@ class Alignment:
         seen = self._wrong_offset(self.documents.starts[0] - self.shift)
         far = "lines too low" if shift > 0 else "lines too high"
         seen.message += f"; the offsets from here on are {abs(shift)} {far}"
-        seen.hint = "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
+        seen.hint = (
+            "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
+        )
         return seen
 
     def _one_pair(self, shift: int) -> Misplaced | None:
         offset, count = self.rows.offsets[0], self.rows.counts[0]
         start, lines = self.documents.starts[0], self.documents.counts[0]
-        if offset == UNKNOWN or count == UNKNOWN and offset + self.shift == start:
+        if offset == UNKNOWN or (count == UNKNOWN and offset + self.shift == start):
             return None
         if offset + self.shift != start and not shift:
             return self._wrong_offset(start - self.shift)
@@ -383,7 +402,7 @@ class Alignment:
             return None
         index = known[0]
         offset, count = self.rows.offsets[index], self.rows.counts[index]
-        if self._is_told_as_empty(index):
+        if number == 1 and self._is_empty_record():
             return None
         if offset == self.last_offset:
             message = f"offset `{offset}` again, as on line {self.last_line}"
@@ -391,11 +410,6 @@ class Alignment:
         message = f"no document in the text for this record (offset `{offset}`, {count} lines)"
         hint = "remove the record, or bring its document back"
         return CountMismatch(at=self._at(index), count=len(known), message=message, hint=hint)
-
-    def _is_told_as_empty(self, index: int) -> bool:
-        if index or not self.rows.counts[0] == 0:
-            return False
-        return not len(self.documents) or self._is_empty_record()
 
     def _documents_without_record(self, number: int) -> Misplaced:
         message = f"no record for the document on {self._lines_of(0)} of the text"
@@ -419,7 +433,9 @@ class Alignment:
             blank = self.documents.starts[0] + self.documents.counts[0]
             message = f"line {blank + 1} of the text is blank, within the range of this record"
             return RangeOutside(at=self._at(), message=message, hint="remove the blank line, or count lines again")
-        message = f"{step.rows} records do not fit the documents from line {self.documents.starts[0] + 1} of the text on"
+        message = (
+            f"{step.rows} records do not fit the documents from line {self.documents.starts[0] + 1} of the text on"
+        )
         return CountMismatch(at=self._at(), count=step.rows, message=message, hint=_REWRITE)
 
     def _nothing_fits(self) -> Misplaced:
@@ -459,8 +475,3 @@ def _balanced(total: int) -> Iterator[int]:
             yield low
             if distance:
                 yield total - low
-
-
-def aligned(text: TextScan, metadata: MetadataScan, text_path: str, metadata_path: str) -> Alignment:
-    """Return the alignment of two scans, which fills up as they do."""
-    return Alignment(text_path, metadata.rows, text.documents, text.odd_lines, metadata_path)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-#: Every label of lid.176, in the order of the fastText documentation.
-LABELS: tuple[str, ...] = tuple(
-    """
+_LABELS = """
     af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb co cs cv cy da de
     diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he hi hif hr hsb ht hu hy ia id ie ilo
     io is it ja jbo jv ka kk km kn ko krc ku kv kw ky la lb lez li lmo lo lrc lt lv mai mg mhr min mk ml mn mr mrj ms
     mt mwl my myv mzn nah nap nds ne new nl nn no oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn
     sco sd sh si sk sl so sq sr su sv sw ta te tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf
     yi yo yue zh
-    """.split()
-)
+"""
+#: Every label of lid.176, in the order of the fastText documentation.
+LABELS: tuple[str, ...] = tuple(_LABELS.split())
 
 #: The 166 languages of the 2019 release (1.0).
-RELEASE_2019: frozenset[str] = frozenset(LABELS) - frozenset("co dty gv hif pfl rue sc sco vep vls".split())
+RELEASE_2019: frozenset[str] = frozenset(LABELS) - {"co", "dty", "gv", "hif", "pfl", "rue", "sc", "sco", "vep", "vls"}
 
 #: The 168 languages of the release 21.09 (1.1).
 RELEASE_2021: frozenset[str] = (RELEASE_2019 - {"bcl", "yue"}) | {"gv", "rue", "sco", "vls"}

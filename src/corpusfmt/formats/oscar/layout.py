@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import Unreadable
@@ -306,7 +306,7 @@ def look(entry: Entry) -> Survey:
         return _look_at_file(entry)
     tree = _Tree(entry.url)
     survey = Survey()
-    if tree.kind_of("", os.path.basename(os.path.abspath(entry.url))) == "language":
+    if tree.kind_of("", Path(entry.url).absolute().name) == "language":
         survey.folders.append(Folder("", _code_of(tree, "", entry), tree.entries("")))
         survey.evidence = "a directory of OSCAR text parts"
     else:
@@ -331,7 +331,7 @@ def _look_at_file(entry: Entry) -> Survey:
 
 def _sibling(entry: Entry, name: str) -> Entry | None:
     try:
-        return entry_of(os.path.join(os.path.dirname(entry.url), name))
+        return entry_of(entry.url[: -len(entry.name)] + name)
     except UsageError:
         return None
 
@@ -388,7 +388,7 @@ class _Tree:
 
 def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
     """Return the language of a directory: its name if that is a code, else what most of its files say."""
-    name = entry.name or os.path.basename(os.path.abspath(entry.url))
+    name = entry.name or Path(entry.url).absolute().name
     codes = Counter(tree.codes(folder))
     if name in codes or name in _LABELS or not codes:
         return name
@@ -548,15 +548,16 @@ def _only(language: Language, number: int | None) -> Language:
     return Language(
         language.at,
         language.code,
-        {n: entry for n, entry in language.texts.items() if n == number} | _EMPTY,
-        {n: entry for n, entry in language.metadata.items() if n == number} | _EMPTY,
+        _only_number(language.texts, number),
+        _only_number(language.metadata, number),
         (),
         (),
         blocked=True,
     )
 
 
-_EMPTY: dict[int | None, Entry] = {}
+def _only_number(entries: Mapping[int | None, Entry], number: int) -> Mapping[int | None, Entry]:
+    return {key: entry for key, entry in entries.items() if key == number}
 
 
 def is_dedup(entry: Entry) -> bool:

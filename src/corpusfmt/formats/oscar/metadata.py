@@ -407,7 +407,9 @@ class MetadataScan:
         """Count a defect of a record that only its text shows."""
         self._sightings.note(seen, kind)
 
-    def at(self, line: int, *, byte: int | None = None, pointer: str | None = None, record: str | None = None) -> Location:
+    def at(
+        self, line: int, *, byte: int | None = None, pointer: str | None = None, record: str | None = None
+    ) -> Location:
         """Return a place in this file."""
         return Location(self._path, line, byte, pointer=pointer, record=record)
 

@@ -194,7 +194,9 @@ class TextScan:
     Feed it every block in order, then `finish`. `documents` fills up as documents end; the caller takes them out.
     """
 
-    def __init__(self, path: str, version: str, judge: Judge, max_line_bytes: int, keys: KeyWriter | None = None) -> None:
+    def __init__(
+        self, path: str, version: str, judge: Judge, max_line_bytes: int, keys: KeyWriter | None = None
+    ) -> None:
         self.documents = Documents()
         self.found = 0
         self.lines = 0
@@ -235,7 +237,7 @@ class TextScan:
         blank = np.flatnonzero(sizes == 0)
         odd = self._odd_separators(data, codes, starts, ends)
         self._blank_runs(block, blank, starts, len(ends))
-        self._cut_documents(block, starts, ends, blank, odd)
+        self._cut_documents(starts, ends, blank, odd)
         self._characters(block, codes, newlines, starts, sizes, odd)
         if self._keys is not None:
             self._collect_keys(self._keys, data, odd)
@@ -253,7 +255,9 @@ class TextScan:
         if whole:
             if self.lines > self._open_line:
                 end = self.bytes - 1 if self._terminated else self.bytes
-                self._add([self._open_line], [self.lines - self._open_line], [end - self._open_byte], [self._separators])
+                self._add(
+                    [self._open_line], [self.lines - self._open_line], [end - self._open_byte], [self._separators]
+                )
             if not self.found:
                 self._judge.check(EmptyText(at=Location(self._path)))
             elif not self._terminated:
@@ -288,9 +292,7 @@ class TextScan:
                 self.odd_lines.update(self.lines + index for index in found)
         return found
 
-    def _blank_runs(
-        self, block: Block, blank: npt.NDArray[np.intp], starts: npt.NDArray[np.intp], lines: int
-    ) -> None:
+    def _blank_runs(self, block: Block, blank: npt.NDArray[np.intp], starts: npt.NDArray[np.intp], lines: int) -> None:
         """Count the runs of empty lines: two or more in a row, or any before the first line of text."""
         import numpy as np  # noqa: PLC0415
 
@@ -318,7 +320,6 @@ class TextScan:
 
     def _cut_documents(
         self,
-        block: Block,
         starts: npt.NDArray[np.intp],
         ends: npt.NDArray[np.intp],
         blank: npt.NDArray[np.intp],
@@ -373,7 +374,7 @@ class TextScan:
         lengths = sizes
         bad: list[int] = []
         if not data.isascii():
-            bad = self._encoding(block, starts, sizes)
+            bad = self._encoding(block)
             # A code point is one byte that does not continue another.
             continuing = codes.view(np.int8) < -64
             lengths = sizes - np.add.reduceat(continuing, starts, dtype=np.intp)
@@ -385,7 +386,7 @@ class TextScan:
             at = self._at(block.line + index, block.byte + int(starts[index]))
             seen = ShortLine(at=at, count=len(short), length=int(lengths[index]), least=self._least)
             self._sightings.note(seen)
-        self._controls(block, codes, newlines, odd, starts, sizes)
+        self._controls(block, codes, newlines, odd, starts)
 
     def _controls(
         self,
@@ -394,7 +395,6 @@ class TextScan:
         newlines: int,
         odd: list[int],
         starts: npt.NDArray[np.intp],
-        sizes: npt.NDArray[np.intp],
     ) -> None:
         import numpy as np  # noqa: PLC0415
 
@@ -407,7 +407,7 @@ class TextScan:
             nuls = data.count(b"\0")
             low -= returns + nuls + data.count(b"\t")
             if returns:
-                self._returns(block, returns, odd, starts, sizes)
+                self._returns(block, returns, odd, starts)
             if nuls:
                 at = self._place(block, data.index(b"\0"))
                 self._sightings.note(ControlCharacter(at=at, count=nuls, character="\0"), "nul")
@@ -420,9 +420,7 @@ class TextScan:
                 at = self._place(block, len(text[: match.start()].encode("utf-8", "surrogateescape")))
                 self._sightings.note(ControlCharacter(at=at, count=low, character=match[0]), "other")
 
-    def _returns(
-        self, block: Block, count: int, odd: list[int], starts: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]
-    ) -> None:
+    def _returns(self, block: Block, count: int, odd: list[int], starts: npt.NDArray[np.intp]) -> None:
         """Count carriage returns, without those that make up a separator: OSC304 tells these."""
         import numpy as np  # noqa: PLC0415
 
@@ -440,7 +438,7 @@ class TextScan:
         line = block.line + block.data.count(b"\n", 0, offset)
         return self._at(line, block.byte + offset, offset - line_start + 1)
 
-    def _encoding(self, block: Block, starts: npt.NDArray[np.intp], sizes: npt.NDArray[np.intp]) -> list[int]:
+    def _encoding(self, block: Block) -> list[int]:
         """Judge UTF-8 and NFC; return the lines that are not UTF-8."""
         try:
             text = block.data.decode()

@@ -92,26 +92,36 @@ class PartWriter:
 
 
 def _item(document: Document) -> Item[OscarText]:
-    own = (document.metadata or {}).get("oscar")
-    own = own if isinstance(own, dict) else {}
+    own = _own(document)
     record = dict(own["record"]) if isinstance(own.get("record"), dict) else _foreign(document)
     lines = document.text.split("\n")
     blank = [str(number) for number, line in enumerate(lines) if not line]
     if blank:
         record["headers"] = {**record["headers"], BLANK_LINES_HEADER: ",".join(blank)}
         lines = [line for line in lines if line] or [EMPTY_TEXT]
-    tail = "\n" + own["tail"] if isinstance(own.get("tail"), str) else CANONICAL_TAIL
-    return Item(OscarText("\n".join(lines).encode(), len(lines), record, tail.encode()))
+    return Item(OscarText("\n".join(lines).encode(), len(lines), record, _around(own, "tail", "1.1", CANONICAL_TAIL)))
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
-    item = _item(document)
-    own = (document.metadata or {}).get("oscar")
-    synthetic = isinstance(own, dict) and own.get("synthetic_id") is True
-    losses = {} if synthetic else {"metadata": 1}
-    if BLANK_LINES_HEADER in item.value.record.get("headers", {}):
+    """Return a document for 1.0, which has no room but for the text."""
+    own, value = _own(document), _item(document).value
+    losses = {} if own.get("synthetic_id") is True else {"metadata": 1}
+    if BLANK_LINES_HEADER in value.record.get("headers", {}):
         losses["blank lines inside a text"] = 1
-    return Item(item.value, losses)
+    text = _around(own, "lead", "1.0", "") + value.text
+    return Item(replace(value, text=text, tail=_around(own, "tail", "1.0", CANONICAL_TAIL)), losses)
+
+
+def _own(document: Document) -> Json:
+    """Return what an OSCAR reader kept of a document."""
+    own = (document.metadata or {}).get("oscar")
+    return own if isinstance(own, dict) else {}
+
+
+def _around(own: Json, name: str, version: str, canonical: str) -> bytes:
+    """Return the blank lines around a text as its own version of OSCAR had them."""
+    kept = own.get(name) if own.get("version") == version else None
+    return (kept if isinstance(kept, str) else canonical).encode()
 
 
 def _foreign(document: Document) -> Json:

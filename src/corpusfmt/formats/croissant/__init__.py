@@ -1,0 +1,19 @@
+"""Croissant: descriptions of data sets for machine learning, by the specification of 1.0."""
+
+from corpusfmt.formats import Format
+from corpusfmt.formats.croissant.check import check, detect, finish, plan
+from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.formats.croissant.version import VERSIONS
+
+__all__ = ["FORMAT"]
+
+FORMAT = Format(
+    name="croissant",
+    summary="Croissant: JSON-LD descriptions of data sets for machine learning",
+    versions=VERSIONS,
+    rules=RULES,
+    detect=detect,
+    plan=plan,
+    check=check,
+    finish=finish,
+)

@@ -1,0 +1,351 @@
+"""Planning and checking one description: from bytes to nodes to rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard, ShardResult
+from corpusfmt.formats.croissant import webpage
+from corpusfmt.formats.croissant.expand import ExpansionFault, expand
+from corpusfmt.formats.croissant.graph import DataSource, Dataset, Description, Field, RecordSet, Resource, View
+from corpusfmt.formats.croissant.jsontree import JsonFault, Places, decode, parse
+from corpusfmt.formats.croissant.nodes import Literal, Node, Value
+from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.formats.croissant.rules.data import references_of_examples
+from corpusfmt.formats.croissant.rules.distribution import Distributed
+from corpusfmt.formats.croissant.rules.document import Duplicate, Mistake, Mistyped, Part, Several
+from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
+from corpusfmt.formats.croissant.shapes import Property, properties_of
+from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
+from corpusfmt.formats.general import TooLong, Unreadable
+from corpusfmt.io.paths import Entry, open_input, reason_of, walk
+from corpusfmt.model import Coverage, Location, Tally, UsageError
+from corpusfmt.rules import Judge
+
+DOCUMENT_NAMES = ("croissant.json", "metadata.json")
+_SUFFIXES = (".json", ".jsonld", ".html", ".htm")
+
+# What the bytes of a description show, wherever in the document it stands.
+_CLAIM = re.compile(
+    rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
+)
+_MAX_SNIFFED = 8 * 1024 * 1024
+
+
+def _content(entry: Entry, limit: int = -1) -> bytes:
+    with open_input(entry.url) as file:
+        parts = []
+        while limit and (part := file.read(limit if limit > 0 else 1 << 20)):
+            parts.append(part)
+            limit -= len(part) if limit > 0 else 0
+        return b"".join(parts)
+
+
+def _claims(entry: Entry) -> Detection | None:
+    if not entry.name.endswith(_SUFFIXES):
+        return None
+    try:
+        data = _content(entry, _MAX_SNIFFED)
+    except OSError:
+        return None
+    if b"\0" in data[:64]:
+        data = data.replace(b"\0", b"")  # UTF-16: the finding about it is the format's to make
+    found = _CLAIM.search(data)
+    if found is None or (b"@context" not in data and b"@type" not in data):
+        return None
+    return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
+
+
+# Files that carry the name of their folder, or lie below `documents`, make a folder a corpus with a description in it.
+_CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zst)?")
+_CORPUS_FOLDERS = ("documents", "attributes")
+
+
+def _is_corpus(entries: Sequence[Entry]) -> bool:
+    for entry in entries:
+        top, slash, rest = entry.path.partition("/")
+        if slash and top in _CORPUS_FOLDERS:
+            return True
+        if slash and "/" not in rest and rest.startswith(top) and _CORPUS_FILE.fullmatch(rest):
+            return True
+    return False
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Recognise a description: a file by its content, a folder by a description in it and no corpus beside it."""
+    if entry.kind == "file":
+        return _claims(entry)
+    if entry.kind != "directory":
+        return None
+    inside = list(_shallow(entry))
+    if _is_corpus(inside):
+        return None
+    documents = {each.path: each for each in inside if each.kind == "file" and each.path in DOCUMENT_NAMES}
+    for name in DOCUMENT_NAMES:
+        if name in documents:
+            return _claims(documents[name])
+    return None
+
+
+_MOST_LISTED = 10_000
+
+
+def _shallow(entry: Entry) -> Iterator[Entry]:
+    listed = 0
+    for each in walk(entry.url):
+        if each.path.count("/") <= 1:
+            yield each
+        listed += 1
+        if listed >= _MOST_LISTED:
+            return
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
+    if entry.kind == "directory":
+        files = {each.path: each for each in _shallow(entry) if each.kind == "file" and "/" not in each.path}
+        found = [files[name] for name in DOCUMENT_NAMES if name in files][:1]
+        found = found or [each for each in files.values() if _claims(each) is not None]
+        if not found:
+            raise UsageError(f"no croissant.json or metadata.json in {entry.path}")
+    else:
+        found = [entry]
+    version = options.version or _version(found[0])
+    shards = [Shard(index, each.path, {"description": each}) for index, each in enumerate(found)]
+    return Plan(version, shards, Tally(options.max_per_rule), Coverage(shards_total=len(shards)))
+
+
+def _version(entry: Entry) -> str:
+    try:
+        return version_in_text(_content(entry, _MAX_SNIFFED))
+    except OSError:
+        return "1.0"
+
+
+def check(shard: Shard, options: CheckOptions) -> ShardResult:
+    """Check one description."""
+    entry = shard.files["description"]
+    checker = _Checker(entry, options)
+    checker.run()
+    return ShardResult(checker.judge.tally, checker.judge.coverage)
+
+
+def finish(_plan: Plan, _facts: Sequence[Any], _judge: Judge, _options: CheckOptions) -> None:
+    """Nothing is left to judge: descriptions know nothing of each other."""
+
+
+class _Checker:
+    """Takes one file as far as it can be understood, and lets the rules judge what is found on the way."""
+
+    def __init__(self, entry: Entry, options: CheckOptions) -> None:
+        self.entry = entry
+        self.options = options
+        self.judge = self._judge_for(options.version or "1.0")
+
+    def _judge_for(self, version: str) -> Judge:
+        options = self.options
+        return Judge(RULES, options.grading, version=version, path=self.entry.path, cap=options.max_per_rule)
+
+    def run(self) -> None:
+        coverage = self.judge.coverage
+        coverage.shards_seen = 1
+        at = Location(self.entry.path)
+        if self.entry.size > self.options.max_line_bytes:
+            self.judge.check(TooLong(at, self.entry.size, self.options.max_line_bytes))
+            return
+        try:
+            data = _content(self.entry)
+        except OSError as error:
+            self.judge.check(Unreadable(at, reason_of(error)))
+            return
+        coverage.bytes = len(data)
+        try:
+            text, marked = decode(data)
+        except JsonFault as fault:
+            line = data.count(b"\n", 0, fault.offset) + 1
+            column = fault.offset - (data.rfind(b"\n", 0, fault.offset) + 1) + 1
+            place = Location(self.entry.path, line=line, column=column, byte=fault.offset)
+            self.judge.check(Mistake("encoding", fault.reason, place, fault.hint))
+            return
+        if marked:
+            self.judge.check(Mistake("bom", "", Location(self.entry.path, line=1, byte=0)))
+        self._text(text, head_bytes=3 if marked else 0)
+
+    def _text(self, text: str, head_bytes: int) -> None:
+        if not webpage.is_page(self.entry.name, text):
+            self._json(text, Places(self.entry.path, text, head_bytes=head_bytes))
+            return
+        scripts = list(webpage.scripts(text))
+        wanted = [script for script in scripts if webpage.has_dataset(text, script)]
+        if not wanted:
+            at = Location(self.entry.path, line=1)
+            reason = "the page has no JSON-LD script" + (" that holds a Dataset" if scripts else "")
+            hint = 'embed the description in `<script type="application/ld+json">`'
+            self.judge.check(Mistake("page", reason, at, hint))
+        for start, end in wanted:
+            places = Places(self.entry.path, text, start=start, end=end, head_bytes=head_bytes)
+            self._json(text[start:end], places)
+
+    def _json(self, text: str, places: Places) -> None:
+        try:
+            tree, duplicates = parse(text)
+        except JsonFault as fault:
+            self.judge.check(Mistake(fault.kind, fault.reason, places.at_offset(fault.offset), fault.hint))
+            return
+        if duplicates:
+            for again in places.duplicates():
+                at = places.at_offset(again.again)
+                self.judge.check(Duplicate(again.name, places.at_offset(again.first), at))
+        if isinstance(tree, list) and not any(isinstance(each, dict) for each in tree):
+            reason = "a list without objects" if tree else "an empty list"
+            self._top(f"the document is {reason}, expected an object", places)
+        elif not isinstance(tree, dict | list):
+            self._top(f"the document is `{clip(tree)}`, expected an object", places)
+        else:
+            self._jsonld(tree, places)
+
+    def _top(self, reason: str, places: Places) -> None:
+        hint = 'write one object with `@context` and `"@type": "sc:Dataset"`'
+        self.judge.check(Mistake("top", reason, places.of(""), hint))
+
+    def _jsonld(self, tree: Any, places: Places) -> None:
+        try:
+            expansion = expand(tree)
+        except ExpansionFault as fault:
+            at = places.of(fault.pointer)
+            if fault.kind == "value":
+                self.judge.check(Mistyped("a language map", fault.reason, "strings by language", at))
+            else:
+                kind = "jsonld" if fault.kind == "syntax" else fault.kind
+                self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
+            return
+        for pointer, value in expansion.ids_not_strings:
+            reason = f"`@id` is `{clip(value)}`, expected a string"
+            self.judge.check(Mistake("id", reason, places.of(pointer), "write the identifier as a string"))
+        description = Description(tree, expansion, places)
+        description.wanted_version = self.options.version
+        claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
+        description.version = version_of(claims)
+        self._judge_as(description.version)
+        if not self.judge.check(description) and not description.datasets:
+            return
+        for dataset in description.datasets:
+            self.judge.check(dataset)
+        if description.version != "0.8":
+            self._description(description)
+        else:
+            reason = "a document of version 0.8"
+            skipped = {rule.code for rule in RULES if rule.code[:4] in ("CRO3", "CRO4", "CRO5", "CRO6")}
+            self.judge.coverage.rules_not_run.update(dict.fromkeys(sorted(skipped), reason))
+
+    def _judge_as(self, version: str) -> None:
+        """Go on under the version that the document turned out to have, with all that was found."""
+        before = self.judge
+        self.judge = self._judge_for(version)
+        self.judge.tally = before.tally
+        self.judge.coverage = before.coverage
+
+    def _description(self, description: Description) -> None:
+        for stranger in description.strangers:
+            self.judge.check(stranger)
+        for reference in description.distinct_references():
+            self.judge.check(reference)
+        for view in description.parts():
+            self.judge.check(Part(view))
+            if not isinstance(view, Dataset):
+                self.judge.check(view)
+            if isinstance(view, Resource):
+                self.judge.check(Distributed(view))
+            if isinstance(view, RecordSet):
+                self.judge.coverage.documents += len(view.rows or ())
+                for reference in references_of_examples(view):
+                    self.judge.check(reference)
+            for subject in judged_by_shape(view, description.version):
+                self.judge.check(subject)
+
+
+def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
+    """Yield where a node departs from its table: too many values, or values of another type."""
+    for row in properties_of(view.shape, version):
+        values = view.all(row.name)
+        if not values:
+            continue
+        counted = [value for value in values if not _names_rai(row, value)]
+        if len(counted) > 1 and not row.many:
+            yield Several(view, row, len(counted))
+        if row.mistyped == "CRO214":
+            for value in values:
+                if not fits(view, value, row):
+                    where = f"{view.title}: `{view.key(row.name)}`"
+                    minor = row.loose or _is_reading_of_text(value, row)
+                    yield Mistyped(where, shown(value), expected(row), view.place_of(value), minor)
+    yield from _array_shape(view)
+
+
+def _names_rai(row: Property, value: Value) -> bool:
+    # The RAI vocabulary asks for a second value of conformsTo, where the table of 1.0 has one.
+    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(RAI_IRI)
+
+
+_WORDS = {
+    "Text": "a string",
+    "URL": "a URL",
+    "Boolean": "true or false",
+    "Number": "a number",
+    "Date": "an ISO 8601 date",
+    "JSON": "JSON",
+    "Extract": "an object",
+    "Transform": "an object",
+}
+
+
+def expected(row: Property) -> str:
+    """Return the range of a row for a message."""
+    return " or ".join(_WORDS.get(kind, f"a {kind.partition(':')[2] or kind}") for kind in row.kinds)
+
+
+def fits(view: View, value: Value, row: Property) -> bool:
+    """Tell whether a value is in the range of a row."""
+    return any(_is_of(view, value, kind) for kind in row.kinds)
+
+
+def _is_of(view: View, value: Value, kind: str) -> bool:
+    if isinstance(value, Node):
+        node = view.description.resolve(value)
+        if kind in ("Extract", "Transform", "JSON"):
+            return True
+        if kind == "URL":
+            return value.id is not None
+        return kind.startswith("sc:") and (node is None or kind in node.types or _is_subclass(node, kind))
+    plain = value.value
+    if kind in ("Text", "URL", "Date"):
+        return isinstance(plain, str)
+    if kind == "Boolean":
+        return isinstance(plain, bool)
+    if kind == "Number":
+        return isinstance(plain, int | float) and not isinstance(plain, bool)
+    return kind == "JSON"
+
+
+def _is_subclass(node: Node, kind: str) -> bool:
+    # schema.org has hundreds of kinds of CreativeWork; anything typed that is no agent passes as one.
+    return kind == "sc:CreativeWork" and not {"sc:Person", "sc:Organization"}.intersection(node.types)
+
+
+def _is_reading_of_text(value: Value, row: Property) -> bool:
+    """Tell whether a number or boolean stands where text of the same reading is expected."""
+    return row.kinds == ("Text",) and isinstance(value, Literal) and isinstance(value.value, int | float) and row.loose
+
+
+def _array_shape(view: View) -> Iterator[Mistyped]:
+    if not isinstance(view, Field) or view.description.version != "1.1":
+        return
+    for literal in view.texts("cr:arrayShape"):
+        where = f"{view.title}: `{view.key('cr:arrayShape')}`"
+        at = view.place_of(literal)
+        if not re.fullmatch(r"\(?\s*-?\d+\s*(,\s*-?\d+\s*)*,?\s*\)?", literal.value):
+            yield Mistyped(where, f"`{clip(literal.value)}`", "integers with commas between them", at)
+        elif not view.is_true("cr:isArray"):
+            yield Mistyped(where, "given without `isArray`", "`isArray` to be true", at)

@@ -1,0 +1,278 @@
+"""CRO5xx: records and examples inside the description."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Reference
+from corpusfmt.formats.croissant.nodes import Literal
+from corpusfmt.formats.croissant.rules.dataset import is_date
+from corpusfmt.formats.croissant.rules.registry import RULES
+from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.formats.croissant.vocabulary import ATOMIC_TYPES, close_to
+from corpusfmt.model import Problem, Severity
+
+_DATA = "croissant-1.0#data"
+_JOINS = "croissant-1.0#joins"
+
+_INLINE = ("cr:data", "cr:examples")
+
+
+@RULES.rule("CRO501", "data-not-json", on=RecordSet, spec="croissant-1.0#appendix-1-json-ld-context")
+def data_not_json(record_set: RecordSet) -> Iterator[Problem]:
+    """The context does not map `data` or `examples` as JSON.
+
+    Why: the rows are then read as nodes, and all keys that the context does not know disappear.
+    Example: `"data": "cr:data"` in the context.
+    Fix: map it as `{"@id": "cr:data", "@type": "@json"}`.
+    """
+    for name in _INLINE:
+        for value in record_set.all(name):
+            if not (isinstance(value, Literal) and (value.type == "@json" or _is_url(name, value))):
+                key = record_set.key(name)
+                message = f"{record_set.title}: the context does not map `{key}` as JSON"
+                hint = f'map it as `{{"@id": "{name}", "@type": "@json"}}` in the context'
+                yield Problem(message, record_set.place_of(value), hint)
+                break
+
+
+def _is_url(name: str, value: Literal) -> bool:
+    return name == "cr:examples" and isinstance(value.value, str)
+
+
+@RULES.rule("CRO502", "data-not-records", on=RecordSet, spec=_DATA)
+def data_not_records(record_set: RecordSet) -> Iterator[Problem]:
+    """The inline data is not a list of objects. One object counts as a list of one, as published descriptions have it.
+
+    Why: "each element corresponds to a record".
+    Example: `"data": ["a", "b"]`.
+    Fix: write an object for each record, with the `@id` of its fields as keys.
+    """
+    stray = [(pointer, row) for pointer, row in record_set.rows or () if not isinstance(row, dict)]
+    if stray:
+        message = f"{record_set.title}: a record is `{clip(stray[0][1])}`, expected an object"
+        at = record_set.description.places.of(stray[0][0])
+        yield Problem(message, at, "write an object with the `@id` of each field as key", count=len(stray))
+
+
+@RULES.rule("CRO503", "data-empty", on=RecordSet, spec=_DATA, grades={"strict": Severity.WARNING})
+def data_empty(record_set: RecordSet) -> Iterator[Problem]:
+    """The inline data holds no record.
+
+    Why: a record set without records is likely a mistake; mlcroissant refuses it.
+    Example: `"data": []`.
+    Fix: write the records, or leave `data` out.
+    """
+    if record_set.rows == [] and record_set.all("cr:data"):
+        yield Problem(f"{record_set.title}: `data` is empty", record_set.place("cr:data"), "write the records")
+
+
+def _objects(record_set: RecordSet) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((pointer, row) for pointer, row in record_set.rows or () if isinstance(row, dict))
+
+
+@RULES.rule("CRO504", "data-missing-field", on=RecordSet, spec=_DATA, grades={"strict": Severity.WARNING})
+def data_missing_field(record_set: RecordSet) -> Iterator[Problem]:
+    """Inline records lack a field.
+
+    Why: a value that is not known is written as null, so that a forgotten one shows.
+    Example: fields `a/id` and `a/name`, and a record `{"a/id": 1}`.
+    Fix: add the key, with null where there is no value.
+    """
+    for each in record_set.fields:
+        names = {each.id, each.node.written_id} - {None}
+        lacking = [pointer for pointer, row in _objects(record_set) if names and names.isdisjoint(row)]
+        if lacking and not each.sources and not each.sub_fields and not each.all("cr:value"):
+            message = f"{each.title}: absent from {len(lacking)} of the records in `data`"
+            at = record_set.description.places.of(lacking[0])
+            yield Problem(message, at, "add the key, with null where there is no value", count=len(lacking))
+
+
+def _unknown_keys(record_set: RecordSet, name: str, rule_says: str) -> Iterator[Problem]:
+    found: dict[str, list[str]] = {}
+    for pointer, row in record_set.inline(name) or ():
+        for key in row if isinstance(row, dict) else ():
+            if record_set.field_named(key) is None and not key.startswith("@"):
+                found.setdefault(key, []).append(pointer)
+    ids = [each.id for each in record_set.every_field if each.id is not None]
+    for key, pointers in found.items():
+        near = [each for each in ids if each.endswith(f"/{key}")]
+        likely = near[0] if near else close_to(key, ids)
+        hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
+        at = record_set.description.places.of(pointers[0])
+        yield Problem(f"{record_set.title}: {rule_says} `{key}` names no field", at, hint, count=len(pointers))
+
+
+@RULES.rule("CRO505", "data-unknown-field", on=RecordSet, spec=_DATA)
+def data_unknown_field(record_set: RecordSet) -> Iterator[Problem]:
+    """A key of inline records names no field of the record set.
+
+    Why: each record "uses keys that correspond to the fields of the RecordSet"; other values belong to nothing.
+    Example: `{"name": "red"}` where the field is `colours/name`.
+    Fix: write the `@id` of the field.
+    """
+    yield from _unknown_keys(record_set, "cr:data", "the key")
+
+
+def _fits(value: Any, types: list[str]) -> bool:
+    """Tell whether a JSON value is of one of the plain data types; other types take any value."""
+    atomic = [name for name in types if name in ATOMIC_TYPES]
+    if value is None or not atomic:
+        return True
+    return any(_is_a(value, ATOMIC_TYPES[name]) for name in atomic)
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    if kind == "a boolean":
+        return isinstance(value, bool)
+    if kind == "an integer":
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        return whole and not isinstance(value, bool)
+    if kind == "a number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind in ("a date", "a date and time"):
+        return isinstance(value, str) and is_date(value)
+    return isinstance(value, str)
+
+
+
+@RULES.rule("CRO506", "data-value-type", on=RecordSet, spec=_DATA)
+def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
+    """A value of an inline record is not of the data type of its field.
+
+    Why: it cannot be loaded as what the field says it is.
+    Example: field of type sc:Integer, value `"7"` or `2.5`.
+    Fix: correct the value, or the data type.
+    """
+    for each in record_set.fields:
+        names = [name for name in dict.fromkeys((each.node.written_id, each.id)) if isinstance(name, str)]
+        types = each.data_types
+        if each.sub_fields or not names or not types:
+            continue
+        repeated = each.is_true("cr:repeated") or each.is_true("cr:isArray")
+        wrong: list[tuple[str, Any]] = []
+        for pointer, row in _objects(record_set):
+            value = next((row[name] for name in names if name in row), None)
+            values = value if repeated and isinstance(value, list) else [value]
+            wrong += [(pointer, item) for item in values if not _fits(item, types)]
+        if wrong:
+            wanted = " or ".join(ATOMIC_TYPES[name] for name in types if name in ATOMIC_TYPES)
+            message = f"{each.title}: `{clip(wrong[0][1])}` in `data`, expected {wanted}"
+            at = record_set.description.places.of(wrong[0][0])
+            yield Problem(message, at, "correct the value, or the data type", count=len(wrong))
+
+
+def _key_fields(record_set: RecordSet) -> list[Field]:
+    found = []
+    for value in record_set.keys:
+        name = value.value if isinstance(value, Literal) else value.id
+        named = record_set.field_named(name) if isinstance(name, str) else None
+        if named is not None:
+            found.append(named)
+    return found if len(found) == len(record_set.keys) else []
+
+
+def _value(row: dict[str, Any], each: Field) -> Any:
+    written = each.node.written_id
+    return row[written] if isinstance(written, str) and written in row else row.get(each.id or "")
+
+
+def _identity(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+@RULES.rule("CRO507", "key-not-unique", on=RecordSet, spec="croissant-1.0#recordset")
+def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
+    """Two inline records have the same key.
+
+    Why: the values of the key "uniquely identify each record".
+    Example: two records with id 1.
+    Fix: correct one of them, or the key.
+    """
+    fields = _key_fields(record_set)
+    seen: dict[str, str] = {}
+    again: list[tuple[str, str, list[Any]]] = []
+    for pointer, row in _objects(record_set) if fields else ():
+        values = [_value(row, each) for each in fields]
+        if None in values:
+            continue
+        identity = _identity(values)
+        if identity in seen:
+            again.append((pointer, seen[identity], values))
+        seen.setdefault(identity, pointer)
+    if again:
+        pointer, first, values = again[0]
+        line = record_set.description.places.of(first).line
+        shown = clip(values[0] if len(values) == 1 else values)
+        message = f"{record_set.title}: the key `{shown}` is there again, first in line {line}"
+        at = record_set.description.places.of(pointer)
+        yield Problem(message, at, "correct one of the records, or the key", count=len(again))
+
+
+@RULES.rule("CRO508", "key-null", on=RecordSet, spec="croissant-1.0#recordset")
+def key_null(record_set: RecordSet) -> Iterator[Problem]:
+    """The key of an inline record is null.
+
+    Why: null identifies nothing.
+    Example: `{"a/id": null, "a/name": "x"}` with key `a/id`.
+    Fix: give the record a key.
+    """
+    for each in _key_fields(record_set):
+        names = {each.id, each.node.written_id}
+        nulls = [p for p, row in _objects(record_set) if not names.isdisjoint(row) and _value(row, each) is None]
+        if nulls:
+            at = record_set.description.places.of(nulls[0])
+            yield Problem(f"{each.title}: a key that is null", at, "give the record a key", count=len(nulls))
+
+
+def _referenced(reference: DataSource) -> Iterator[Field]:
+    return (view for view in reference.target_views() if isinstance(view, Field))
+
+
+@RULES.rule("CRO509", "foreign-key-violation", on=RecordSet, spec=_JOINS)
+def foreign_key_violation(record_set: RecordSet) -> Iterator[Problem]:
+    """A value of an inline record is not among those of the field that it references.
+
+    Why: the "values in the Field that contains the reference are taken from the values of the target Field".
+    Example: a planet `"mars"` where the record set of planets has none of that name.
+    Fix: correct the value, or add the record that it names.
+    """
+    for each in record_set.fields:
+        for target in (field for reference in each.references for field in _referenced(reference)):
+            other = target.record_set
+            if other is None or not other.rows or other is record_set or record_set.rows is None:
+                continue
+            known = {_identity(_value(row, target)) for _, row in _objects(other)}
+            stray: list[tuple[str, Any]] = []
+            for pointer, row in _objects(record_set):
+                value = _value(row, each)
+                values = value if isinstance(value, list) else [value]
+                stray += [(pointer, item) for item in values if item is not None and _identity(item) not in known]
+            if stray:
+                message = f"{each.title}: `{clip(stray[0][1])}` is no value of `{target.node.written_id}`"
+                at = record_set.description.places.of(stray[0][0])
+                yield Problem(message, at, "correct it, or add the record that it names", count=len(stray))
+
+
+@RULES.rule(
+    "CRO510", "examples-unknown-field", on=RecordSet, spec="croissant-1.0#examples",
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+)  # fmt: skip
+def examples_unknown_field(record_set: RecordSet) -> Iterator[Problem]:
+    """A key of the examples names no field of the record set.
+
+    Why: examples are records like those of `data`.
+    Example: `{"name": "red"}` where the field is `colours/name`.
+    Fix: write the `@id` of the field.
+    """
+    yield from _unknown_keys(record_set, "cr:examples", "the key of an example")
+
+
+def references_of_examples(record_set: RecordSet) -> Iterator[Reference]:
+    """Yield the references that stand in `examples` instead of records."""
+    for pointer, row in record_set.inline("cr:examples") or ():
+        if isinstance(row, dict) and set(row) == {"@id"} and isinstance(row["@id"], str):
+            allowed = ("cr:FileObject", "cr:FileSet", "cr:RecordSet")
+            yield Reference(record_set, "cr:examples", Literal(row["@id"], pointer), allowed)

@@ -1,0 +1,502 @@
+"""CRO1xx: the document as text, as JSON and as JSON-LD; identifiers and references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal as OneOf
+
+from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Reference, View
+from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, NAMESPACES, Literal, Node, local_name, short
+from corpusfmt.formats.croissant.rules.registry import RULES
+from corpusfmt.formats.croissant.rules.wording import clip, first_and_more
+from corpusfmt.formats.croissant.shapes import (
+    CROISSANT_PROPERTIES,
+    UNMAPPED_BY_APPENDIX,
+    Property,
+    is_rai,
+    rai_names,
+)
+from corpusfmt.formats.croissant.vocabulary import close_to, is_schema_property, likely_property
+from corpusfmt.model import Location, Problem, Severity
+
+MistakeKind = OneOf["syntax", "encoding", "bom", "depth", "top", "jsonld", "page", "context", "remote", "id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Something that keeps a document from being read as a description, or that reading it showed."""
+
+    kind: MistakeKind
+    reason: str
+    at: Location
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A name that stands twice in one object."""
+
+    name: str
+    first: Location
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Any node of a Croissant class, for what holds of them all."""
+
+    view: View
+
+    @property
+    def at(self) -> Location:
+        return self.view.at
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A property with more values than its row allows."""
+
+    view: View
+    row: Property
+    count: int
+
+    @property
+    def at(self) -> Location:
+        return self.view.place(self.row.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistyped:
+    """A value outside the range of its row; `minor` where the table is looser than it reads."""
+
+    where: str
+    shown: str
+    expected: str
+    at: Location
+    minor: bool = False
+
+
+@RULES.rule("CRO101", "json-syntax", on=Mistake, spec="croissant-1.0#format-example")
+def json_syntax(mistake: Mistake) -> Iterator[Problem]:
+    """The document is not one JSON value.
+
+    Why: Croissant metadata is JSON-LD, which is JSON first; a parser stops at the first fault.
+    Example: a missing comma, a file cut short, two documents in one file, `NaN`.
+    Fix: repair the place that the finding names; a JSON-aware editor shows it.
+    """
+    if mistake.kind == "syntax":
+        yield Problem(f"not JSON: {mistake.reason}", mistake.at, mistake.hint)
+
+
+@RULES.rule("CRO102", "not-utf8", on=Mistake, spec="RFC 8259, section 8.1", grades={"minor": Severity.INFO})
+def not_utf8(mistake: Mistake) -> Iterator[Problem]:
+    """The document is not UTF-8. A byte order mark before it is tolerated, and said.
+
+    Why: JSON that is exchanged must be UTF-8 without a mark; other tools stop here.
+    Example: a file saved as UTF-16 or Latin-1.
+    Fix: save the file as UTF-8 without a byte order mark.
+    """
+    if mistake.kind == "encoding":
+        yield Problem(f"not UTF-8: {mistake.reason}", mistake.at, mistake.hint)
+    elif mistake.kind == "bom":
+        yield Problem("starts with a byte order mark", mistake.at, "save the file as UTF-8 without a mark", minor=True)
+
+
+@RULES.rule("CRO103", "not-a-jsonld-object", on=Mistake, spec="JSON-LD 1.1, section 9")
+def not_a_jsonld_object(mistake: Mistake) -> Iterator[Problem]:
+    """The document is no JSON-LD description: not an object, a list without one data set, or broken JSON-LD.
+
+    Why: a description is one node of type Dataset; tools that look for it find nothing.
+    Example: `"a string"`, `[]`, a value object with two types.
+    Fix: make the document one object with `@context` and `"@type": "sc:Dataset"`.
+    """
+    if mistake.kind in ("top", "jsonld"):
+        yield Problem(mistake.reason, mistake.at, mistake.hint)
+
+
+@RULES.rule("CRO104", "nesting-too-deep", on=Mistake)
+def nesting_too_deep(mistake: Mistake) -> Iterator[Problem]:
+    """Arrays and objects nest deeper than the limit.
+
+    Why: a document without a limit on its depth takes readers down, and no real description is deep.
+    Example: 100,000 opening brackets.
+    Fix: flatten the description.
+    """
+    if mistake.kind == "depth":
+        yield Problem(mistake.reason, mistake.at, mistake.hint)
+
+
+@RULES.rule("CRO105", "json-duplicate-key", on=Duplicate, severity=Severity.WARNING, spec="RFC 8259, section 4")
+def json_duplicate_key(duplicate: Duplicate) -> Iterator[Problem]:
+    """A name stands twice in one object.
+
+    Why: most parsers keep the last value without a word, some the first.
+    Example: `{"name": "a", "name": "b"}`.
+    Fix: keep one of them, or make the value a list.
+    """
+    message = f"`{duplicate.name}` stands twice in one object, first in line {duplicate.first.line}"
+    yield Problem(message, duplicate.at, "keep one of them, or make its value a list")
+
+
+@RULES.rule("CRO106", "html-no-jsonld", on=Mistake, spec="croissant-1.0#croissant-in-web-pages")
+def html_no_jsonld(mistake: Mistake) -> Iterator[Problem]:
+    """A web page holds no JSON-LD script with a data set.
+
+    Why: search engines find a description only in `<script type="application/ld+json">`.
+    Example: a landing page that only links to its `croissant.json`.
+    Fix: embed the description in the page.
+    """
+    if mistake.kind == "page":
+        yield Problem(mistake.reason, mistake.at, mistake.hint)
+
+
+@RULES.rule("CRO107", "multiple-datasets", on=Description, severity=Severity.WARNING)
+def multiple_datasets(description: Description) -> Iterator[Problem]:
+    """Several data sets stand in one document; each of them is judged.
+
+    Why: tools take one of them, and which one is up to them.
+    Example: a `@graph` with two nodes of type Dataset.
+    Fix: write one document for each data set.
+    """
+    if len(description.datasets) > 1:
+        message = f"{len(description.datasets)} data sets in one document, expected one"
+        yield Problem(message, description.datasets[1].at, "write one document for each data set")
+
+
+@RULES.rule(
+    "CRO111", "context-missing", on=Description, spec="croissant-1.0#required", grades={"minor": Severity.WARNING}
+)
+def context_missing(description: Description) -> Iterator[Problem]:
+    """The document has no `@context`. Milder where every name is an absolute or prefixed IRI.
+
+    Why: without a context the names mean nothing: expansion drops them all.
+    Example: plain JSON with `name`, `distribution`, `recordSet`.
+    Fix: take the context of Appendix 1 of the specification.
+    """
+    contexts = [context for context in description.expansion.contexts if context.value not in (None, {}, [])]
+    if not contexts:
+        dropped = any(node.dropped for node in description.expansion.nodes)
+        hint = "add the context of Appendix 1 of the specification"
+        yield Problem("no `@context`", description.at, hint, minor=not dropped)
+
+
+@RULES.rule("CRO112", "context-invalid", on=Mistake, spec="JSON-LD 1.1 API, section 4")
+def context_invalid(mistake: Mistake) -> Iterator[Problem]:
+    """The context cannot be processed.
+
+    Why: a processor stops here, so nothing of the description can be read.
+    Example: two terms that define each other, a term named `@id`, a number as context.
+    Fix: take the context of Appendix 1 of the specification, and add only what it lacks.
+    """
+    if mistake.kind == "context":
+        yield Problem(f"the context cannot be processed: {mistake.reason}", mistake.at, mistake.hint)
+
+
+@RULES.rule("CRO113", "context-remote", on=Mistake, spec="croissant-1.0#required")
+def context_remote(mistake: Mistake) -> Iterator[Problem]:
+    """The context is a URL of which no copy is bundled; nothing is ever fetched.
+
+    Why: what a description means must not depend on a server, and a validator must not call one.
+    Example: `"@context": "https://example.org/context.jsonld"`. Those of schema.org and Croissant are bundled.
+    Fix: write the context into the document.
+    """
+    if mistake.kind == "remote":
+        yield Problem(mistake.reason, mistake.at, mistake.hint)
+
+
+@RULES.rule(
+    "CRO114", "namespace-wrong", on=Description, spec="croissant-1.0#namespaces", grades={"minor": Severity.INFO}
+)
+def namespace_wrong(description: Description) -> Iterator[Problem]:
+    """A vocabulary is used under a wrong namespace IRI. Mixing http and https schema.org is only remarked.
+
+    Why: IRIs are compared letter by letter; under another one a term means nothing. What was meant is judged as such.
+    Example: `"cr": "https://mlcommons.org/croissant/"`.
+    Fix: write the namespace that the hint gives.
+    """
+    used = description.expansion.namespaces
+    for namespace, pointer in used.items():
+        if namespace in MISTAKEN_NAMESPACES and not (description.version == "0.8" and "/schema/" in namespace):
+            right = NAMESPACES[MISTAKEN_NAMESPACES[namespace]]
+            at = description.places.of(_declared_at(description, namespace) or pointer)
+            yield Problem(f"namespace `{namespace}`, expected `{right}`", at, f"write `{right}`")
+    if {"http://schema.org/", "https://schema.org/"} <= used.keys():
+        at = description.places.of(used["http://schema.org/"])
+        yield Problem("both http and https schema.org are used", at, "use one of them throughout", minor=True)
+
+
+def _declared_at(description: Description, namespace: str) -> str | None:
+    for context in description.expansion.contexts:
+        if isinstance(context.value, dict):
+            for name, value in context.value.items():
+                if value == namespace:
+                    return f"{context.pointer}/{name}"
+    return None
+
+
+@RULES.rule(
+    "CRO115", "prefix-undeclared", on=Description, severity=Severity.WARNING, spec="croissant-1.0#namespaces"
+)
+def prefix_undeclared(description: Description) -> Iterator[Problem]:
+    """A compact IRI has a prefix that no context declares. It is read as the specification's own prefix of that name.
+
+    Why: to a JSON-LD processor `wd:Q48277` then is an absolute IRI of scheme `wd`, and names nothing.
+    Example: `"dataType": "wd:Q48277"` under the context of Appendix 1, which lacks `wd`.
+    Fix: declare the prefix in the context.
+    """
+    for prefix, pointers in sorted(description.expansion.undeclared.items()):
+        meant = NAMESPACES.get(prefix)
+        hint = f'add `"{prefix}": "{meant}"` to the context' if meant else "declare it in the context"
+        at = description.places.of(pointers[0])
+        yield Problem(f"prefix `{prefix}` is not declared", at, hint, count=len(pointers))
+
+
+@RULES.rule("CRO116", "property-unmapped", on=Part, spec="croissant-1.0#appendix-1-json-ld-context", requires=("CRO111",))
+def property_unmapped(part: Part) -> Iterator[Problem]:
+    """The context drops a property: it has no term for it, and no `@vocab`.
+
+    Why: on expansion the value disappears without a word, for every JSON-LD tool.
+    Example: `"creator"` under a context without `@vocab` that does not define it.
+    Fix: add the term to the context, or an `@vocab`.
+    """
+    view = part.view
+    for name, pointer in view.node.dropped.items():
+        hint = "add the term to the context, or `@vocab`"
+        if name.startswith("@"):
+            hint = f"did you mean `@id`? JSON-LD reserves names of the form `{name}`"
+        yield Problem(f"{view.title}: the context drops `{name}`", view.description.places.of(pointer), hint)
+
+
+# Where the loss of a term has a rule of its own, this one is silent: one root cause, one finding.
+_LOSS_IS_TOLD = {("cr:Field", "source"), ("cr:Field", "dataType"), ("sc:Dataset", "conformsTo")}
+
+
+@RULES.rule("CRO117", "unknown-property", on=Part, severity=Severity.WARNING, spec="croissant-1.0#recordset")
+def unknown_property(part: Part) -> Iterator[Problem]:
+    """A property that neither schema.org nor Croissant has, or a Croissant term that the context forgot to map.
+
+    Why: `@vocab` turns every unknown name into one of schema.org, so that a typo looks like data.
+    Example: `"recordset"`, `"encodingformat"`; `"fileObject"` under a context that lacks it.
+    Fix: correct the name, or map the term in the context as Appendix 1 does.
+    """
+    view = part.view
+    croissant = [local_name(name) for name in CROISSANT_PROPERTIES]
+    for name in view.node.values:
+        prefix, _, local = name.partition(":")
+        key = view.key(name)
+        if (view.shape.name, local) in _LOSS_IS_TOLD and prefix == "sc":
+            continue
+        if prefix == "sc" and f"cr:{local}" in CROISSANT_PROPERTIES and local not in UNMAPPED_BY_APPENDIX:
+            if not is_schema_property(local):
+                message = f"{view.title}: the context does not map `{key}`, so that it means `{name}`"
+                yield Problem(message, view.place(name), f'add `"{local}": "cr:{local}"` to the context')
+        elif prefix == "sc" and not is_schema_property(local) and local not in UNMAPPED_BY_APPENDIX:
+            likely = likely_property(local, croissant)
+            hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
+            yield Problem(f"{view.title}: schema.org has no property `{key}`", view.place(name), hint)
+        elif prefix == "cr" and name not in CROISSANT_PROPERTIES:
+            likely = likely_property(local, croissant)
+            hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
+            yield Problem(f"{view.title}: Croissant has no property `{key}`", view.place(name), hint)
+        elif prefix == "rai" and not is_rai(name):
+            likely = close_to(name, rai_names())
+            hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
+            yield Problem(f"{view.title}: the RAI vocabulary has no property `{key}`", view.place(name), hint)
+
+
+# Properties of schema.org that the tables give to files alone.
+_OF_FILES = {"sc:contentUrl": "a FileObject", "sc:contentSize": "a FileObject", "sc:sha256": "a FileObject"}
+
+
+@RULES.rule("CRO118", "property-wrong-class", on=Part, severity=Severity.WARNING, spec="croissant-1.0#fileset")
+def property_wrong_class(part: Part) -> Iterator[Problem]:
+    """A known property stands on a class that does not have it.
+
+    Why: tools read it where the tables put it, and nowhere else.
+    Example: `includes` on a FileObject, `column` on a source instead of its `extract`.
+    Fix: move it to the class that the message names.
+    """
+    view = part.view
+    for name in view.node.values:
+        home = ""
+        if name in CROISSANT_PROPERTIES and view.shape.name not in CROISSANT_PROPERTIES[name]:
+            home = " or ".join(local_name(each) for each in CROISSANT_PROPERTIES[name])
+        elif name in _OF_FILES and view.shape.name.startswith("cr:") and view.shape.name != "cr:FileObject":
+            home = "FileObject"
+        if home:
+            message = f"{view.title}: `{view.key(name)}` is no property of a {local_name(view.shape.name)}"
+            yield Problem(message, view.place(name), f"it belongs on a {home}")
+
+
+@RULES.rule("CRO121", "id-not-string", on=Mistake, spec="JSON-LD 1.1, section 9.2")
+def id_not_string(mistake: Mistake) -> Iterator[Problem]:
+    """An `@id` is not a string.
+
+    Why: a processor stops here.
+    Example: `"@id": 7`.
+    Fix: write the identifier as a string.
+    """
+    if mistake.kind == "id":
+        yield Problem(mistake.reason, mistake.at, mistake.hint)
+
+
+_NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
+
+
+@RULES.rule("CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+def id_not_iri(description: Description) -> Iterator[Problem]:
+    """An `@id` is no IRI reference.
+
+    Why: identifiers are interpreted as IRIs, which have no spaces and none of `<>"{}|\\^` and the backquote.
+    Example: `"@id": "my files"`.
+    Fix: write it without them; `name` may hold any text.
+    """
+    seen: set[str] = set()
+    for view in description.parts():
+        written = view.node.written_id
+        if isinstance(written, str) and written not in seen and (not written or _NO_IRI.search(written)):
+            seen.add(written)
+            at = description.places.of(f"{view.node.pointer}/@id")
+            yield Problem(f"{view.title}: `{written}` is no IRI", at, "write it without spaces and quotes")
+
+
+@RULES.rule(
+    "CRO123", "id-missing", on=Part, severity=Severity.WARNING, spec="croissant-1.0#id-and-reference-mechanism"
+)
+def id_missing(part: Part) -> Iterator[Problem]:
+    """A FileObject, FileSet, RecordSet or Field has no `@id`.
+
+    Why: what has no identifier cannot be referenced, and rows of inline data have no name for it.
+    Example: a FileSet with only a `name`.
+    Fix: add an `@id`; a field's starts with that of its record set and a slash.
+    """
+    view = part.view
+    if view.shape.name in ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field") and view.id is None:
+        if not (isinstance(view, Field) and view.is_parent_field) and "@id" not in view.node.dropped:
+            yield Problem(f"{view.title}: no `@id`", view.at, "add one")
+
+
+@RULES.rule("CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+def duplicate_id(description: Description) -> Iterator[Problem]:
+    """Two nodes define the same `@id`.
+
+    Why: JSON-LD merges them into one node: two files become one, with the properties of both.
+    Example: a file and a record set that are both `data`.
+    Fix: give each its own identifier; an object with only `@id` is a reference.
+    """
+    for name, nodes in description.definitions.items():
+        views = [description.views[id(node)] for node in nodes if id(node) in description.views]
+        others = [node for node in nodes if id(node) not in description.views and _is_croissant(node)]
+        if len(views) + len(others) > 1 and views:
+            second = views[1].node if len(views) > 1 else others[0]
+            first = description.places.of(views[0].node.pointer).line
+            at = description.places.of(f"{second.pointer}/@id")
+            count = len(views) + len(others) - 1
+            yield Problem(f"`{name}` is defined again, first in line {first}", at, "rename one of them", count=count)
+
+
+def _is_croissant(node: Node) -> bool:
+    return any(kind in ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field") for kind in node.types)
+
+
+@RULES.rule(
+    "CRO125", "field-id-prefix", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#id-and-reference-mechanism"
+)
+def field_id_prefix(record_set: RecordSet) -> Iterator[Problem]:
+    """A field's `@id` does not start with that of its record set and a slash.
+
+    Why: identifiers are unique in the whole data set; the prefix keeps fields of the same name apart.
+    Example: field `hash` of record set `images`; recommended is `images/hash`.
+    Fix: put the record set's identifier and a slash before it.
+    """
+    if record_set.id is None:
+        return
+    stray = [each for each in record_set.every_field if each.id is not None and not _is_below(each)]
+    if stray:
+        message = f"{first_and_more(stray)}: does not start with `{record_set.node.written_id}/`"
+        at = record_set.description.places.of(f"{stray[0].node.pointer}/@id")
+        yield Problem(message, at, f"write `{record_set.node.written_id}/…`", count=len(stray))
+
+
+def _is_below(each: Field) -> bool:
+    above = each.parent
+    while above is not None and above.id is not None:
+        if (each.id or "").startswith(f"{above.id}/"):
+            return True
+        above = above.parent
+    return False
+
+
+@RULES.rule("CRO131", "reference-dangling", on=Reference, spec="croissant-1.0#id-and-reference-mechanism")
+def reference_dangling(reference: Reference) -> Iterator[Problem]:
+    """A reference names no node of the document.
+
+    Why: the data cannot be found, or not be joined.
+    Example: `"containedIn": {"@id": "archive"}` where no file has this `@id`.
+    Fix: correct the identifier, or add what it names.
+    """
+    holder, target = reference.holder, reference.target_id
+    if target is None or reference.value is None or holder.description.resolve(reference.value) is not None:
+        return
+    written = target
+    if isinstance(reference.value, Node) and isinstance(reference.value.written_id, str):
+        written = reference.value.written_id
+    known = holder.description.definitions
+    likely = close_to(target, known) if len(known) < 2000 else ""
+    hint = f"did you mean `{likely}`?" if likely else "correct it, or add the node that it names"
+    what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
+    yield Problem(f"{holder.title}: {what}, which no node of the document has as `@id`", reference.at, hint, reference.count)
+
+
+@RULES.rule(
+    "CRO132", "reference-type", on=Reference, spec="croissant-1.0#fileobject",
+    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+)  # fmt: skip
+def reference_type(reference: Reference) -> Iterator[Problem]:
+    """A reference names a node of the wrong class. Milder where files and file sets are taken for each other.
+
+    Why: a reader looks for the properties of the class that belongs there.
+    Example: `containedIn` that names a record set, `references` that names one instead of its field.
+    Fix: name a node of the class that the message asks for.
+    """
+    holder = reference.holder
+    node = holder.description.resolve(reference.value)
+    if node is None or (isinstance(reference.value, Node) and not reference.value.is_reference):
+        return
+    strange = any(stranger.value is node for stranger in holder.description.strangers)
+    if strange or set(reference.allowed).intersection(node.types):
+        return
+    found = " and ".join(local_name(kind) for kind in node.types) or "node without type"
+    wanted = " or ".join(local_name(kind) for kind in reference.allowed)
+    files = {"cr:FileObject", "cr:FileSet"}
+    minor = bool(files.intersection(node.types)) and reference.name in ("cr:fileObject", "cr:fileSet", "cr:field")
+    what = f"`{holder.key(reference.name)}` names" if reference.name else "names"
+    message = f"{holder.title}: {what} `{node.written_id}`, a {found}, expected a {wanted}"
+    yield Problem(message, reference.at, f"name a {wanted}", reference.count, minor)
+
+
+@RULES.rule("CRO133", "reference-malformed", on=Reference, spec="croissant-1.0#field")
+def reference_malformed(reference: Reference) -> Iterator[Problem]:
+    """A reference is neither an object with `@id` nor a data source.
+
+    Why: it leads nowhere, so the data cannot be found.
+    Example: `"fileObject": "data.csv"`, `"references": {"@idfield": "a/b"}`, `"source": {}`.
+    Fix: write `{"@id": "…"}` with the identifier of the node.
+    """
+    holder, value = reference.holder, reference.value
+    texts_allowed = ("cr:containedIn", "cr:source", "cr:key", "cr:examples")
+    if isinstance(value, Literal):
+        if isinstance(value.value, str) and reference.name in texts_allowed:
+            return
+        message = f"{holder.title}: `{holder.key(reference.name)}` is `{clip(value.value)}`, expected a reference"
+        hint = f'write `{{"@id": "{clip(value.value)}"}}`'
+        yield Problem(message, reference.at, hint)
+    elif value.id is None:
+        if holder.description.version == "1.1" and reference.name == "cr:containedIn":
+            return  # there it may be a data source
+        message = f"{holder.title}: `{holder.key(reference.name)}` has no `@id`"
+        yield Problem(message, reference.at, 'write `{"@id": "…"}` with the identifier of the node')
+
+

@@ -1,0 +1,1 @@
+"""CRO6xx: the files behind the description (--data)."""

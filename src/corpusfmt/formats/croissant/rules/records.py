@@ -1,0 +1,717 @@
+"""CRO4xx: record sets, fields, and where their data comes from; the features for machine learning (CRO521 on)."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+
+from corpusfmt.formats.croissant.graph import (
+    SOURCE_PROPERTIES,
+    DataSource,
+    Description,
+    Extract,
+    Field,
+    RecordSet,
+    Resource,
+    Stranger,
+    Transform,
+    View,
+    reference_id,
+    rings,
+)
+from corpusfmt.formats.croissant.jsonpath import jsonpath_fault
+from corpusfmt.formats.croissant.nodes import Literal, Node, local_name, short
+from corpusfmt.formats.croissant.rules.distribution import strange
+from corpusfmt.formats.croissant.rules.document import Part
+from corpusfmt.formats.croissant.rules.registry import RULES
+from corpusfmt.formats.croissant.rules.wording import clip, first_and_more, one_of
+from corpusfmt.formats.croissant.shapes import TRANSFORM
+from corpusfmt.formats.croissant.vocabulary import (
+    ATOMIC_TYPES,
+    BOUNDING_BOX_FORMATS,
+    SPLITS,
+    close_to,
+    is_known_type,
+    is_schema_property,
+)
+from corpusfmt.model import Problem, Severity
+
+_RECORD_SET = "croissant-1.0#recordset"
+_FIELD = "croissant-1.0#field"
+_SOURCE = "croissant-1.0#datasource"
+_EXTRACT = "croissant-1.0#extract"
+_TRANSFORM = "croissant-1.0#transform"
+_DATA_TYPE = "croissant-1.0#datatype"
+_CATEGORIES = "croissant-1.0#categorical-data"
+
+
+@RULES.rule("CRO401", "recordset-type", on=Stranger, spec=_RECORD_SET)
+def recordset_type(stranger: Stranger) -> Iterator[Problem]:
+    """A value of recordSet is no RecordSet.
+
+    Why: readers find record sets by their type.
+    Example: `"@type": "cr:Recordset"`.
+    Fix: write `"@type": "cr:RecordSet"`.
+    """
+    yield from strange(stranger, ("cr:recordSet",))
+
+
+@RULES.rule("CRO402", "field-type", on=Stranger, spec=_FIELD)
+def field_type(stranger: Stranger) -> Iterator[Problem]:
+    """A value of field or subField is no Field.
+
+    Why: readers find fields by their type.
+    Example: a field without `@type`, a field given as a string.
+    Fix: write `"@type": "cr:Field"`.
+    """
+    yield from strange(stranger, ("cr:field", "cr:subField"))
+
+
+@RULES.rule("CRO403", "field-missing", on=RecordSet, severity=Severity.WARNING, spec=_RECORD_SET)
+def field_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """A record set has no field.
+
+    Why: its records then have no content.
+    Example: a record set with only a name.
+    Fix: add the fields, or remove the record set.
+    """
+    if record_set.lacks("cr:field"):
+        yield Problem(f"{record_set.title}: no `field`", record_set.at, "add its fields")
+
+
+@RULES.rule(
+    "CRO404", "key-not-a-field", on=RecordSet, spec=_RECORD_SET,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+)  # fmt: skip
+def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
+    """The key names no field of the record set.
+
+    Why: a key is "one or more fields whose values uniquely identify each record".
+    Example: `"key": {"@id": "hash"}` where the field is `images/hash`.
+    Fix: write the `@id` of a field of this record set.
+    """
+    for value in record_set.keys:
+        named = reference_id(value)
+        if named is None or record_set.field_named(named) is None:
+            fields = [each.id for each in record_set.fields if each.id is not None]
+            near = [name for name in fields if name.endswith(f"/{named}")]
+            likely = near[0] if near else close_to(named or "", fields)
+            hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
+            message = f"{record_set.title}: `key` names `{named}`, which is none of its fields"
+            yield Problem(message, record_set.place_of(value), hint)
+
+
+def _needs_source(each: Field) -> bool:
+    if each.sub_fields or each.is_parent_field or each.sources or "source" in each.node.dropped:
+        return False
+    if each.all("cr:value") or any(not reference.short_form for reference in each.references):
+        # A reference that is a whole DataSource says where the values are; published descriptions use it so.
+        files = any(name in ("cr:fileObject", "cr:fileSet") for ref in each.references for name, _ in ref.targets())
+        return not (each.all("cr:value") or files)
+    return not each.all("cr:source")
+
+
+@RULES.rule("CRO405", "source-missing", on=RecordSet, spec=_FIELD, grades={"strict/minor": Severity.WARNING})
+def source_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """Fields have no source, in a record set without inline data. Milder (in profile strict) where the author left it
+    out than where the context lost the term.
+
+    Why: nothing says where the values come from, so the record set cannot be loaded.
+    Example: `source` under a context that does not map it, so that it means schema.org/source.
+    Fix: add `source` to the field, `data` to the record set, or the term to the context.
+    """
+    if not record_set.lacks("cr:data"):
+        return
+    lost = [each for each in record_set.every_field if each.fallen("cr:source") and "cr:source" not in each.node.values]
+    if lost:
+        message = f"{first_and_more(lost)}: the context does not map `source`, so that it means `sc:source`"
+        hint = 'add `"source": "cr:source"` to the context'
+        yield Problem(message, lost[0].place("cr:source"), hint, count=len(lost))
+    without = [each for each in record_set.every_field if _needs_source(each)]
+    if without:
+        message = f"{first_and_more(without)}: no `source`, and the record set has no `data`"
+        yield Problem(message, without[0].at, "add `source`", count=len(without), minor=True)
+
+
+@RULES.rule("CRO406", "source-ambiguous", on=DataSource, spec=_SOURCE)
+def source_ambiguous(source: DataSource) -> Iterator[Problem]:
+    """A data source names several things to read from.
+
+    Why: which one is meant is anybody's guess.
+    Example: `fileObject` and `fileSet` in one source.
+    Fix: keep one of them.
+    """
+    named = [source.key(name) for name in SOURCE_PROPERTIES if source.all(name)]
+    if len(named) > 1:
+        yield Problem(f"{source.title}: {one_of(named)}, expected one of them", source.at, "keep one of them")
+
+
+@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD)
+def source_cycle(description: Description) -> Iterator[Problem]:
+    """A field takes its values from itself, directly or around a ring.
+
+    Why: the values are nowhere.
+    Example: field a with source b, and b with source a.
+    Fix: let one of them name a file.
+    """
+    fields = [view for view in description.views.values() if isinstance(view, Field)]
+
+    def following(view: Field) -> Iterator[Field]:
+        for source in view.sources:
+            for target in source.target_views():
+                if isinstance(target, Field):
+                    yield target
+
+    for ring in rings(fields, following):
+        around = " → ".join(view.label for view in (*ring, ring[0]))
+        message = f"{ring[0].title}: is its own source ({around})"
+        yield Problem(message, ring[0].place("cr:source"), "let one of them name a file")
+
+
+_EXTRACTIONS = ("cr:fileProperty", "cr:column", "cr:jsonPath")
+
+
+@RULES.rule("CRO408", "extract-empty", on=Extract, spec=_EXTRACT)
+def extract_empty(extract: Extract) -> Iterator[Problem]:
+    """An extract says nothing to extract.
+
+    Why: the whole source would be each value.
+    Example: `"extract": {}`.
+    Fix: add `column`, `jsonPath` or `fileProperty`, or leave `extract` out.
+    """
+    # `regex` is in no table here, but in the specification's own example of a segmentation mask.
+    if not extract.node.dropped and all(extract.lacks(name) for name in (*_EXTRACTIONS, "cr:regex")):
+        yield Problem(f"{extract.title}: extracts nothing", extract.at, "add `column`, `jsonPath` or `fileProperty`")
+
+
+@RULES.rule("CRO409", "extract-ambiguous", on=Extract, spec=_EXTRACT)
+def extract_ambiguous(extract: Extract) -> Iterator[Problem]:
+    """An extract says several things to extract.
+
+    Why: each is for another kind of source, and one value cannot be both.
+    Example: `column` and `jsonPath` in one extract.
+    Fix: keep the one that fits the source.
+    """
+    given = [extract.key(name) for name in _EXTRACTIONS if extract.all(name)]
+    if len(given) > 1:
+        yield Problem(f"{extract.title}: {one_of(given)}, expected one of them", extract.at, "keep one of them")
+
+
+# The beginnings of MIME types that have neither columns nor JSON inside.
+_OPAQUE = ("image/", "audio/", "video/")
+_TABLES = ("text/csv", "text/tsv", "text/tab-separated-values", "application/x-parquet", "application/vnd.apache.parquet")
+
+
+@RULES.rule("CRO410", "extract-source-mismatch", on=DataSource, severity=Severity.WARNING, spec=_EXTRACT)
+def extract_source_mismatch(source: DataSource) -> Iterator[Problem]:
+    """Something is extracted that the source does not have.
+
+    Why: an image has no columns, a CSV file no JSON paths.
+    Example: `column` on a FileSet of `image/jpeg`.
+    Fix: extract `fileProperty`, or name the source that has the column.
+    """
+    formats = [name for view in source.target_views() if isinstance(view, Resource) for name in view.formats]
+    for extract in source.extracts:
+        for name, misfits in (("cr:column", _OPAQUE), ("cr:jsonPath", (*_OPAQUE, *_TABLES))):
+            if extract.all(name) and formats and all(each.lower().startswith(misfits) for each in formats):
+                message = f"{source.title}: `{extract.key(name)}` of a source of type `{formats[0]}`"
+                yield Problem(message, extract.place(name), "extract what this type of file has")
+
+
+# `filepath` is in no table, but readers know it as what `fullpath` is.
+_FILE_PROPERTIES = ("fullpath", "filename", "content", "lines", "lineNumbers", "filepath")
+
+
+@RULES.rule("CRO411", "fileproperty-unknown", on=Extract, spec=_EXTRACT)
+def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
+    """A fileProperty that files do not have.
+
+    Why: the table lists them; case matters.
+    Example: `"fileProperty": "fileName"`.
+    Fix: write one of `fullpath`, `filename`, `content`, `lines`, `lineNumbers`.
+    """
+    for literal in extract.texts("cr:fileProperty"):
+        if literal.value not in _FILE_PROPERTIES:
+            likely = close_to(literal.value, _FILE_PROPERTIES)
+            hint = f"did you mean `{likely}`?" if likely else f"write {one_of(_FILE_PROPERTIES[:-1])}"
+            message = f"{extract.title}: files have no property `{clip(literal.value)}`"
+            yield Problem(message, extract.place_of(literal), hint)
+
+
+@RULES.rule("CRO412", "jsonpath-invalid", on=Part, spec=_EXTRACT)
+def jsonpath_invalid(part: Part) -> Iterator[Problem]:
+    """A JSON path does not parse.
+
+    Why: it selects nothing, and readers fail on it in many ways.
+    Example: `$...a`, `a b c`, `$[`.
+    Fix: correct it; filters such as `$[?(@.a > 1)]` are allowed.
+    """
+    view = part.view
+    for literal in view.texts("cr:jsonPath"):
+        fault = jsonpath_fault(literal.value)
+        if fault is not None:
+            message = f"{view.title}: `{clip(literal.value)}` is no JSON path: {fault}"
+            yield Problem(message, view.place_of(literal), "correct the path")
+
+
+def compiled(pattern: str) -> re.Pattern[str] | str:
+    """Return a compiled regular expression, or what is wrong with it. Named groups may be written as in JavaScript."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return re.compile(re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern))
+        except re.error as error:
+            return str(error)
+        except (RecursionError, OverflowError, MemoryError) as error:
+            return f"too large ({type(error).__name__})"
+
+
+@RULES.rule("CRO413", "regex-invalid", on=Part, spec=_TRANSFORM)
+def regex_invalid(part: Part) -> Iterator[Problem]:
+    """A regular expression does not compile.
+
+    Why: no value can be parsed with it.
+    Example: `"([a-z"`, `"*.csv"`.
+    Fix: correct it; a glob pattern is no regular expression.
+    """
+    view = part.view
+    for literal in view.texts("cr:regex"):
+        outcome = compiled(literal.value)
+        if isinstance(outcome, str):
+            message = f"{view.title}: `{clip(literal.value)}` does not compile: {outcome}"
+            yield Problem(message, view.place_of(literal), "correct the regular expression")
+
+
+@RULES.rule("CRO414", "regex-no-group", on=Transform, severity=Severity.WARNING, spec=_TRANSFORM)
+def regex_no_group(transform: Transform) -> Iterator[Problem]:
+    """A regular expression captures nothing.
+
+    Why: the value is what the first group captures; without one, readers keep the value as it is.
+    Example: `"train|test"`.
+    Fix: put parentheses around what is wanted.
+    """
+    for literal in transform.texts("cr:regex"):
+        outcome = compiled(literal.value)
+        if isinstance(outcome, re.Pattern) and outcome.groups == 0:
+            message = f"{transform.title}: `{clip(literal.value)}` has no group"
+            yield Problem(message, transform.place_of(literal), "put parentheses around what is wanted")
+
+
+_TRANSFORMS = tuple(dict.fromkeys(row.name for row in TRANSFORM.properties))
+_STRING_TRANSFORMS = tuple(name for name in _TRANSFORMS if name not in ("cr:readLines", "cr:unArchive"))
+
+
+@RULES.rule("CRO415", "transform-empty", on=Transform, spec=_TRANSFORM)
+def transform_empty(transform: Transform) -> Iterator[Problem]:
+    """A transform transforms nothing.
+
+    Why: it is likely that a property was lost.
+    Example: `"transform": {}`.
+    Fix: add `regex`, `delimiter` or `jsonQuery`, or leave it out.
+    """
+    if not transform.node.values and not transform.node.dropped:
+        yield Problem(f"{transform.title}: transforms nothing", transform.at, "add `regex` or another transformation")
+
+
+@RULES.rule("CRO416", "transform-unknown", on=Transform, spec=_TRANSFORM)
+def transform_unknown(transform: Transform) -> Iterator[Problem]:
+    """A transform has none of the known transformations.
+
+    Why: no reader knows what to do.
+    Example: `"transform": {"lowercase": true}`.
+    Fix: use `regex`, `delimiter`, `jsonQuery`, or the `separator`, `replace`, `jsonPath` and `format` of the context.
+    """
+    if transform.node.values and not any(transform.all(name) for name in _TRANSFORMS):
+        found = one_of([transform.key(name) for name in transform.node.values])
+        known = one_of([local_name(name) for name in _TRANSFORMS])
+        yield Problem(f"{transform.title}: {found} is no transformation", transform.at, f"use {known}")
+
+
+@RULES.rule("CRO417", "transform-ambiguous", on=Transform, spec=_TRANSFORM, grades={"strict": Severity.WARNING})
+def transform_ambiguous(transform: Transform) -> Iterator[Problem]:
+    """Several transformations stand in one object.
+
+    Why: their order is undefined, and mlcroissant refuses them.
+    Example: `{"regex": "(.*)", "separator": ","}`.
+    Fix: make `transform` a list with one object for each, in order.
+    """
+    given = [transform.key(name) for name in _STRING_TRANSFORMS if transform.all(name)]
+    if len(given) > 1:
+        message = f"{transform.title}: {' and '.join(f'`{name}`' for name in given)} in one object"
+        yield Problem(message, transform.at, "make `transform` a list with one object for each")
+
+
+_DATES = {"sc:Date", "sc:DateTime", "sc:Time"}
+
+
+def _formats(each: Field) -> Iterator[tuple[View, Literal]]:
+    for source in each.sources:
+        for view in (source, *source.transforms):
+            for literal in view.texts("cr:format"):
+                yield view, literal
+
+
+@RULES.rule("CRO418", "format-not-cldr", on=Field, severity=Severity.WARNING, spec="croissant-1.0#format")
+def format_not_cldr(field: Field) -> Iterator[Problem]:
+    """A date format is no CLDR pattern.
+
+    Why: the table of formats has CLDR patterns; `%Y` is of strftime, which some readers and one example use.
+    Example: `"format": "%Y-%m-%d"`.
+    Fix: write it as in `yyyy-MM-dd`.
+    """
+    if _DATES.isdisjoint(field.data_types):
+        return
+    for view, literal in _formats(field):
+        if "%" in literal.value or not re.search("[A-Za-z]", literal.value):
+            message = f"{view.title}: `format` is `{clip(literal.value)}`, expected a CLDR pattern"
+            yield Problem(message, view.place_of(literal), "write it as in yyyy-MM-dd")
+
+
+def _takes_type_from_elsewhere(each: Field) -> bool:
+    for source in (*each.sources, *each.references):
+        for name, value in source.targets():
+            if name in ("cr:field", "cr:recordSet") or isinstance(each.description.view_of(value), Field | RecordSet):
+                return True
+            if name == "" and each.description.view_of(value) is None:
+                return True  # a dangling reference is told of there
+    return False
+
+
+def _maps_to_property(each: Field, above: View | None) -> bool:
+    """Tell whether a field inherits the range of a property of its record set's, or its field's, data type."""
+    if above is None or not above.data_types:
+        return False
+    name = (each.id or "").rpartition("/")[2]
+    return bool(each.all("cr:equivalentProperty")) or is_schema_property(name)
+
+
+@RULES.rule("CRO419", "datatype-missing", on=Field, spec=_FIELD)
+def datatype_missing(field: Field) -> Iterator[Problem]:
+    """A field has no data type, and nothing that it could take one from.
+
+    Why: values cannot be checked or loaded without one. Subfields, a source or reference that is a field, or a
+    property of the record set's data type would give one.
+    Example: `dataType` under a context that does not map it.
+    Fix: add `dataType`, such as `sc:Text`.
+    """
+    if field.fallen("cr:dataType") and "cr:dataType" not in field.node.values:
+        message = f"{field.title}: the context does not map `dataType`, so that it means `sc:dataType`"
+        hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
+        yield Problem(message, field.place("cr:dataType"), hint)
+        return
+    inherits = field.sub_fields or field.is_parent_field or _takes_type_from_elsewhere(field)
+    if field.lacks("cr:dataType") and not inherits and not _maps_to_property(field, field.parent):
+        yield Problem(f"{field.title}: no `dataType`", field.at, "add one, such as sc:Text")
+
+
+def _typed(view: View) -> bool:
+    return isinstance(view, Field | RecordSet)
+
+
+@RULES.rule("CRO420", "datatype-not-iri", on=Part, spec="croissant-1.0#appendix-1-json-ld-context")
+def datatype_not_iri(part: Part) -> Iterator[Problem]:
+    """The context leaves a data type a plain string.
+
+    Why: "sc:Text" then is text, not the IRI of a class.
+    Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`.
+    Fix: map it as Appendix 1 does.
+    """
+    view = part.view
+    strings = [value for value in view.node.values.get("cr:dataType", ()) if isinstance(value, Literal)]
+    if _typed(view) and strings:
+        message = f"{view.title}: `dataType` `{clip(strings[0].value)}` is a string, expected an IRI"
+        hint = 'map it as `{"@id": "cr:dataType", "@type": "@vocab"}` in the context'
+        yield Problem(message, view.place_of(strings[0]), hint)
+
+
+@RULES.rule(
+    "CRO421", "datatype-unknown", on=Part, spec=_DATA_TYPE,
+    grades={"minor": Severity.WARNING, "strict": Severity.WARNING},
+)  # fmt: skip
+def datatype_unknown(part: Part) -> Iterator[Problem]:
+    """A data type in the namespace of schema.org or Croissant that is none there. Milder where another is known.
+
+    Why: readers do not know how to load it.
+    Example: `sc:Str`, `cr:Enum`, the property `sc:name`.
+    Fix: use a class of schema.org or Croissant; types of other vocabularies are fine.
+    """
+    view = part.view
+    if not _typed(view):
+        return
+    unknown = [name for name in view.data_types if not is_known_type(name)]
+    for name in dict.fromkeys(unknown):
+        likely = close_to(name, ATOMIC_TYPES)
+        hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
+        message = f"{view.title}: no data type `{name}`"
+        minor = len(unknown) < len(view.data_types) or isinstance(view, RecordSet)
+        yield Problem(message, view.place("cr:dataType"), hint, minor=minor)
+
+
+@RULES.rule("CRO422", "datatype-no-atomic", on=Field, spec=_DATA_TYPE)
+def datatype_no_atomic(field: Field) -> Iterator[Problem]:
+    """Several data types, and none of them one that values can be loaded as.
+
+    Why: "at least one must be an atomic data type", the others say what it means.
+    Example: `["wd:Q48277", "cr:Label"]`.
+    Fix: add `sc:Text`, or whatever the values are.
+    """
+    types = field.data_types
+    semantic = [name for name in types if name == "cr:Label" or not name.startswith(("sc:", "cr:"))]
+    if len(types) > 1 and len(semantic) == len(types) and not field.sub_fields:
+        message = f"{field.title}: none of {one_of(types)} is an atomic data type"
+        yield Problem(message, field.place("cr:dataType"), "add sc:Text, or whatever the values are")
+
+
+@RULES.rule("CRO423", "references-self", on=Field, spec=_FIELD)
+def references_self(field: Field) -> Iterator[Problem]:
+    """A field references itself.
+
+    Why: every value is then taken from itself, so nothing is joined.
+    Example: field `a/id` with `"references": {"@id": "a/id"}`.
+    Fix: name the field of the other record set.
+    """
+    for reference in field.references:
+        if any(target is field for target in reference.target_views()):
+            yield Problem(f"{field.title}: references itself", field.place("cr:references"), "name the other field")
+
+
+@RULES.rule("CRO424", "references-same-recordset", on=Field, severity=Severity.WARNING, spec=_FIELD)
+def references_same_recordset(field: Field) -> Iterator[Problem]:
+    """A field references another field of its own record set.
+
+    Why: a reference is to "another Field of another RecordSet".
+    Example: `a/parent` with `"references": {"@id": "a/id"}`.
+    Fix: name the field of the other record set, unless a record points at another of its kind.
+    """
+    if field.is_parent_field or any(isinstance(above, Field) for above in (field.parent,)):
+        return
+    for reference in field.references:
+        for target in reference.target_views():
+            if isinstance(target, Field) and target is not field and target.record_set is field.record_set:
+                message = f"{field.title}: references `{target.id}` of its own record set"
+                yield Problem(message, field.place("cr:references"), "name a field of another record set")
+
+
+def _origins(sources: Iterable[DataSource]) -> Iterator[View]:
+    """Yield what data comes from: files and file sets, and the record set of a field."""
+    for source in sources:
+        for target in source.target_views():
+            if isinstance(target, Field):
+                if target.record_set is not None:
+                    yield target.record_set
+            elif isinstance(target, Resource | RecordSet):
+                yield target
+
+
+class _Joined:
+    """Which origins are joined, directly or through others."""
+
+    def __init__(self) -> None:
+        self._above: dict[int, int] = {}
+
+    def root(self, view: View) -> int:
+        node = self._above.setdefault(id(view), id(view))
+        while self._above[node] != node:
+            self._above[node] = self._above[self._above[node]]
+            node = self._above[node]
+        return node
+
+    def join(self, one: View, other: View) -> None:
+        self._above[self.root(one)] = self.root(other)
+
+
+def _with_parent_fields(record_set: RecordSet) -> Iterator[Field]:
+    for each in record_set.every_field:
+        yield each
+        yield from each.parent_fields
+
+
+@RULES.rule("CRO425", "join-undeclared", on=RecordSet, spec="croissant-1.0#joins")
+def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
+    """The sources of a record set are not joined by references.
+
+    Why: nothing says which records of one source belong to which of the other. The sources must be connected, each to
+    some other, not each to all.
+    Example: two columns of two CSV files in one record set, without `references`.
+    Fix: add `references` from the field that holds the key of the other source.
+    """
+    origins = {id(origin): origin for each in record_set.every_field for origin in _origins(each.sources)}
+    if len(origins) < 2:
+        return
+    joined = _Joined()
+    drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
+    for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
+        own = list(_origins(each.sources)) or ([each.record_set] if each.record_set is not None else [])
+        for target in _origins(each.references):
+            for origin in own:
+                joined.join(origin, target)
+            if isinstance(target, RecordSet):
+                for below in target.every_field:
+                    for origin in _origins(below.sources):
+                        joined.join(origin, target)
+    if len({joined.root(origin) for origin in origins.values()}) > 1:
+        names = [str(origin.node.written_id or origin.label) for origin in origins.values()]
+        message = f"{record_set.title}: sources {_listed(names)} are not joined"
+        yield Problem(message, record_set.at, "add `references` from the field that holds the key of the other source")
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+_TYPES_WITH_OWN_RULES = {"sc:Enumeration", "cr:Split"}
+
+
+@RULES.rule(
+    "CRO426", "typed-recordset-unmapped", on=RecordSet, severity=Severity.WARNING,
+    spec="croissant-1.0#typing-recordsets",
+)  # fmt: skip
+def typed_recordset_unmapped(record_set: RecordSet) -> Iterator[Problem]:
+    """No field of a typed record set maps to a property of its type.
+
+    Why: "some or all of its fields must be mapped to properties associated with the data type".
+    Example: a record set of type sc:GeoCoordinates with fields `cities/lat` and `cities/long`.
+    Fix: name a field after the property, as in `cities/latitude`, or add `equivalentProperty`.
+    """
+    types = [name for name in record_set.data_types if name.startswith("sc:") and name not in _TYPES_WITH_OWN_RULES]
+    if types and record_set.fields and not any(_maps_to_property(each, record_set) for each in record_set.fields):
+        message = f"{record_set.title}: no field maps to a property of `{types[0]}`"
+        yield Problem(message, record_set.place("cr:dataType"), "name one after a property, or add equivalentProperty")
+
+
+def _has_property(record_set: RecordSet, name: str) -> bool:
+    for each in record_set.fields:
+        equivalent = {short(reference_id(value) or "") for value in each.all("cr:equivalentProperty")}
+        if f"sc:{name}" in equivalent | set(each.data_types):
+            return True
+        if (each.id or each.text("sc:name") or "").rpartition("/")[2] == name:
+            return True
+    return False
+
+
+def _is_enumeration(record_set: RecordSet) -> bool:
+    return "sc:Enumeration" in record_set.data_types
+
+
+@RULES.rule(
+    "CRO521", "enumeration-name-missing", on=RecordSet, spec=_CATEGORIES,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+)  # fmt: skip
+def enumeration_name_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """An enumeration has no field that is its name.
+
+    Why: "These RecordSets must define a name field".
+    Example: an enumeration with the one field `colours/value`.
+    Fix: call the field `name`, or add `"equivalentProperty": "sc:name"`.
+    """
+    if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "name"):
+        yield Problem(f"{record_set.title}: no field for `name`", record_set.at, 'add `"equivalentProperty": "sc:name"`')
+
+
+@RULES.rule(
+    "CRO522", "enumeration-key-missing", on=RecordSet, spec=_CATEGORIES,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+)  # fmt: skip
+def enumeration_key_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """An enumeration has no key.
+
+    Why: "They must also specify a key to identify each possible instance".
+    Example: an enumeration that other record sets reference by its name alone.
+    Fix: add `key`.
+    """
+    if _is_enumeration(record_set) and record_set.lacks("cr:key"):
+        yield Problem(f"{record_set.title}: no `key`", record_set.at, "add `key` with the field that identifies")
+
+
+@RULES.rule("CRO523", "enumeration-url-missing", on=RecordSet, severity=Severity.WARNING, spec=_CATEGORIES)
+def enumeration_url_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """An enumeration has no field that is its URL.
+
+    Why: "Enumerations should have a url field", which says what an instance means.
+    Example: genders without the URLs of their concepts.
+    Fix: add a field `url`.
+    """
+    if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "url"):
+        yield Problem(f"{record_set.title}: no field for `url`", record_set.at, "add a field `url`")
+
+
+def _is_split(record_set: RecordSet) -> bool:
+    return "cr:Split" in record_set.data_types
+
+
+@RULES.rule("CRO524", "split-key-missing", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
+def split_key_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """A record set of splits has no key.
+
+    Why: the partitioned record sets refer to a split by it.
+    Example: splits with a name, and no key that says so.
+    Fix: add `key`.
+    """
+    if _is_split(record_set) and record_set.lacks("cr:key"):
+        yield Problem(f"{record_set.title}: no `key`", record_set.at, "add `key` with the field of the split's name")
+
+
+@RULES.rule("CRO525", "split-url-missing", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
+def split_url_missing(record_set: RecordSet) -> Iterator[Problem]:
+    """A record set of splits has no field that is its URL.
+
+    Why: the URL says which of them is the training split, whatever its name.
+    Example: splits `train` and `dev` with nothing but the name.
+    Fix: add a field `url` with `cr:TrainingSplit`, `cr:ValidationSplit` or `cr:TestSplit` as values.
+    """
+    if _is_split(record_set) and record_set.fields and not _has_property(record_set, "url"):
+        yield Problem(f"{record_set.title}: no field for `url`", record_set.at, "add a field `url`")
+
+
+@RULES.rule("CRO526", "split-url-unknown", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
+def split_url_unknown(record_set: RecordSet) -> Iterator[Problem]:
+    """A split's URL is none of those that Croissant defines.
+
+    Why: tools know `cr:TrainingSplit`, `cr:ValidationSplit` and `cr:TestSplit`.
+    Example: `"splits/url": "cr:DevSplit"`.
+    Fix: write one of them, or the URL of a concept in another vocabulary.
+    """
+    if not _is_split(record_set):
+        return
+    for pointer, row in record_set.rows or ():
+        for name, value in row.items() if isinstance(row, dict) else ():
+            unknown = isinstance(value, str) and short(value).startswith("cr:") and short(value) not in SPLITS
+            if unknown and name.rpartition("/")[2] == "url":
+                message = f"{record_set.title}: no split `{clip(value)}`"
+                hint = f"write {one_of(['cr:TrainingSplit', 'cr:ValidationSplit', 'cr:TestSplit'])}"
+                yield Problem(message, record_set.description.places.of(pointer), hint)
+
+
+@RULES.rule("CRO527", "bbox-format-unknown", on=Field, severity=Severity.WARNING, spec="croissant-1.0#boundingbox")
+def bbox_format_unknown(field: Field) -> Iterator[Problem]:
+    """The format of a bounding box is none of Keras.
+
+    Why: four numbers mean nothing without knowing which they are.
+    Example: `"format": "XYWH_CENTER"`.
+    Fix: write one of the Keras formats, such as `CENTER_XYWH`, `XYWH`, `XYXY`.
+    """
+    if "cr:BoundingBox" not in field.data_types:
+        return
+    for view, literal in _formats(field):
+        if literal.value.upper() not in BOUNDING_BOX_FORMATS:
+            message = f"{view.title}: no bounding box format `{clip(literal.value)}`"
+            yield Problem(message, view.place_of(literal), "write one such as CENTER_XYWH, XYWH or XYXY")
+
+
+@RULES.rule(
+    "CRO528", "mask-kind-missing", on=Field, severity=Severity.WARNING, spec="croissant-1.0#segmentationmask"
+)
+def mask_kind_missing(field: Field) -> Iterator[Problem]:
+    """A segmentation mask does not say whether it is a polygon or an image.
+
+    Why: the two are read in different ways.
+    Example: `"dataType": "cr:SegmentationMask"` alone.
+    Fix: add `sc:GeoShape` for a polygon, `sc:ImageObject` for an image.
+    """
+    types = field.data_types
+    if "cr:SegmentationMask" in types and not {"sc:GeoShape", "sc:ImageObject"}.intersection(types):
+        message = f"{field.title}: a mask that is neither sc:GeoShape nor sc:ImageObject"
+        yield Problem(message, field.place("cr:dataType"), "add sc:GeoShape for a polygon, sc:ImageObject for an image")
+
+

@@ -1,0 +1,45 @@
+"""How messages show values and lists of nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from corpusfmt.formats.croissant.graph import View
+from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name
+
+_MOST = 60
+
+
+def clip(value: Any) -> str:
+    """Return a value as JSON shows it (strings without quotes), clipped in the middle."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST else f"{text[: _MOST - 20]}…{text[-19:]}"
+
+
+def shown(value: Value) -> str:
+    """Return what stands where something else should: a value or a class."""
+    if isinstance(value, Literal):
+        return f"`{clip(value.value)}`"
+    return f"a {kind_of(value)}"
+
+
+def kind_of(node: Node) -> str:
+    """Return the types of a node for a message."""
+    if node.types:
+        return " and ".join(local_name(kind) for kind in node.types)
+    return "reference" if node.is_reference else "node without type"
+
+
+def first_and_more(views: Sequence[View]) -> str:
+    """Return the first node, and how many more there are."""
+    more = f" and {len(views) - 1} more" if len(views) > 1 else ""
+    return f"{views[0].title}{more}"
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Return names as "a, b or c"."""
+    quoted = [f"`{name}`" for name in names]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

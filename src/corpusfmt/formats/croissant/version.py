@@ -1,0 +1,44 @@
+"""The versions of Croissant: how documents name them."""
+
+from __future__ import annotations
+
+import re
+
+from corpusfmt.formats.croissant.nodes import Literal, Node, Value
+
+VERSIONS = ("0.8", "1.0", "1.1")
+VERSION_IRI = "http://mlcommons.org/croissant/"
+RAI_IRI = "http://mlcommons.org/croissant/RAI/"
+
+_NEAR = re.compile(r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant/?v?(\d+\.\d+)(?:\.\d+)?[/#]?", re.IGNORECASE)
+_IN_TEXT = re.compile(rb'conformsTo"\s*:[^}]{0,400}?mlcommons\.org/croissant/v?(\d\.\d)')
+
+
+def conforms_to(value: Value) -> str | None:
+    """Return what a value of conformsTo names."""
+    if isinstance(value, Node):
+        return value.id
+    return value.value if isinstance(value, Literal) and isinstance(value.value, str) else None
+
+
+def near_version(name: str) -> tuple[str, bool]:
+    """Return the version that a name means, "" for none, and whether it is written as the specification has it."""
+    for version in VERSIONS:
+        if name == VERSION_IRI + version:
+            return version, True
+    match = _NEAR.fullmatch(name.strip())
+    if match is not None and match.group(1) in VERSIONS:
+        return match.group(1), False
+    return "", False
+
+
+def version_of(values: list[Value]) -> str:
+    """Return the newest version that a data set claims, "1.0" where it claims none that is known."""
+    named = [near_version(name)[0] for name in (conforms_to(value) for value in values) if name]
+    return max((version for version in named if version), default="1.0")
+
+
+def version_in_text(data: bytes) -> str:
+    """Return the version that a document seems to claim, judged by its bytes alone; "1.0" where it seems to claim none."""
+    found = {match.decode() for match in _IN_TEXT.findall(data)} & set(VERSIONS)
+    return max(found, default="1.0")

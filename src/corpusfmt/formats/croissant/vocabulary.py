@@ -1,0 +1,98 @@
+"""Names that schema.org and Croissant define, as far as the rules ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+#: Properties that descriptions commonly have; any other is looked up in the whole vocabulary, which is slow to load.
+_COMMON_PROPERTIES = frozenset(
+    """
+    about abstract accessMode accountablePerson additionalType affiliation aggregateRating alternateName
+    alternativeHeadline archivedAt assesses associatedMedia audience author award character citation comment commentCount
+    conditionsOfAccess contentLocation contentRating contentReferenceTime contentSize contentUrl contributor
+    copyrightHolder copyrightNotice copyrightYear correction countryOfOrigin creativeWorkStatus creator creditText
+    dateCreated dateModified datePublished description disambiguatingDescription discussionUrl distribution editor
+    email embedUrl encoding encodingFormat endTime exampleOfWork expires funder funding genre hasPart headline height
+    identifier image inLanguage includedInDataCatalog interactionStatistic isAccessibleForFree isBasedOn isPartOf issn
+    keywords legalName license locationCreated logo mainEntity mainEntityOfPage maintainer material
+    measurementTechnique mentions name offers pattern position potentialAction producer provider publication publisher
+    publishingPrinciples recordedAt releasedEvent review sameAs schemaVersion sdDatePublished sdLicense sdPublisher
+    sha256 size source spatial spatialCoverage sponsor startTime subjectOf teaches temporal temporalCoverage text
+    thumbnail thumbnailUrl timeRequired translationOfWork translator typicalAgeRange uploadDate url usageInfo
+    variableMeasured version video width workExample workTranslation
+    """.split()  # noqa: SIM905 - a word list reads best as words
+) - {"source"}
+
+#: schema.org types whose values are plain, and what JSON they are. `String` is none, but the specification uses it.
+ATOMIC_TYPES = {
+    "sc:Boolean": "a boolean",
+    "sc:Date": "a date",
+    "sc:DateTime": "a date and time",
+    "sc:Time": "a time",
+    "sc:Float": "a number",
+    "sc:Integer": "an integer",
+    "sc:Number": "a number",
+    "sc:Text": "a string",
+    "sc:String": "a string",
+    "sc:URL": "a URL",
+    **{f"cr:Float{bits}": "a number" for bits in (16, 32, 64)},
+    **{f"cr:{sign}Int{bits}": "an integer" for sign in ("", "U") for bits in (8, 16, 32, 64)},
+}
+_COMMON_TYPES = frozenset(
+    """
+    sc:AudioObject sc:City sc:Country sc:DefinedTerm sc:Enumeration sc:GeoCoordinates sc:GeoShape sc:ImageObject
+    sc:Language sc:MediaObject sc:Person sc:Place sc:Organization sc:StructuredValue sc:VideoObject
+    cr:BoundingBox cr:Label cr:RecordSet cr:SegmentationMask cr:Split cr:TestSplit cr:TrainingSplit cr:ValidationSplit
+    """.split()  # noqa: SIM905
+).union(ATOMIC_TYPES)
+
+#: The formats of Keras that a bounding box may have (BoundingBox), relative and batched forms among them.
+BOUNDING_BOX_FORMATS = frozenset(
+    {"CENTER_XYWH", "XYWH", "XYXY", "YXYX", "REL_XYXY", "REL_YXYX", "REL_XYWH", "CENTER_YXHW", "REL_CENTER_XYWH"},
+)
+#: The splits that the specification names, and the spelling of the vocabulary file for the first.
+SPLITS = frozenset({"cr:TrainingSplit", "cr:ValidationSplit", "cr:TestSplit", "cr:TrainSplit"})
+
+
+def is_schema_property(name: str) -> bool:
+    """Tell whether schema.org has a property of this local name."""
+    return name in _COMMON_PROPERTIES or (name[:1].islower() and name in _schema_org())
+
+
+def is_known_type(name: str) -> bool:
+    """Tell whether a data type (short name) exists where its namespace is schema.org or Croissant."""
+    if name in _COMMON_TYPES or not name.startswith(("sc:", "cr:")):
+        return True
+    return name.startswith("sc:") and name[3:4].isupper() and name[3:] in _schema_org()
+
+
+def _schema_org() -> dict[str, object]:
+    from rdflib.namespace import SDO  # noqa: PLC0415 - slow to import
+
+    return SDO.__annotations__
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
+    """Return the known name that a wrong one is likely meant to be, "" where none is near."""
+    if len(name) > 100:
+        return ""
+    near = get_close_matches(name, [each for each in known if abs(len(each) - len(name)) < 4], n=1, cutoff=0.75)
+    return near[0] if near else ""
+
+
+def likely_property(name: str, croissant: Iterable[str]) -> str:
+    """Return the property of Croissant or schema.org that a local name is likely meant to be."""
+    return close_to(name, sorted({*croissant, *_COMMON_PROPERTIES}))
+
+
+#: Identifiers of common licences as authors write them, and as SPDX does.
+SPDX = {
+    each.lower(): each
+    for each in (
+        "AFL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "CC-BY-2.0", "CC-BY-3.0",
+        "CC-BY-4.0", "CC-BY-NC-4.0", "CC-BY-NC-ND-4.0", "CC-BY-NC-SA-4.0", "CC-BY-ND-4.0", "CC-BY-SA-3.0",
+        "CC-BY-SA-4.0", "CDLA-Permissive-2.0", "ECL-2.0", "GPL-2.0-only", "GPL-3.0-only", "ISC", "LGPL-3.0-only",
+        "MIT", "MPL-2.0", "ODbL-1.0", "ODC-By-1.0", "PDDL-1.0", "Unlicense", "WTFPL", "Zlib",
+    )
+}  # fmt: skip

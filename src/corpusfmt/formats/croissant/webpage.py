@@ -1,0 +1,39 @@
+"""Descriptions inside web pages: the JSON-LD scripts of an HTML file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_OPENING = re.compile(r"<!--|<script\b[^>]*>", re.IGNORECASE)
+_CLOSING = re.compile(r"</script\s*>", re.IGNORECASE)
+_JSON_LD = re.compile(r"\btype\s*=\s*[\"']?application/ld\+json", re.IGNORECASE)
+_DATASET = re.compile(r'"@type"\s*:\s*(\[[^\]]{0,200})?"[^"]{0,100}Dataset"')
+
+
+def is_page(name: str, text: str) -> bool:
+    """Tell whether a file is a web page, by its name or its beginning."""
+    return name.lower().endswith((".html", ".htm")) or text[:256].lstrip().lower().startswith(("<!doctype", "<html"))
+
+
+def scripts(page: str) -> Iterator[tuple[int, int]]:
+    """Yield where the content of each JSON-LD script starts and ends."""
+    position = 0
+    while (opening := _OPENING.search(page, position)) is not None:
+        if opening.group() == "<!--":
+            end = page.find("-->", opening.end())
+            if end < 0:
+                return
+            position = end
+            continue
+        closing = _CLOSING.search(page, opening.end())
+        if closing is None:
+            return
+        if _JSON_LD.search(opening.group()):
+            yield opening.end(), closing.start()
+        position = closing.end()
+
+
+def has_dataset(page: str, script: tuple[int, int]) -> bool:
+    """Tell whether a script seems to hold a data set."""
+    return _DATASET.search(page, *script) is not None

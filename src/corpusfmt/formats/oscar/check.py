@@ -1,0 +1,241 @@
+"""Check one part: text and metadata read in step, in one pass, with their digests."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from corpusfmt.formats import CheckOptions, Shard, ShardResult
+from corpusfmt.formats.general import BrokenStream, Members, Unreadable
+from corpusfmt.formats.oscar.alignment import Alignment
+from corpusfmt.formats.oscar.checksums import Digest
+from corpusfmt.formats.oscar.metadata import MetadataScan
+from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.ruleset import RULES
+from corpusfmt.formats.oscar.text import TextScan
+from corpusfmt.io.keys import KeyWriter
+from corpusfmt.io.lines import Block, LongLine, blocks
+from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.streams import Chunks, DigestReader, StreamFault
+from corpusfmt.model import Coverage, Location
+from corpusfmt.rules import Judge
+
+
+class Source:
+    """One compressed file, read once: its blocks of lines, and afterwards how the reading went.
+
+    A stream that breaks off loses the line that it breaks off in: what is left of it is nobody's line.
+    """
+
+    def __init__(self, entry: Entry, max_line_bytes: int) -> None:
+        self._entry = entry
+        self._limit = max_line_bytes
+        self.at = Location(entry.path)
+        self.unreadable: str | None = None
+        self.fault: StreamFault | None = None
+        self.members = 0
+        self.sha256: str | None = None
+        self.bytes = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything in the file could be read."""
+        return self.unreadable is None and not self.cut
+
+    @property
+    def cut(self) -> bool:
+        return self.fault is not None and self.fault.kind == "corrupt"
+
+    def blocks(self) -> Iterator[Block | LongLine]:
+        """Yield the lines of the file; never raises for what is wrong with it."""
+        if self._entry.kind != "file":
+            self.unreadable = self._entry.reason or "not a file"
+            return
+        try:
+            with open_input(self._entry.url) as file:
+                digest = DigestReader(file)
+                chunks = Chunks(digest, "gzip")
+                for block in blocks(self._until_fault(chunks), self._limit):
+                    if self.cut and isinstance(block, Block) and not block.data.endswith(b"\n"):
+                        break
+                    yield block
+                self.members, self.bytes, self.sha256 = chunks.members, chunks.bytes, digest.sha256
+        except OSError as error:
+            self.unreadable = reason_of(error)
+
+    def _until_fault(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        try:
+            yield from chunks
+        except StreamFault as fault:
+            self.fault = fault
+
+    def judge(self, judge: Judge) -> None:
+        """Judge the file as a file, once it was read."""
+        if self.unreadable is not None:
+            judge.check(Unreadable(self.at, self.unreadable))
+        elif self.fault is not None:
+            judge.check(BrokenStream(self.at, self.fault))
+        else:
+            judge.check(Members(self.at, self.members))
+
+
+def check(shard: Shard, options: CheckOptions) -> ShardResult:
+    """Check one part; what its neighbours must be compared with goes to `options.scratch`."""
+    part: Part = shard.payload
+    judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
+    if "other" in shard.files:
+        _check_listed_file(shard, part, judge)
+        return ShardResult(judge.tally, judge.coverage)
+    sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
+    keys = _line_keys(shard, part, options)
+    text = TextScan(_path(shard, "text"), part.version, judge, options.max_line_bytes, keys)
+    records = _Records(shard, part, options)
+    metadata = MetadataScan(
+        _path(shard, "metadata"), part.language, judge, options.max_line_bytes, records.take if records.active else None
+    )
+    alignment = Alignment(metadata.rows, text.documents, text.odd_lines, _path(shard, "metadata"))
+    _read_in_step(sources, text, metadata, alignment)
+    _tell(sources, metadata, alignment, judge)
+    _check_digests(shard, part, sources, judge)
+    records.close()
+    if keys is not None:
+        keys.close()
+    size = sum(source.bytes for source in sources.values())
+    judge.coverage.add(Coverage(documents=text.found, bytes=size))
+    return ShardResult(judge.tally, judge.coverage)
+
+
+def _path(shard: Shard, role: str) -> str:
+    return shard.files[role].path if role in shard.files else ""
+
+
+def _read_in_step(sources: dict[str, Source], text: TextScan, metadata: MetadataScan, alignment: Alignment) -> None:
+    """Feed both scans, always the one that is behind, so that neither side has to be held."""
+    texts = sources["text"].blocks() if "text" in sources else iter(())
+    records = sources["metadata"].blocks() if "metadata" in sources else iter(())
+    paired = len(sources) == 2
+    text_ended, metadata_ended = "text" not in sources, "metadata" not in sources
+    while not (text_ended and metadata_ended):
+        behind = len(text.documents) <= len(metadata.rows)
+        if not text_ended and (behind or metadata_ended):
+            block = next(texts, None)
+            if block is None:
+                text_ended = True
+                text.finish(whole=sources["text"].whole)
+            else:
+                text.feed(block)
+        else:
+            block = next(records, None)
+            if block is None:
+                metadata_ended = True
+            else:
+                metadata.feed(block)
+        if paired and _both_readable(sources):
+            alignment.advance(text_ended=text_ended, metadata_ended=metadata_ended)
+        elif "text" not in sources:
+            alignment.follow(metadata_ended=metadata_ended)
+        if (
+            not paired
+            or (text_ended and not sources["text"].whole)
+            or (metadata_ended and not sources["metadata"].whole)
+        ):
+            text.documents.drop(len(text.documents))
+            metadata.rows.drop(len(metadata.rows) if "text" in sources else 0)
+
+
+def _both_readable(sources: dict[str, Source]) -> bool:
+    return all(source.whole for source in sources.values())
+
+
+def _tell(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignment, judge: Judge) -> None:
+    for source in sources.values():
+        source.judge(judge)
+    alignment.finish(judge)
+    metadata.finish()
+    if len(sources) == 2 and not _both_readable(sources):
+        for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
+            judge.coverage.rules_not_run.setdefault(code, f"text or metadata breaks off in {text_name(sources)}")
+
+
+def text_name(sources: dict[str, Source]) -> str:
+    return next(iter(sources.values())).at.path
+
+
+def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: Judge) -> None:
+    listing = part.listing
+    if listing is None:
+        return
+    for role, source in sources.items():
+        if source.sha256 is None:
+            continue
+        listed = listing.digests.get(role, ())
+        if source.fault is not None:
+            judge.coverage.rules_not_run.setdefault("OSC205", f"{source.at.path} is broken")
+        elif listed or (listing.complete and source.sha256 not in listing.orphans):
+            judge.check(Digest(source.at, shard.files[role].name, listed, source.sha256, listing.path))
+
+
+def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
+    """Compare the digest of a file that is in the checksum list without being data."""
+    entry = shard.files["other"]
+    try:
+        with open_input(entry.url) as file:
+            digest = DigestReader(file)
+            digest.drain()
+    except OSError as error:
+        judge.check(Unreadable(Location(entry.path), reason_of(error)))
+        return
+    judge.coverage.bytes += digest.size
+    if part.listing is not None:
+        listed = part.listing.digests["other"]
+        judge.check(Digest(Location(entry.path), entry.name, listed, digest.sha256, part.listing.path))
+
+
+def _line_keys(shard: Shard, part: Part, options: CheckOptions) -> KeyWriter | None:
+    if not part.dedup or options.scratch is None or "text" not in shard.files:
+        return None
+    return KeyWriter(_made(line_folder(options.scratch, part)), shard.index)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def line_folder(scratch: Path, part: Part) -> Path:
+    """Return where the hashes of a language's lines are collected."""
+    return scratch / "lines" / str(part.language_index)
+
+
+def record_folder(scratch: Path, part: Part) -> Path:
+    """Return where the hashes of a release's record ids are collected."""
+    return scratch / "records" / str(part.release_index)
+
+
+def fingerprint_file(scratch: Path, part: Part, shard: int) -> Path:
+    """Return the file that holds a hash of all headers for each line of a shard's metadata, 8 bytes each."""
+    return record_folder(scratch, part) / f"{shard:09d}.headers"
+
+
+class _Records:
+    """Collects the record ids of a shard, and beside each the hash of its headers."""
+
+    def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
+        self.active = options.scratch is not None and "metadata" in shard.files and part.version != "1.0"
+        self._next_row = 0
+        if options.scratch is not None and self.active:
+            self._keys = KeyWriter(_made(record_folder(options.scratch, part)), shard.index)
+            self._headers = fingerprint_file(options.scratch, part, shard.index).open("wb")
+
+    def take(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
+        """Take hashes of consecutive rows; rows that were left out have no record id."""
+        self._headers.write(bytes(8 * (first_row - self._next_row)))
+        self._keys.extend(ids, first_row)
+        self._headers.write(array("Q", headers).tobytes())
+        self._next_row = first_row + len(ids)
+
+    def close(self) -> None:
+        if self.active:
+            self._keys.close()
+            self._headers.close()

@@ -1,0 +1,207 @@
+"""What only all parts together show: OSC309 (duplicate lines of a language) and OSC602 (record ids that occur twice).
+
+Hashes of all lines and ids lie in `options.scratch`; equal hashes are candidates, which are read again before anything
+is said, so that a collision never becomes a finding. Candidates are taken a batch at a time: memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from corpusfmt.formats import CheckOptions, Plan, Shard
+from corpusfmt.formats.oscar.check import Source, fingerprint_file, line_folder, record_folder
+from corpusfmt.formats.oscar.metadata import Fault, RecordId, read_record
+from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen
+from corpusfmt.io.keys import repeated
+from corpusfmt.io.lines import LongLine
+from corpusfmt.model import Location, Problem
+from corpusfmt.rules import Judge
+
+# A place of a candidate, as (shard, row).
+_Place = tuple[int, int]
+_Value = TypeVar("_Value")
+_BATCH = 50_000
+
+
+@dataclass(slots=True, kw_only=True)
+class DuplicateLine(Seen):
+    first: Location
+    shown: str
+
+
+@RULES.rule("OSC309", "duplicate-line", on=DuplicateLine, spec=TEXT)
+def duplicate_line(seen: DuplicateLine) -> Iterator[Problem]:
+    """A line occurs twice in a language whose text is declared deduplicated, by a `_dedup` name or --dedup.
+
+    Why: deduplication did not run, ran on each part alone, or lost text where it should have lost repetition.
+    Example: the same cookie notice in part 1 and part 7.
+    Fix: deduplicate the lines of the whole language; blank lines do not count.
+    """
+    message = f"line `{seen.shown}` again, first in {seen.first}"
+    yield Problem(message, seen.at, "keep the first occurrence only", count=seen.count)
+
+
+def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+    """Judge the dataset: duplicate lines in each language, record ids in each release."""
+    scratch = options.scratch
+    shards = {shard.index: shard for shard in plan.shards if isinstance(shard.payload, Part)}
+    if scratch is None:
+        judge.coverage.rules_not_run.setdefault("OSC309", "no scratch folder to compare lines in")
+        judge.coverage.rules_not_run.setdefault("OSC602", "no scratch folder to compare record ids in")
+        return
+    parts: dict[Path, Part] = {}
+    for shard in shards.values():
+        parts.setdefault(line_folder(scratch, shard.payload), shard.payload)
+        parts.setdefault(record_folder(scratch, shard.payload), shard.payload)
+    for folder in parts:
+        if not folder.is_dir():
+            continue
+        if folder.parent.name == "lines":
+            _judge_lines(folder, shards, judge, options)
+        else:
+            _judge_records(folder, scratch, shards, judge, options)
+
+
+def _batches(groups: Iterable[list[_Place]]) -> Iterator[list[list[_Place]]]:
+    groups = iter(groups)
+    while batch := list(islice(groups, _BATCH)):
+        yield batch
+
+
+def _read_again(
+    places: Iterable[_Place], shards: Mapping[int, Shard], role: str, limit: int, value: Callable[[bytes], _Value]
+) -> dict[_Place, tuple[_Value, Location]]:
+    """Return what stands at places, as `value` sees it; each file is read once, up to the last of its places."""
+    rows: dict[int, list[int]] = defaultdict(list)
+    for shard, row in places:
+        rows[shard].append(row)
+    found: dict[_Place, tuple[_Value, Location]] = {}
+    for index, wanted in sorted(rows.items()):
+        entry = shards[index].files[role]
+        for row, data, byte in _lines_at(sorted(set(wanted)), Source(entry, limit)):
+            found[index, row] = value(data), Location(entry.path, row + 1, byte)
+    return found
+
+
+def _lines_at(wanted: list[int], source: Source) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the lines of the given numbers (from 0, ascending), with their bytes and places."""
+    upcoming = iter(wanted)
+    row = next(upcoming, None)
+    for block in source.blocks():
+        if row is None:
+            return
+        if isinstance(block, LongLine):
+            continue
+        first = block.line - 1
+        newlines = block.data.count(b"\n")
+        if row >= first + newlines + 1:
+            continue
+        lines = block.data.split(b"\n")
+        starts = [block.byte]
+        for line in lines:
+            starts.append(starts[-1] + len(line) + 1)
+        while row is not None and row - first < len(lines) and row < first + max(newlines, 1):
+            yield row, lines[row - first], starts[row - first]
+            row = next(upcoming, None)
+
+
+def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions) -> None:
+    for batch in _batches(repeated(folder)):
+        places = (place for group in batch for place in group)
+        lines = _read_again(places, shards, "text", options.max_line_bytes, _line_key)
+        for group in batch:
+            first_of: dict[bytes, Location] = {}
+            for place in group:
+                (key, shown), at = lines[place]
+                first = first_of.setdefault(key, at)
+                if first is not at:
+                    judge.check(DuplicateLine(at=at, first=first, shown=shown))
+
+
+def _line_key(line: bytes) -> tuple[bytes, str]:
+    """Return what identifies a line beyond doubt, and the line for a message."""
+    from hashlib import blake2b  # noqa: PLC0415
+
+    text = line.decode("utf-8", "replace")
+    text = text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text[:200])
+    return blake2b(line, digest_size=16).digest(), text if len(text) <= 100 else f"{text[:60]}…{text[-30:]}"
+
+
+def _judge_records(
+    folder: Path, scratch: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions
+) -> None:
+    suspicious = _Suspicious(scratch, shards)
+    for batch in _batches(filter(suspicious, repeated(folder))):
+        places = (place for group in batch for place in group)
+        records = _read_again(places, shards, "metadata", options.max_line_bytes, _headers_of)
+        for group in batch:
+            _judge_group(group, records, shards, judge)
+
+
+class _Suspicious:
+    """Says of places with equal record ids whether they are more than one record in its languages.
+
+    They are not where each stands in another language, with the same headers.
+    """
+
+    def __init__(self, scratch: Path, shards: Mapping[int, Shard]) -> None:
+        self._scratch = scratch
+        self._shards = shards
+        self._fingerprints: dict[int, Any] = {}
+
+    def __call__(self, group: list[_Place]) -> bool:
+        languages = {self._shards[shard].payload.language_index for shard, _ in group}
+        if len(languages) < len(group):
+            return True
+        return len({self._fingerprint(shard, row) for shard, row in group}) > 1
+
+    def _fingerprint(self, shard: int, row: int) -> int:
+        import numpy as np  # noqa: PLC0415
+
+        if shard not in self._fingerprints:
+            path = fingerprint_file(self._scratch, self._shards[shard].payload, shard)
+            self._fingerprints[shard] = np.memmap(path, dtype=np.uint64, mode="r")
+        return int(self._fingerprints[shard][row])
+
+
+def _headers_of(line: bytes) -> dict[str, str]:
+    record = read_record(line)
+    if isinstance(record, Fault) or not isinstance(record.value, dict):
+        return {}
+    headers = record.value.get("headers")
+    if not isinstance(headers, dict):
+        return {}
+    return {name.lower(): value for name, value in headers.items() if isinstance(value, str)}
+
+
+def _judge_group(
+    group: list[_Place],
+    records: Mapping[_Place, tuple[dict[str, str], Location]],
+    shards: Mapping[int, Shard],
+    judge: Judge,
+) -> None:
+    first_of: dict[str, _Place] = {}
+    first_in_language: dict[tuple[str, int], _Place] = {}
+    for place in group:
+        headers, at = records[place]
+        identity = headers.get("warc-record-id", "")
+        language = shards[place[0]].payload.language_index
+        twin = first_in_language.setdefault((identity, language), place)
+        first = first_of.setdefault(identity, place)
+        where = Location(at.path, at.line, at.byte, pointer="/headers/warc-record-id", record=identity)
+        if twin != place:
+            judge.check(RecordId(at=where, value=identity, other=records[twin][1], same_language=True))
+        elif first != place:
+            differing = _differing(headers, records[first][0])
+            if differing:
+                judge.check(RecordId(at=where, value=identity, other=records[first][1], differing=differing))
+
+
+def _differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))

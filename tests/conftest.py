@@ -1,0 +1,26 @@
+"""Corpora that many tests read, built once a run of a worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import corpusfmt
+from support import SAMPLE
+
+
+@pytest.fixture(scope="session")
+def oscar_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample as OSCAR 1.1."""
+    folder = tmp_path_factory.mktemp("built") / "oscar"
+    assert corpusfmt.build(SAMPLE, folder).verdict.value == "valid"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def dolma_corpus(oscar_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as Dolma."""
+    folder = tmp_path_factory.mktemp("converted") / "dolma"
+    corpusfmt.convert(oscar_corpus, folder, to="dolma")
+    return folder

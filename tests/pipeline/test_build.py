@@ -1,0 +1,278 @@
+"""The pipeline from WET to a release: what is kept, what is named, and the same bytes every time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import corpusfmt
+from corpusfmt.io.streams import Chunks
+from corpusfmt.model import UsageError
+from corpusfmt.pipeline import process as process_module
+from corpusfmt.pipeline import wet
+from corpusfmt.pipeline.dedup import buckets
+from corpusfmt.pipeline.recipe import load_recipe, recipe_names
+from corpusfmt.pipeline.wet import WetRecord, wet_records
+from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, warc_record, wet_file, wet_record
+
+GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
+
+
+def strict_records(path: Path) -> list[WetRecord]:
+    with ExitStack() as opened:
+        return list(wet_records(lambda: opened.enter_context(path.open("rb")), path.name))
+
+
+def warcio_records(path: Path) -> list[WetRecord]:
+    with path.open("rb") as file:
+        return list(wet._by_warcio(Chunks(file, "gzip"), skip=0))
+
+
+def test_the_sample_builds_and_is_valid(oscar_corpus: Path) -> None:
+    report = corpusfmt.validate(oscar_corpus, profile="strict", dedup=True)
+    assert (report.verdict.value, report.counts["error"]) == ("valid", 0)
+    manifest = json.loads((oscar_corpus / "MANIFEST.json").read_bytes())
+    assert [each["name"] for each in manifest["inputs"]] == sorted(path.name for path in SAMPLE.iterdir())
+    assert not (oscar_corpus / ".corpusfmt").exists()
+
+
+def test_checksum_lists_please_sha256sum(oscar_corpus: Path) -> None:
+    for folder in (oscar_corpus / "en", oscar_corpus / "de"):
+        done = subprocess.run(["sha256sum", "-c", f"{folder.name}_sha256.txt"], cwd=folder, capture_output=True, check=False)
+        assert done.returncode == 0
+        assert done.stdout.count(b": OK") == 2
+
+
+@pytest.mark.parametrize("recipe", ["oscar-1.1", "oscar-1.0", "dolma"])
+def test_the_same_bytes_for_any_number_of_jobs(tmp_path: Path, recipe: str) -> None:
+    inputs = [tmp_path / name for name in ("b.warc.wet.gz", "a.warc.wet.gz")]
+    numbers = iter(range(100))
+    for path in inputs:
+        wet_file(path, [wet_record(next(numbers), f"{LONG_LINE}\n{GERMAN} {n}\n{LONG_LINE} {n % 7}\n") for n in range(20)])
+    for jobs in (1, 2):
+        report = corpusfmt.build(inputs[:: 3 - 2 * jobs], tmp_path / str(jobs) / "out", recipe=recipe, jobs=jobs)
+        assert report.verdict.value == "valid"
+    assert tree(tmp_path / "1") == tree(tmp_path / "2")
+    assert corpusfmt.validate(tmp_path / "1" / "out", dedup=True).verdict.value == "valid"
+
+
+def test_first_occurrence_in_input_order_stays(tmp_path: Path) -> None:
+    other = LONG_LINE.replace("human", "living")
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n{other}\n{LONG_LINE}\n")])
+    wet_file(tmp_path / "b.warc.wet.gz", [wet_record(2, f"{other}\n"), wet_record(3, f"{LONG_LINE}\n{LONG_LINE}!\n")])
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    text = gzip.decompress((tmp_path / "out/en/en.txt.gz").read_bytes()).decode()
+    assert text == f"{LONG_LINE}\n{other}\n\n{LONG_LINE}!\n\n"
+    assert report.results["dropped"] == {"repeated in its language": 3}
+    stats = report.results["stats"]["languages"]["en"]
+    assert (stats["original"]["documents"], stats["final"]["documents"]) == (3, 2)
+    rows = [json.loads(row) for row in gzip.decompress((tmp_path / "out/en/en_meta.jsonl.gz").read_bytes()).split(b"\n")[:-1]]
+    assert [(row["offset"], row["nb_sentences"]) for row in rows] == [(0, 2), (3, 1)]
+    assert rows[1]["headers"]["warc-record-id"].endswith("003>")
+
+
+def test_dropped_lines_are_counted_by_reason(tmp_path: Path) -> None:
+    latin = LONG_LINE.encode() + b" caf\xe9\n"
+    digits = b"0123456789 " * 12 + b"\n"
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, latin + b"short\n" + digits + LONG_LINE.encode() + b"\n")])
+    dropped = corpusfmt.build(tmp_path, tmp_path / "out").results["dropped"]
+    assert dropped == {"invalid UTF-8": 1, "too short": 1, "uncertain language": 1}
+
+
+def test_the_length_bound_counts_code_points(tmp_path: Path) -> None:
+    russian = "Все люди рождаются свободными и равными в своем достоинстве и правах, они наделены разумом и совестью."
+    line = russian[:101]
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{line}\n{line[:-1]}\n")])
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    assert report.results["stats"]["total"]["final"]["lines"] == 1
+    again = corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out-1.0", recipe="oscar-1.0")
+    assert again.results["stats"]["total"]["final"]["lines"] == 2
+
+
+BROKEN = {
+    "cut.warc.wet.gz": lambda whole: whole[: len(whole) // 2],
+    "flipped.warc.wet.gz": lambda whole: whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
+    "page.warc.wet.gz": lambda _: b"<!doctype html><html>Service unavailable</html>",
+    "zipped-page.warc.wet.gz": lambda _: gzipped(b"<!doctype html><html>Service unavailable</html>"),
+    "empty.warc.wet.gz": lambda _: b"",
+    "lf-only.warc.wet": lambda whole: gzip.decompress(whole).replace(b"\r\n", b"\n"),
+    "length.warc.wet": lambda whole: gzip.decompress(whole).replace(b"Content-Length: 1", b"Content-Length: 2"),
+    "huge-length.warc.wet": lambda whole: re.sub(rb"Content-Length: ", b"Content-Length: 99999999", gzip.decompress(whole)),
+    "response.warc.wet": lambda _: warc_record("response", b"HTTP/1.1 200 OK\r\n\r\n<p>page</p>"),
+    "cut-plain.warc.wet": lambda whole: gzip.decompress(whole)[:-200],
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_named_and_the_rest_is_built(tmp_path: Path, name: str) -> None:
+    whole = wet_file(tmp_path / "whole.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    (tmp_path / name).write_bytes(BROKEN[name](whole.read_bytes()))
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    assert report.verdict.value == "incomplete"
+    assert [finding.location.path for finding in report.findings] == [name]
+    assert (report.coverage.shards_seen, report.coverage.shards_total) == (1, 2)
+    assert report.results["stats"]["total"]["final"]["lines"] == 1
+    manifest = json.loads((tmp_path / "out/MANIFEST.json").read_bytes())
+    assert [each["name"] for each in manifest["inputs"] if "quarantined" in each] == [name]
+
+
+def test_harmless_oddities_are_kept(tmp_path: Path) -> None:
+    body = f"{LONG_LINE} \u0085 \u2028 \x00\n{GERMAN}\r\n".encode() + ("Words and words. " * 8000).encode()
+    records = [wet_record(1, b""), wet_record(2, body), warc_record("metadata", b"fetchTimeMs: 1")]
+    wet_file(tmp_path / "a.warc.wet.gz", records)
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    assert report.verdict.value == "valid"
+    english = gzip.decompress((tmp_path / "out/en/en.txt.gz").read_bytes())
+    assert f"{LONG_LINE} \u0085 \u2028 \x00\n".encode() in english
+    assert corpusfmt.validate(tmp_path / "out").verdict.value == "valid"
+
+
+def test_no_kept_line_at_all(tmp_path: Path) -> None:
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, "short\n")])
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    assert report.results["stats"]["total"]["final"]["documents"] == 0
+    assert sorted(tree(tmp_path / "out")) == ["MANIFEST.json", "croissant.json", "stats.json", "stats.md"]
+
+
+def test_the_strict_reader_and_warcio_give_the_same_records(tmp_path: Path) -> None:
+    sample = SAMPLE / "UDHR-20181112172845-00000.warc.wet.gz"
+    assert strict_records(sample) == warcio_records(sample)
+    rng = random.Random(5)
+    records = [wet_record(n, rng.randbytes(rng.randrange(3000))) for n in range(60)]
+    path = wet_file(tmp_path / "random.warc.wet.gz", records)
+    assert strict_records(path) == warcio_records(path)
+    assert len(strict_records(path)) == 60
+
+
+def test_from_the_first_odd_record_on_warcio_reads(tmp_path: Path) -> None:
+    odd = wet_record(2, "two\n").replace(b"WARC/1.0", b"WARC/1.1")
+    path = wet_file(tmp_path / "odd.warc.wet.gz", [wet_record(1, "one\n"), odd, wet_record(3, "three\n")])
+    assert [record.text for record in strict_records(path)] == [b"one\n", b"two\n", b"three\n"]
+
+
+def test_parts_are_cut_between_documents(tmp_path: Path) -> None:
+    lines = [f"{LONG_LINE} {n}" for n in range(40)]
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
+    recipe = tmp_path / "small.toml"
+    recipe.write_text((SAMPLE.parent / "oscar-1.1.toml").read_text().replace("500_000_000", "1000"))
+    corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out", recipe=str(recipe))
+    parts = sorted((tmp_path / "out/en").glob("en_part_*.txt.gz"), key=lambda path: int(re.findall(r"\d+", path.name)[0]))
+    assert len(parts) > 2
+    assert "".join(gzip.decompress(part.read_bytes()).decode() for part in parts) == "".join(f"{line}\n\n" for line in lines)
+    assert corpusfmt.validate(tmp_path / "out").verdict.value == "valid"
+
+
+def test_many_buckets_drop_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"{LONG_LINE} {n % 30}" for n in range(100)]
+    for name in ("a", "b"):
+        wet_file(tmp_path / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
+    corpusfmt.build(tmp_path, tmp_path / "one" / "out")
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", 7)
+    assert buckets(200) > 20
+    corpusfmt.build(tmp_path, tmp_path / "many" / "out")
+    assert tree(tmp_path / "one") == tree(tmp_path / "many")
+
+
+def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpusfmt.build(SAMPLE, tmp_path / "one" / "out")
+    monkeypatch.setattr(process_module, "_SECTION_BYTES", 2000)
+    corpusfmt.build(SAMPLE, tmp_path / "many" / "out")
+    assert tree(tmp_path / "one") == tree(tmp_path / "many")
+
+
+def test_killed_runs_resume_to_the_same_bytes(tmp_path: Path, oscar_corpus: Path) -> None:
+    out = tmp_path / "oscar"
+    command = [sys.executable, "-m", "corpusfmt", "build", str(SAMPLE), "--output", str(out)]
+    rng = random.Random(11)
+    for attempt in range(6):
+        with subprocess.Popen([*command, "--jobs", str(1 + attempt % 2)], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            deadline = time.monotonic() + rng.uniform(0.2, 1.6)
+            while run.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if run.poll() is None:
+                run.send_signal(signal.SIGKILL)
+        if (out / "MANIFEST.json").exists() and not (out / ".corpusfmt").exists():
+            break
+        for path in out.glob("*/*"):
+            if ".corpusfmt" not in path.parts and path.suffix == ".gz":
+                assert gzip.decompress(path.read_bytes())
+    else:
+        assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert tree(out) == tree(oscar_corpus)
+
+
+def test_interrupted_cleanly(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "corpusfmt", "build", str(SAMPLE), "--output", str(out), "--jobs", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as run:
+        while not (out / ".corpusfmt").exists() and run.poll() is None:
+            time.sleep(0.02)
+        os.killpg(run.pid, signal.SIGINT)
+        _, stderr = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert b"Traceback" not in stderr
+    assert run_cli("build", SAMPLE, "--output", out).returncode == 0
+
+
+def test_a_destination_in_use_is_refused(tmp_path: Path) -> None:
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").touch()
+    with pytest.raises(UsageError, match="not empty"):
+        corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out")
+    (tmp_path / "out" / ".corpusfmt").mkdir()
+    (tmp_path / "out" / ".corpusfmt" / "run").write_text("another")
+    with pytest.raises(UsageError, match="unfinished run"):
+        corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out")
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, oscar_corpus: Path) -> None:
+    out = tmp_path / "oscar"
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))\n"
+        "from corpusfmt.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "build", str(SAMPLE), "--output", str(out)], capture_output=True, check=False
+    )
+    assert done.returncode == 3
+    assert b"Traceback" not in done.stderr
+    assert not [path for path in tree(out) if ".corpusfmt/" not in path]
+    assert run_cli("build", SAMPLE, "--output", out).returncode == 0
+    assert tree(out) == tree(oscar_corpus)
+
+
+def test_recipes_load_and_wrong_ones_are_named(tmp_path: Path) -> None:
+    for name in recipe_names():
+        assert load_recipe(name).name == name
+    path = tmp_path / "mine.toml"
+    text = (SAMPLE.parent / "oscar-1.1.toml").read_text()
+    for wrong in ("min-chars = -1", 'min-chars = "many"', "min-chars = 101\nmax-chars = 7", "min-chars = = 1"):
+        path.write_text(text.replace("min-chars = 101", wrong))
+        with pytest.raises(UsageError, match=re.escape(str(path))):
+            load_recipe(str(path))
+    with pytest.raises(UsageError, match="known: "):
+        load_recipe("oscar-9")
+
+
+def test_inputs_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for given in ("missing", "folder"):
+        with pytest.raises(UsageError):
+            corpusfmt.build(tmp_path / given, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    shutil.copy(SAMPLE / "commoncrawl-one-record.warc.wet.gz", tmp_path / "folder" / "one.warc.wet.gz")
+    assert corpusfmt.build(tmp_path / "folder", tmp_path / "out").verdict.value == "valid"

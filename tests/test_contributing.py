@@ -1,0 +1,47 @@
+"""The worked examples of CONTRIBUTING.md run as they stand there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusfmt
+from corpusfmt import formats
+from corpusfmt.model import Location, Severity
+from corpusfmt.rules import Grading, Judge
+from support import REPOSITORY
+
+EXAMPLES = re.findall(r"```python\n(.*?)```", (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
+
+
+def run(example: str, name: str) -> dict[str, Any]:
+    space: dict[str, Any] = {"__name__": name}
+    exec(compile(example, f"{name}.py", "exec", dont_inherit=True), space)  # noqa: S102 - our own documentation
+    return space
+
+
+def test_a_rule_is_one_function() -> None:
+    space = run(EXAMPLES[0], "example_rule")
+    subject = space["Title"](Location("a", 1), "Draft of it")
+    for profile, severity in (("standard", Severity.WARNING), ("strict", Severity.ERROR)):
+        judge = Judge(space["RULES"], Grading(profile), version="1", path="a")
+        assert not judge.check(subject)
+        assert judge.check(space["Title"](Location("a", 2), "Report"))
+        assert [(each.code, each.severity) for each in judge.tally.findings] == [("XMP101", severity)]
+
+
+def test_a_format_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fmt = run(EXAMPLES[1], "example_format")["FORMAT"]
+    known = {**formats.formats(), "lines": fmt}
+    monkeypatch.setattr(formats, "formats", lambda: known)
+    path = tmp_path / "some.lines"
+    path.write_bytes(b"one\ntwo\ncaf\xe9\n")
+    report = corpusfmt.validate(path, format="lines")
+    assert report.by_rule == {"GEN201": 1}
+    assert (report.findings[0].location.line, report.findings[0].location.byte) == (3, 11)
+    path.write_bytes(b"one\ntwo\n")
+    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma").coverage.documents == 2
+    assert corpusfmt.validate(tmp_path / "dolma").verdict.value == "valid"

@@ -1,0 +1,90 @@
+"""Only LF ends a line, and every line knows its place, however the bytes were cut into chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
+from corpusfmt.io.text import JsonFault, json_line, strict_json, utf8_fault
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+@given(st.lists(st.sampled_from([b"a", b"bb", b"\n", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\x0b", b"\x0c"])), st.integers(1, 9))
+def test_lines_are_what_lf_separates(pieces: list[bytes], size: int) -> None:
+    data = b"".join(pieces)
+    found = list(lines(cut(data, size)))
+    assert all(isinstance(line, Line) for line in found)
+    assert b"".join(line.data + b"\n" * line.terminated for line in found if isinstance(line, Line)) == data
+    assert [line.line for line in found] == list(range(1, len(found) + 1))
+    for line in found:
+        assert isinstance(line, Line)
+        assert data[line.byte : line.byte + len(line.data)] == line.data
+
+
+@given(st.binary(max_size=60).map(lambda data: data.replace(b"\x00", b"\n")), st.integers(1, 9), st.integers(1, 12))
+def test_long_lines_are_measured_and_the_rest_goes_on(data: bytes, size: int, limit: int) -> None:
+    split = data.split(b"\n")
+    expected = split[:-1] + ([split[-1]] if split[-1] else [])
+    found = list(lines(cut(data, size), limit))
+    assert [line.length if isinstance(line, LongLine) else len(line.data) for line in found] == list(map(len, expected))
+    assert [isinstance(line, LongLine) for line in found] == [len(line) > limit for line in expected]
+    assert [line.line for line in found] == list(range(1, len(found) + 1))
+
+
+@given(st.binary(max_size=200), st.integers(1, 50))
+def test_blocks_hold_whole_lines(data: bytes, size: int) -> None:
+    found = list(blocks(cut(data, size)))
+    assert b"".join(block.data for block in found if isinstance(block, Block)) == data
+    for block in found[:-1]:
+        assert isinstance(block, Block)
+        assert block.data.endswith(b"\n")
+
+
+@pytest.mark.parametrize("line", [b"caf\xe9", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"ab\xe2\x82"])
+def test_utf8_faults(line: bytes) -> None:
+    fault = utf8_fault(line)
+    assert fault is not None
+    assert line[: fault.column - 1].decode() == line[: fault.column - 1].decode("utf-8", "ignore")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"  ",
+        b"\xef\xbb\xbf{}",
+        b"{} {}",
+        b'{"a": NaN}',
+        b"[Infinity]",
+        b'["\\ud800"]',
+        b'["\x01"]',
+        b'{"a": 1',
+        b"[" * 100_000,
+        b"{'a': 1}",
+        b"[01]",
+    ],
+)
+def test_what_is_no_json_line(line: bytes) -> None:
+    with pytest.raises(JsonFault):
+        strict_json(line)
+
+
+def test_duplicate_names_are_told() -> None:
+    assert strict_json(b'{"a": 1, "b": {"c": 1, "c": 2}, "a": 2}').duplicate_keys == ("c", "a")
+    assert strict_json(b'["\\ud83d\\ude00", 1e2, -0]').value == ["\U0001f600", 100.0, 0]
+    assert strict_json(b"9" * 6000).value == float("inf")
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_json_lines_come_back(value: object) -> None:
+    line = json_line(value)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert strict_json(line[:-1]).value == value

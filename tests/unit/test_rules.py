@@ -1,0 +1,132 @@
+"""The judge: stamps severities, skips dependants, survives rules that raise, and counts exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from corpusfmt.formats.general import GENERAL
+from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
+from corpusfmt.rules import Grading, Judge, Override, RuleSet
+
+RULES = RuleSet(GENERAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    at: Location
+    value: int
+
+
+@RULES.rule("TST101", "odd-number", on=Number, grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR, "2.0": None})
+def odd_number(number: Number) -> Iterator[Problem]:
+    """A number is odd."""
+    if number.value % 2:
+        yield Problem(f"`{number.value}`", number.at, minor=number.value < 10)
+
+
+@RULES.rule("TST102", "odd-and-large", on=Number, requires=("TST101",))
+def odd_and_large(number: Number) -> Iterator[Problem]:
+    """A number is large; of odd ones that is no news."""
+    if number.value > 100:
+        yield Problem("large", number.at, count=number.value)
+
+
+@RULES.rule("TST103", "raises", on=Number)
+def raises(number: Number) -> Iterator[Problem]:
+    """A rule of ours that fails on seven."""
+    if number.value == 7:
+        raise ZeroDivisionError("seven")
+    yield from ()
+
+
+def judged(*values: int, version: str = "1.0", grading: Grading | None = None, cap: int = 10) -> Judge:
+    judge = Judge(RULES, grading or Grading(), version=version, path="shard", cap=cap)
+    for line, value in enumerate(values, 1):
+        judge.check(Number(Location("shard", line), value))
+    return judge
+
+
+def found(judge: Judge) -> list[tuple[str, str]]:
+    return [(finding.code, finding.severity.value) for finding in judge.tally.findings]
+
+
+def report_of(judge: Judge) -> Report:
+    return Report("test", "1.0", judge.tally, Coverage(1, 1))
+
+
+def test_clean_subjects_say_so() -> None:
+    judge = judged(2)
+    assert judge.check(Number(Location("shard"), 4))
+    assert not judge.check(Number(Location("shard"), 11))
+
+
+def test_severity_follows_version_profile_and_case() -> None:
+    assert found(judged(11)) == [("TST101", "error")]
+    assert found(judged(3)) == [("TST101", "warning")]
+    assert found(judged(3, grading=Grading("strict"))) == [("TST101", "error")]
+    assert found(judged(3, version="2.0")) == []
+
+
+def test_dependants_are_skipped_and_said_so() -> None:
+    judge = judged(200, 11, 300)
+    assert found(judge) == [("TST102", "error"), ("TST101", "error")]
+    assert judge.coverage.rules_not_run == {"TST102": "needs TST101 in shard"}
+
+
+def test_a_rule_that_is_ignored_still_guards_its_dependants() -> None:
+    judge = judged(11, 200, grading=Grading(ignore=("TST101",)))
+    assert found(judge) == []
+    assert "TST102" in judge.coverage.rules_not_run
+
+
+def test_a_rule_that_raises_never_looks_valid() -> None:
+    judge = judged(7, 2, grading=Grading(select=("TST102",), ignore=("GEN",)))
+    assert found(judge) == [("GEN000", "error")]
+    assert "seven" in judge.tally.findings[0].message
+    assert report_of(judge).verdict is Verdict.INCOMPLETE
+
+
+def test_selection_by_prefix_and_slug_and_overrides_by_path() -> None:
+    assert found(judged(11, grading=Grading(select=("TST1",)))) == [("TST101", "error")]
+    assert found(judged(11, grading=Grading(select=("odd-number",)))) == [("TST101", "error")]
+    assert found(judged(11, grading=Grading(select=("TST102",)))) == []
+    elsewhere = Override(("TST101",), None, "known", ("other/*",))
+    here = Override(("odd-number",), Severity.INFO, "known", ("sh*",))
+    assert found(judged(11, grading=Grading(overrides=(elsewhere, here)))) == [("TST101", "info")]
+
+
+def test_counts_are_exact_whatever_is_kept() -> None:
+    judge = judged(*[11] * 50, cap=3)
+    assert len(judge.tally.findings) == 3
+    assert report_of(judge).by_rule == {"TST101": 50}
+    assert report_of(judge).by_path == {"shard": {"TST101": 50}}
+    assert report_of(judged(200)).by_rule == {"TST102": 200}
+
+
+def test_merged_tallies_count_and_cap_as_one() -> None:
+    whole = Tally(cap=3)
+    for _ in range(4):
+        whole.merge(judged(11, 13).tally)
+    assert (len(whole.findings), sum(whole.counts.values())) == (3, 8)
+
+
+def test_a_baseline_forgives_what_it_counted_and_no_more() -> None:
+    tally = judged(11, 13).tally
+    assert not tally.without({("TST101", "shard"): 2}).counts
+    assert tally.without({("TST101", "shard"): 1}).counts == tally.counts
+    assert judged(7).tally.without({("GEN000", "shard"): 9}).counts
+
+
+def test_verdicts() -> None:
+    assert report_of(judged(2)).verdict is Verdict.VALID
+    assert report_of(judged(3)).verdict is Verdict.VALID
+    assert report_of(judged(11)).verdict is Verdict.INVALID
+    assert Report("test", "", Tally(), Coverage(1, 2)).verdict is Verdict.INCOMPLETE
+
+
+def test_a_code_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="TST101"):
+        RULES.rule("TST101", "again", on=Number)(odd_number)

@@ -1,0 +1,130 @@
+"""Tasks run in order of their tasks on every engine, and dead workers do not take the run down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from corpusfmt.engine.executors import SerialExecutor, default_jobs, executor_factory
+from corpusfmt.engine.run import Died, run_tasks
+from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.workplace import Workplace
+from corpusfmt.model import Incomplete, UsageError
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def slow_first(number: int) -> int:
+    time.sleep(0.3 if number == 0 else 0)
+    return number
+
+
+def die_on(fatal_and_number: tuple[int, int]) -> int:
+    fatal, number = fatal_and_number
+    if fatal == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def die_once(marker_and_number: tuple[Path, int]) -> int:
+    marker, number = marker_and_number
+    if number == 2 and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def fail_on_three(number: int) -> int:
+    if number == 3:
+        raise ValueError("three")
+    return number
+
+
+def own_executor(jobs: int) -> SerialExecutor:
+    assert jobs == 2
+    return SerialExecutor()
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes", "py:unit.test_run:own_executor"])
+def test_results_come_in_task_order(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    ended: list[int] = []
+    results = run_tasks(slow_first, range(9), executor_factory(engine, 2), window=3, finished=ended.append)
+    assert list(results) == list(range(9))
+    assert sorted(ended) == list(range(9))
+
+
+def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:
+    tasks = [(tmp_path / "died", number) for number in range(6)]
+    assert list(run_tasks(die_once, tasks, executor_factory("processes", 2), window=4)) == list(range(6))
+
+
+def test_a_task_that_always_kills_its_worker_is_told_alone() -> None:
+    tasks = [(2, number) for number in range(6)]
+    results = list(run_tasks(die_on, tasks, executor_factory("processes", 2), window=4))
+    assert isinstance(results[2], Died)
+    assert [result for result in results if not isinstance(result, Died)] == [0, 1, 3, 4, 5]
+
+
+def test_an_exception_of_a_task_is_raised() -> None:
+    with pytest.raises(ValueError, match="three"):
+        list(run_tasks(fail_on_three, range(6), executor_factory("processes", 2), window=4))
+
+
+def test_unknown_engines_are_refused() -> None:
+    for engine in ("threads", "py:no_such_module:factory"):
+        with pytest.raises(UsageError):
+            list(run_tasks(double, [1], executor_factory(engine, 2), window=1))
+
+
+def test_small_input_runs_serially() -> None:
+    assert default_jobs(1_000_000, 100) == 1
+    assert default_jobs(10_000_000_000, 1) == 1
+
+
+def stages(folder: Path, engine: str = "serial") -> Stages:
+    return Stages(folder, 1, engine, None)
+
+
+def touch(path: Path) -> int:
+    with path.open("ab") as file:
+        file.write(b".")
+    return path.stat().st_size
+
+
+def test_a_marker_spares_the_task_unless_its_fingerprint_changed(tmp_path: Path) -> None:
+    tasks = [StageTask(name, tmp_path / name, "one") for name in ("a", "b")]
+    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 1]
+    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 1]
+    tasks[1] = StageTask("b", tmp_path / "b", "two")
+    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 2]
+    (tmp_path / "state" / "touch" / "a.json").write_bytes(b'{"fingerprint": "one", "resu')
+    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [2, 2]
+
+
+def test_a_stage_without_all_its_results_is_incomplete(tmp_path: Path) -> None:
+    tasks = [StageTask(str(number), (1, number), "") for number in range(2)]
+    with pytest.raises(Incomplete, match="resume"):
+        stages(tmp_path, "processes").run_whole("die", die_on, tasks, int, [1, 1])
+
+
+def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
+    place = Workplace(tmp_path / "out", "me")
+    place.claim()
+    place.claim()
+    with pytest.raises(UsageError, match="unfinished run"):
+        Workplace(tmp_path / "out", "another").claim()
+    place.release()
+    place.claim()
+    place.release()
+    (tmp_path / "out" / "file").touch()
+    with pytest.raises(UsageError, match="not empty"):
+        place.claim()
+    with pytest.raises(UsageError, match="is a file"):
+        Workplace(tmp_path / "out" / "file", "me").claim()

@@ -1,0 +1,134 @@
+"""Compressed streams are read to their very end, in bounded pieces, whatever they hold."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusfmt.io import streams
+from corpusfmt.io.compress import GzipWriter, gzip_member
+from corpusfmt.io.streams import MAX_OUTPUT, Chunks, Codec, DigestReader, StreamFault, codec_of_content, codec_of_name, zstd
+
+TEXT = b"hello, world\n" * 5000
+GZIP = gzip.compress(TEXT, mtime=0)
+ZSTD = zstd.compress(TEXT, options={zstd.CompressionParameter.checksum_flag: 1})
+
+
+def read(data: bytes, codec: Codec) -> bytes:
+    return b"".join(Chunks(io.BytesIO(data), codec))
+
+
+def fault_of(data: bytes, codec: Codec) -> StreamFault:
+    with pytest.raises(StreamFault) as caught:
+        read(data, codec)
+    return caught.value
+
+
+@pytest.mark.parametrize(("data", "codec"), [(TEXT, "plain"), (GZIP, "gzip"), (ZSTD, "zstd")])
+def test_whole_streams(data: bytes, codec: Codec) -> None:
+    assert read(data, codec) == TEXT
+
+
+@pytest.mark.parametrize(("data", "codec"), [(GZIP, "gzip"), (ZSTD, "zstd")])
+def test_members_are_joined_and_counted(data: bytes, codec: Codec) -> None:
+    chunks = Chunks(io.BytesIO(data * 3), codec)
+    assert b"".join(chunks) == TEXT * 3
+    assert (chunks.members, chunks.bytes) == (3, len(TEXT) * 3)
+
+
+@pytest.mark.parametrize(("data", "codec"), [(GZIP, "gzip"), (ZSTD, "zstd")])
+def test_every_cut_is_noticed(data: bytes, codec: Codec) -> None:
+    for length in range(len(data)):
+        fault = fault_of(data[:length], codec)
+        assert fault.kind == "corrupt"
+        assert fault.offset <= length
+
+
+@pytest.mark.parametrize(("data", "codec"), [(GZIP, "gzip"), (ZSTD, "zstd")])
+def test_bytes_after_the_end(data: bytes, codec: Codec) -> None:
+    padding, rest = fault_of(data + bytes(600), codec), fault_of(data + b"more", codec)
+    assert (padding.kind, padding.offset, padding.readable) == ("padding", len(data), len(TEXT))
+    assert (rest.kind, rest.offset, rest.readable) == ("trailing", len(data), len(TEXT))
+
+
+def test_wrong_checksum_and_size_are_noticed() -> None:
+    assert fault_of(GZIP[:-8] + b"\1\2\3\4" + GZIP[-4:], "gzip").kind == "corrupt"
+    assert fault_of(GZIP[:-4] + b"\1\2\3\4", "gzip").kind == "corrupt"
+    assert fault_of(ZSTD[:-4] + b"\1\2\3\4", "zstd").kind == "corrupt"
+
+
+def test_another_format_under_the_name_is_named() -> None:
+    assert "zstd" in fault_of(ZSTD, "gzip").reason
+    assert "gzip" in fault_of(GZIP, "zstd").reason
+    assert "0-byte" in fault_of(b"", "gzip").reason
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_bomb_comes_in_bounded_pieces(codec: Codec) -> None:
+    size = 40 * MAX_OUTPUT
+    data = gzip.compress(bytes(size), 9) if codec == "gzip" else zstd.compress(bytes(size))
+    assert len(data) < size / 100
+    pieces = [len(chunk) for chunk in Chunks(io.BytesIO(data), codec)]
+    assert sum(pieces) == size
+    assert max(pieces) <= MAX_OUTPUT
+
+
+@given(st.binary(max_size=2000), st.sampled_from(["gzip", "zstd"]))
+def test_no_bytes_crash_us(data: bytes, codec: Codec) -> None:
+    head = GZIP[:10] if codec == "gzip" else ZSTD[:6]
+    for attempt in (data, head + data):
+        try:
+            read(attempt, codec)
+        except StreamFault as fault:
+            assert 0 <= fault.offset <= len(attempt)
+
+
+def test_the_standard_library_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    shuffled = random.Random(1).randbytes(3_000_000)
+    data = gzip.compress(shuffled) + gzip.compress(TEXT)
+    fast = read(data, "gzip")
+    monkeypatch.setattr(streams, "_ZLIB", zlib)
+    assert read(data, "gzip") == fast == shuffled + TEXT
+    assert fault_of(data[:-1], "gzip").truncated
+
+
+def test_digest_of_what_passes() -> None:
+    reader = DigestReader(io.BytesIO(GZIP))
+    assert b"".join(Chunks(reader, "gzip")) == TEXT
+    again = DigestReader(io.BytesIO(GZIP))
+    again.drain()
+    assert (reader.size, reader.sha256) == (again.size, again.sha256) == (len(GZIP), again.sha256)
+
+
+@pytest.mark.parametrize(("name", "codec"), [("a.txt", "plain"), ("a.jsonl.gz", "gzip"), ("a.zst", "zstd"), ("gz", "plain")])
+def test_codec_of_name(name: str, codec: Codec) -> None:
+    assert codec_of_name(name) == codec
+
+
+def test_codec_of_content() -> None:
+    assert [codec_of_content(data) for data in (TEXT, GZIP, ZSTD, b"")] == ["plain", "gzip", "zstd", "plain"]
+
+
+def test_written_gzip_depends_on_its_content_alone() -> None:
+    def written(pieces: list[bytes]) -> tuple[bytes, Any]:
+        file = io.BytesIO()
+        writer = GzipWriter(file)
+        for piece in pieces:
+            writer.write(piece)
+        return file.getvalue(), writer.finish()
+
+    whole = io.BytesIO()
+    writer = GzipWriter(whole)
+    writer.write(TEXT)
+    facts = writer.finish()
+    assert gzip.decompress(whole.getvalue()) == TEXT == gzip.decompress(gzip_member(TEXT))
+    assert whole.getvalue()[4:8] == bytes(4)
+    assert facts.size == len(whole.getvalue())
+    assert written([TEXT[:7], TEXT[7:]])[1] == facts
