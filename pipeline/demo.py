@@ -13,6 +13,13 @@ import time
 from pathlib import Path
 
 SAMPLE = Path(__file__).parent / "sample"
+DETAILS = (
+    "--name=demo",
+    "--license=https://opensource.org/license/mit",
+    "--creator=Example",
+    "--url=https://example.org/demo",
+    "--date-published=2024-01-31",
+)
 
 
 def corpusfmt(*arguments: str | Path) -> None:
@@ -32,7 +39,7 @@ def main(folder: Path) -> None:
     corpusfmt("validate", oscar, "--dedup")
     corpusfmt("convert", oscar, dolma, "--to", "dolma")
     corpusfmt("validate", dolma)
-    corpusfmt("describe", dolma, "--output", folder / "croissant.json", "--name", "demo", "--license", "https://opensource.org/license/mit")
+    corpusfmt("describe", dolma, "--output", folder / "croissant.json", *DETAILS)
     corpusfmt("validate", folder / "croissant.json")
     stats = json.loads((oscar / "stats.json").read_bytes())
     total = stats["total"]["final"]

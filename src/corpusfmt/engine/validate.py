@@ -102,7 +102,7 @@ def _check_all(
     total = sum(shard.size for shard in shards)
     workers = jobs or default_jobs(total, len(shards))
     coverage = plan.coverage
-    coverage.shards_total += len(plan.shards)
+    coverage.shards_total = len(plan.shards)
     coverage.sampled = len(shards) < len(plan.shards)
     done = Progress(0, len(shards), 0, total)
 

@@ -265,6 +265,7 @@ constexpr int32_t kLossHierarchicalSoftmax = 1;
 constexpr int32_t kLossSoftmax = 3;
 constexpr int32_t kLongestNgramServed = 32;
 constexpr int32_t kLargestDimension = 1 << 16;
+constexpr int32_t kMostEntries = 1 << 27;
 constexpr int32_t kMostBuckets = 1 << 28;  // a pruned file can claim any number; real models have some millions
 
 Arguments read_arguments(Reader& reader) {
@@ -310,7 +311,8 @@ class Vocabulary {
         require(words_ >= 0 && labels >= 1 && size >= 1 && int64_t{words_} + labels == size,
                 "the dictionary's sizes contradict each other");
         require(static_cast<uint64_t>(size) <= reader.left() / kLeastEntry, "the file is shorter than its header says");
-        resize_table(static_cast<size_t>(size));
+        if (size > kMostEntries) throw UnsupportedModel("more than 2^27 words and labels");
+        prepare_tables(static_cast<size_t>(size));
         for (int32_t id = 0; id < size; ++id) read_entry(reader, id);
     }
 
@@ -319,21 +321,24 @@ class Vocabulary {
     int64_t pruned() const { return pruned_; }  // n-grams kept by pruning; negative: not pruned
     const std::vector<int64_t>& label_counts() const { return label_counts_; }
 
-    std::string_view text_of(int32_t id) const {
-        return std::string_view(text_).substr(begins_[id], begins_[id + 1] - begins_[id]);
-    }
+    const std::string& label(int32_t index) const { return label_texts_[static_cast<size_t>(index)]; }
 
     // Rules out most words that are not in the vocabulary, and never one that is, nor "</s>".
-    bool may_hold(uint32_t hash) const { return (filter_[(hash & 0xFFFF) >> 5] >> (hash & 31)) & 1; }
+    bool may_hold(uint32_t hash) const {
+        const uint32_t bit = hash & filter_mask_;
+        return (filter_[bit >> 5] >> (bit & 31)) & 1;
+    }
+
+    void prefetch(uint32_t hash) const { CORPUSFMT_PREFETCH(&slots_[hash & slot_mask_]); }
 
     // The id of a word or label, -1 for none.
     int32_t find(std::string_view word, uint32_t hash) const {
-        return find_if(hash, [word](std::string_view entry) { return entry == word; });
+        return slots_[find_slot(hash, [word](std::string_view entry) { return entry == word; })].id;
     }
 
     // As `find`, for the word that ends at a byte of a text.
     int32_t find_ending(std::string_view text, size_t end, uint32_t hash) const {
-        return find_if(hash, [=](std::string_view entry) { return is_word_ending(text, end, entry); });
+        return slots_[find_slot(hash, [=](std::string_view entry) { return is_word_ending(text, end, entry); })].id;
     }
 
   private:
@@ -342,46 +347,52 @@ class Vocabulary {
     struct Slot {
         uint32_t hash = 0;
         int32_t id = -1;
+        uint32_t begin = 0, length = 0;  // in `text_`
     };
 
-    void resize_table(size_t entries) {
-        size_t capacity = 16;
-        while (capacity < 4 * entries) capacity *= 2;
-        slots_.resize(capacity);
-        begins_.reserve(entries + 1);
-        begins_.push_back(0);
+    static uint32_t power_of_two_from(size_t least) {
+        uint32_t result = 16;
+        while (result < least) result *= 2;
+        return result;
+    }
+
+    void prepare_tables(size_t entries) {
+        constexpr size_t kLeastFilter = 1 << 16;
+        const uint32_t slots = power_of_two_from(2 * entries);
+        const uint32_t filter_bits = power_of_two_from(std::max(kLeastFilter, 8 * entries));
+        slots_.resize(slots);
+        slot_mask_ = slots - 1;
+        filter_.resize(filter_bits / 32);
+        filter_mask_ = filter_bits - 1;
         admit(hash_of(kEndOfLine));
     }
 
-    void admit(uint32_t hash) { filter_[(hash & 0xFFFF) >> 5] |= 1u << (hash & 31); }
+    void admit(uint32_t hash) {
+        const uint32_t bit = hash & filter_mask_;
+        filter_[bit >> 5] |= 1u << (bit & 31);
+    }
 
+    // Where a word is, or the empty slot where it would be.
     template <typename Matches>
-    int32_t find_if(uint32_t hash, Matches matches) const {
-        size_t at = hash & (slots_.size() - 1);
-        while (slots_[at].id >= 0 && (slots_[at].hash != hash || !matches(text_of(slots_[at].id)))) {
-            at = (at + 1) & (slots_.size() - 1);
+    size_t find_slot(uint32_t hash, Matches matches) const {
+        size_t at = hash & slot_mask_;
+        while (slots_[at].id >= 0 && !(slots_[at].hash == hash && matches(text_of(slots_[at])))) {
+            at = (at + 1) & slot_mask_;
         }
-        return slots_[at].id;
+        return at;
     }
 
-    void insert(std::string_view word, int32_t id) {
-        const uint32_t hash = hash_of(word);
-        admit(hash);
-        size_t at = hash & (slots_.size() - 1);
-        while (slots_[at].id >= 0 && (slots_[at].hash != hash || text_of(slots_[at].id) != word)) {
-            at = (at + 1) & (slots_.size() - 1);
-        }
-        slots_[at] = Slot{hash, id};  // of two equal entries the last one counts, as in stock
-    }
+    std::string_view text_of(const Slot& slot) const { return {text_.data() + slot.begin, slot.length}; }
 
     void read_entry(Reader& reader, int32_t id) {
         const std::string_view word = reader.zero_terminated();
         const auto count = reader.number<int64_t>();
         const bool is_label = reader.flag();
         require(is_label == (id >= words_), "the dictionary's words and labels are out of order");
-        text_.append(word);
-        begins_.push_back(text_.size());
-        if (is_label) label_counts_.push_back(count);
+        if (is_label) {
+            label_counts_.push_back(count);
+            label_texts_.emplace_back(word);
+        }
         if (can_occur(word)) insert(word, id);
     }
 
@@ -391,13 +402,24 @@ class Vocabulary {
         });
     }
 
+    void insert(std::string_view word, int32_t id) {
+        require(text_.size() <= UINT32_MAX - word.size(), "the dictionary is beyond 4 GiB");
+        const uint32_t hash = hash_of(word);
+        const size_t at = find_slot(hash, [word](std::string_view entry) { return entry == word; });
+        // Of two equal entries the last one counts, as in stock.
+        slots_[at] = Slot{hash, id, static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(word.size())};
+        text_.append(word);
+        admit(hash);
+    }
+
     int32_t words_ = 0;
     int64_t pruned_ = -1;
-    std::string text_;
-    std::vector<size_t> begins_;
+    std::string text_;  // of all words, one after the other
     std::vector<int64_t> label_counts_;
+    std::vector<std::string> label_texts_;
     std::vector<Slot> slots_;
-    std::array<uint32_t, 2048> filter_{};
+    std::vector<uint32_t> filter_;
+    uint32_t slot_mask_ = 0, filter_mask_ = 0;
 };
 
 // Floats that begin on a cache line, in huge pages where the system has them: a dense model's rows are read at random.
@@ -653,10 +675,12 @@ class Features {
     }
 
     template <bool Pruned>
-    const float* row(Feature feature) const {
-        if constexpr (Pruned) return rows_.data() + dimension_ * held_.number_of(feature);
-        return rows_.data() + dimension_ * feature;
+    size_t row(Feature feature) const {
+        if constexpr (Pruned) return held_.number_of(feature);
+        return feature;
     }
+
+    const float* rows() const { return rows_.data(); }
 
   private:
     static constexpr uint64_t kKeptPair = 2 * sizeof(int32_t);
@@ -1044,6 +1068,7 @@ class Predictor {
     static constexpr size_t kMostWords = kChunk / 2 + 1;
     static constexpr size_t kMostCharacters = kChunk + kMostWords + 2;  // every other byte a word, in "<" and ">"
     static constexpr size_t kPlane = kMostCharacters + kLongestNgramServed + 2;
+    static constexpr size_t kAhead = 24;  // rows: far enough for one to arrive from main memory
 
     const std::vector<Guess>& none() {
         scratch_.guesses.clear();
@@ -1264,6 +1289,7 @@ class Predictor {
         for (size_t word = 0; word < words_; ++word) {
             candidates_[candidates] = static_cast<uint32_t>(word);
             candidates += vocabulary.may_hold(word_hashes_[word]);
+            vocabulary.prefetch(word_hashes_[word]);
         }
         Feature* const out = found_.get() + (lengths_ - 1) * kPlane;
         for (size_t at = 0; at < candidates; ++at) {
@@ -1305,25 +1331,46 @@ class Predictor {
     template <bool Pruned>
     void add_rows(const Feature* features, size_t count) {
         rows_ += static_cast<int64_t>(count);
-        switch (features_.dimension()) {
-            case 16: return add_rows_of_width<Pruned, 16>(features, count);
-            default: return add_rows_of_width<Pruned, 0>(features, count);
+        if (features_.dimension() == 16) return add_rows_of_width_16<Pruned>(features, count);
+        add_rows_of_any_width<Pruned>(features, count);
+    }
+
+    template <bool Pruned>
+    void add_rows_of_any_width(const Feature* features, size_t count) {
+        const size_t dimension = features_.dimension();
+        const float* const rows = features_.rows();
+        for (size_t at = 0; at < count; ++at) {
+            if (!Pruned && at + kAhead < count) {
+                CORPUSFMT_PREFETCH(rows + features_.row<Pruned>(features[at + kAhead]) * dimension);
+            }
+            const float* const row = rows + features_.row<Pruned>(features[at]) * dimension;
+            for (size_t column = 0; column < dimension; ++column) sum_[column] += row[column];
         }
     }
 
-    template <bool Pruned, size_t Dimension>  // 0: known at run time only
-    void add_rows_of_width(const Feature* features, size_t count) {
-        constexpr size_t kAhead = 24;  // far enough for a row to arrive from main memory
-        const size_t dimension = Dimension ? Dimension : features_.dimension();
-        float fixed[Dimension ? Dimension : 1];
-        float* const sum = Dimension ? fixed : sum_.data();
-        if (Dimension) std::copy_n(sum_.data(), dimension, sum);
+    // lid.176's width: the sum stays in registers.
+    template <bool Pruned>
+    void add_rows_of_width_16(const Feature* features, size_t count) {
+        struct Quarter {
+            float values[4];
+            void add(const float* row) {
+                for (int at = 0; at < 4; ++at) values[at] += row[at];
+            }
+        };
+        Quarter sum[4];
+        std::memcpy(sum, sum_.data(), sizeof sum);
+        const float* const rows = features_.rows();
         for (size_t at = 0; at < count; ++at) {
-            if (!Pruned && at + kAhead < count) CORPUSFMT_PREFETCH(features_.row<Pruned>(features[at + kAhead]));
-            const float* const row = features_.row<Pruned>(features[at]);
-            for (size_t column = 0; column < dimension; ++column) sum[column] += row[column];
+            if (!Pruned && at + kAhead < count) {
+                CORPUSFMT_PREFETCH(rows + features_.row<Pruned>(features[at + kAhead]) * 16);
+            }
+            const float* const row = rows + features_.row<Pruned>(features[at]) * 16;
+            sum[0].add(row);
+            sum[1].add(row + 4);
+            sum[2].add(row + 8);
+            sum[3].add(row + 12);
         }
-        if (Dimension) std::copy_n(sum, dimension, sum_.data());
+        std::memcpy(sum_.data(), sum, sizeof sum);
     }
 
     // As stock does it: one word after the other, one n-gram after the other. False if "</s>" ended the line.
@@ -1544,7 +1591,7 @@ PyObject* model_labels(PyObject* self, void*) {
     const corpusfmt::Vocabulary& vocabulary = model_of(self).vocabulary;
     Owned labels(PyTuple_New(vocabulary.labels()));
     for (int32_t label = 0; labels && label < vocabulary.labels(); ++label) {
-        const std::string_view text = vocabulary.text_of(vocabulary.words() + label);
+        const std::string& text = vocabulary.label(label);
         PyObject* const item = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "strict");
         if (!item || PyTuple_SetItem(labels.get(), label, item) < 0) return nullptr;
     }

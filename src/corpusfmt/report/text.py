@@ -12,27 +12,34 @@ _KILO = 1000
 
 
 def full(report: Report) -> Iterator[str]:
-    """Yield each finding with its hint, what was left out, counts, coverage and the verdict."""
-    for (code, path), findings in _by_rule_and_path(report.findings):
-        shown = 0
+    """Yield errors and warnings with their hints, what was left out, counts, coverage and the verdict."""
+    shown = _errors_and_warnings(report)
+    for (code, path), findings in _by_rule_and_path(shown):
+        told = 0
         for finding in findings:
             yield _finding_line(finding)
             if finding.hint:
                 yield f"  help: {finding.hint}"
-            shown += finding.count
-        left = _count(report, code, path) - shown
+            told += finding.count
+        left = _count(report, code, path) - told
         if left > 0:
             yield f"{code} … {left:,} more in {path}"
-    if report.findings:
+    if shown:
         yield ""
     yield from _footer(report)
 
 
 def concise(report: Report) -> Iterator[str]:
-    """Yield one line a finding, then the verdict."""
-    for finding in report.findings:
+    """Yield one line for each error and warning, then the verdict."""
+    for finding in _errors_and_warnings(report):
         yield _finding_line(finding)
     yield verdict_line(report)
+
+
+def _errors_and_warnings(report: Report) -> list[Finding]:
+    """Return what asks for action, errors first; what is merely worth knowing stands in the counts."""
+    wanted = (Severity.ERROR, Severity.WARNING)
+    return [finding for severity in wanted for finding in report.findings if finding.severity is severity]
 
 
 def grouped(report: Report) -> Iterator[str]:
@@ -103,9 +110,9 @@ def _count(report: Report, code: str, path: str) -> int:
 
 
 def _footer(report: Report) -> Iterator[str]:
-    slugs = {finding.code: finding.slug for finding in report.findings}
+    first = {finding.code: finding for finding in reversed(report.findings)}
     for code, count in report.by_rule.items():
-        yield f"  {count:>9,} {code} {slugs[code]}"
+        yield f"  {count:>9,} {code} {first[code].severity} {first[code].slug}"
     for code, reason in sorted(report.coverage.rules_not_run.items()):
         yield f"  not run: {code} ({reason})"
     version = f" {report.version}" if report.version else ""

@@ -6,6 +6,7 @@ through PyLD. Tests hold both ways to the same nodes. For PyLD each node carries
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal as OneOf
@@ -241,7 +242,9 @@ class _Full:
         from pyld import jsonld  # noqa: PLC0415 - slow to import, and most descriptions do without
 
         try:
-            expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what PyLD remarks on terms and types, the rules find themselves
+                expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
         except jsonld.JsonLdError as error:
             raise self._fault(error) from error
         except RecursionError as error:
