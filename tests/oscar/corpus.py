@@ -62,11 +62,11 @@ def headers(rng: random.Random, language: str, size: int) -> dict[str, str]:
     }
 
 
-def documents(rng: random.Random, language: str, number: int, most_lines: int = 6) -> list[Doc]:
-    """Return documents of one to `most_lines` lines."""
+def documents(rng: random.Random, language: str, counts: Iterable[int]) -> list[Doc]:
+    """Return documents of so many lines each."""
     made = []
-    for _ in range(number):
-        lines = [sentence(rng, language, rng.randrange(101, 140)) for _ in range(rng.randrange(1, most_lines + 1))]
+    for count in counts:
+        lines = [sentence(rng, language, rng.randrange(101, 140)) for _ in range(count)]
         made.append(Doc(lines, headers(rng, language, len("\n".join(lines).encode()))))
     return made
 
@@ -123,10 +123,10 @@ class Release:
         return made
 
 
-def release(version: str, parts: Mapping[str, Sequence[int]], seed: int = 1) -> Release:
-    """Return a release with so many documents in each part of each language."""
+def release(version: str, parts: Mapping[str, Sequence[Sequence[int]]], seed: int = 1) -> Release:
+    """Return a release whose documents have so many lines: numbers by document, part and language."""
     rng = random.Random(seed)
-    made = {code: [documents(rng, code, number) for number in numbers] for code, numbers in parts.items()}
+    made = {code: [documents(rng, code, counts) for counts in numbers] for code, numbers in parts.items()}
     return Release(version, made)
 
 

@@ -29,12 +29,11 @@ def rule(names: Rules = []) -> None:  # noqa: B006
             print(f"{code}  {owners[0][1].severity:<7}  {owners[0][1].slug}")
         return
     for name in names:
-        owners = known.get(name.upper()) or [
-            found for each in known.values() for found in each if found[1].slug == name
-        ]
-        if not owners:
+        meant = [owners for code, owners in known.items() if name.upper() == code or name == owners[0][1].slug]
+        if not meant:
             raise UsageError(f"unknown rule {name!r}; `corpusfmt rule` lists codes and slugs")
-        _explain([owner for owner, _ in owners], owners[0][1])
+        for owners in meant:
+            _explain([owner for owner, _ in owners], owners[0][1])
 
 
 def _explain(owners: list[str], rule: Rule) -> None:

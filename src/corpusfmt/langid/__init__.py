@@ -2,7 +2,7 @@
 
     >>> from corpusfmt.langid import Classifier
     >>> Classifier().predict(["Alle Menschen sind frei und gleich an Würde und Rechten geboren."])
-    [Prediction(label='de', score=0.9938650727272034)]
+    [Prediction(label='de', score=0.9928176403045654)]
 
 The models are those of A. Joulin et al., "Bag of Tricks for Efficient Text Classification" (2016) and
 "FastText.zip: Compressing text classification models" (2016).

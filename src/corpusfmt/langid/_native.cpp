@@ -648,12 +648,14 @@ class Features {
         }
         words_ = static_cast<uint64_t>(vocabulary.words());
         const std::string_view kept = reader.block(pruned_ ? static_cast<uint64_t>(vocabulary.pruned()) : 0, kKeptPair);
-        if (reader.flag()) {
-            read_rows(QuantizedMatrix(reader, arguments.dimension), kept);
+        quantized_ = reader.flag();
+        require(quantized_ || vocabulary.pruned() < 0, "a pruned dictionary with a matrix that is not quantised");
+        if (pruned_) {
+            read_pruned_rows(QuantizedMatrix(reader, arguments.dimension), kept);
+        } else if (quantized_) {
+            read_all_rows(QuantizedMatrix(reader, arguments.dimension));
         } else {
-            require(vocabulary.pruned() < 0, "a pruned dictionary with a matrix that is not quantised");
-            quantized_ = false;
-            read_rows(DenseMatrix(reader, arguments.dimension), kept);
+            read_all_rows(DenseMatrix(reader, arguments.dimension));
         }
     }
 
@@ -686,15 +688,6 @@ class Features {
     static constexpr uint64_t kKeptPair = 2 * sizeof(int32_t);
 
     template <typename Matrix>
-    void read_rows(const Matrix& matrix, std::string_view kept) {
-        if (pruned_) {
-            read_pruned_rows(matrix, kept);
-        } else {
-            read_all_rows(matrix);
-        }
-    }
-
-    template <typename Matrix>
     void read_all_rows(const Matrix& matrix) {
         require(matrix.rows() >= words_ + nothing_, "the input matrix has fewer rows than words and buckets");
         const uint64_t features = nothing_ + 1 + words_;
@@ -703,8 +696,7 @@ class Features {
         matrix.copy(0, words_, rows_.data() + (uint64_t{nothing_} + 1) * dimension_);
     }
 
-    template <typename Matrix>
-    void read_pruned_rows(const Matrix& matrix, std::string_view kept) {
+    void read_pruned_rows(const QuantizedMatrix& matrix, std::string_view kept) {
         require(matrix.rows() >= words_, "the input matrix has fewer rows than words");
         std::map<Feature, uint64_t> row_of;  // the n-grams' rows, by feature
         for (size_t at = 0; at < kept.size(); at += kKeptPair) {
@@ -732,7 +724,7 @@ class Features {
     int32_t shortest_ = 1;
     int32_t longest_ = 0;
     bool pruned_ = false;
-    bool quantized_ = true;
+    bool quantized_ = false;
     Feature nothing_ = 0;
     Modulus modulus_;
     FloatBlock rows_;
@@ -1193,9 +1185,9 @@ class Predictor {
     // The n-grams that begin at every position.
     template <int Width>
     void hash_ngrams() {
-        const bool is_lid176_shaped = features_.shortest() == 2 && features_.longest() == 4;
-        if (!is_lid176_shaped) return hash_ngrams_length_by_length<Width>();
-        features_.modulus().exact() ? hash_ngrams_of_2_to_4<Width, true>() : hash_ngrams_of_2_to_4<Width, false>();
+        const bool is_like_lid176 = features_.shortest() == 2 && features_.longest() == 4;
+        if (is_like_lid176 && features_.modulus().exact()) return hash_ngrams_of_2_to_4<Width>();
+        hash_ngrams_length_by_length<Width>();
     }
 
     template <int Width>
@@ -1209,7 +1201,7 @@ class Predictor {
         return hash;
     }
 
-    template <int Width, bool Exact>
+    template <int Width>
     void hash_ngrams_of_2_to_4() {
         const uint32_t* CORPUSFMT_RESTRICT const characters = planes_.get();
         Feature* CORPUSFMT_RESTRICT const out2 = found(2);
@@ -1223,9 +1215,9 @@ class Predictor {
             const uint32_t hash2 = add_character<Width>(hash1, characters + at + 1, prime);
             const uint32_t hash3 = add_character<Width>(hash2, characters + at + 2, prime);
             const uint32_t hash4 = add_character<Width>(hash3, characters + at + 3, prime);
-            out2[at] = modulus.of<Exact>(hash2);
-            out3[at] = modulus.of<Exact>(hash3);
-            out4[at] = modulus.of<Exact>(hash4);
+            out2[at] = modulus.of<true>(hash2);
+            out3[at] = modulus.of<true>(hash3);
+            out4[at] = modulus.of<true>(hash4);
         }
     }
 
@@ -1303,11 +1295,8 @@ class Predictor {
     }
 
     void add_found() {
-        switch (lengths_) {
-            case 1: return features_.pruned() ? add_held<true, 1>() : add_held<false, 1>();
-            case 3: return features_.pruned() ? add_held<true, 3>() : add_held<false, 3>();
-            default: return features_.pruned() ? add_held<true, 0>() : add_held<false, 0>();
-        }
+        if (lengths_ == 3) return features_.pruned() ? add_held<true, 3>() : add_held<false, 3>();
+        features_.pruned() ? add_held<true, 0>() : add_held<false, 0>();
     }
 
     template <bool Pruned, size_t Lengths>  // 0: known at run time only

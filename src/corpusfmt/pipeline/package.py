@@ -11,6 +11,7 @@ import msgspec
 
 from corpusfmt.formats import named_format
 from corpusfmt.formats.parts import write_parts
+from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
 from corpusfmt.model import Document
@@ -99,5 +100,5 @@ def _document(label: str, stored: StoredDocument) -> Document:
         source=_SOURCE,
         lang=label,
         created=stored.headers.get("warc-date"),
-        metadata={"oscar": {"version": "1.1", "lang": label, "record": {"headers": stored.headers}}},
+        metadata=metadata_of({"version": "1.1", "record": {"headers": stored.headers}}, language=label),
     )

@@ -229,8 +229,9 @@ class _Checker:
         claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
         description.version = version_of(claims)
         self._judge_as(description.version)
-        if not self.judge.check(description) and not description.datasets:
-            return
+        self.judge.check(description)
+        if self.judge.fired("CRO111") and any(node.dropped for node in expansion.nodes):
+            return  # without a context nothing has a meaning that could be judged
         for dataset in description.datasets:
             self.judge.check(dataset)
         if description.version != "0.8":
@@ -272,9 +273,9 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
         values = view.all(row.name)
         if not values:
             continue
-        counted = [value for value in values if not _names_rai(row, value)]
-        if len(counted) > 1 and not row.many:
-            yield Several(view, row, len(counted))
+        count = len([value for value in values if not _names_rai(row, value)])
+        if count > 1 and not row.many and not _one_in_each_language(values):
+            yield Several(view, row, count)
         if row.mistyped == "CRO214":
             for value in values:
                 if not fits(view, value, row):
@@ -282,6 +283,11 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
                     minor = row.loose or _is_reading_of_text(value, row)
                     yield Mistyped(where, shown(value), expected(row), view.place_of(value), minor)
     yield from _array_shape(view)
+
+
+def _one_in_each_language(values: Sequence[Value]) -> bool:
+    languages = {value.language for value in values if isinstance(value, Literal)} - {""}
+    return len(languages) == len(values)
 
 
 def _names_rai(row: Property, value: Value) -> bool:

@@ -260,7 +260,8 @@ class _Full:
         code = str(error.code or error.type)
         details = error.details or {}
         if "language map" in code or "language-tagged" in code:
-            return ExpansionFault("value", f"{code}: `{_clip(details.get('value', details))}`", self._place_of(details))
+            wrong = details.get("languageMap", details.get("value", details.get("element", "")))
+            return ExpansionFault("value", f"`{_clip(wrong)}`", self._place_of({"value": wrong}))
         term = details.get("term")
         about = f" (term `{term}`)" if isinstance(term, str) else ""
         if _IS_OF_CONTEXT.intersection(code.replace("@", " ").split()) or "context" in details:

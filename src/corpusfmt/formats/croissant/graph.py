@@ -463,8 +463,11 @@ class Description:
             if source.short_form:
                 self.references.append(Reference(view, name, value, allowed))
                 continue
-            for target, each in source.targets():
+            targets = list(source.targets())
+            for target, each in targets:
                 self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
+            if not targets:
+                self.references.append(Reference(view, name, value, allowed))
             for each in source.all("cr:extract"):
                 if isinstance(each, Node):
                     source.extracts.append(Extract(each, self, source, EXTRACT))

@@ -102,7 +102,7 @@ def _integer(digits: str) -> int | float:
 def _reason(error: json.JSONDecodeError, text: str) -> str:
     if error.msg == "Extra data":
         return "text after the end of the JSON value"
-    reason = error.msg[:1].lower() + error.msg[1:]
+    reason = (error.msg[:1].lower() + error.msg[1:]).removesuffix(" starting at").removesuffix(" at")
     return f"{reason}: the document ends here" if error.pos >= len(text.rstrip()) else reason
 
 

@@ -130,7 +130,7 @@ def _what_happened(documents: array[int], attributes: array[int], row: int) -> s
     shared = (Counter(documents) & Counter(attributes)).total()
     if shared == len(documents) == len(attributes):
         return f"the rows are reordered: {len(wrong)} of {shared} from there on stand elsewhere"
-    return f"{shared} of {len(documents)} ids from there on are in both files, in another order or place"
+    return f"{len(wrong)} of {common} rows from there on differ, {shared} ids are in both files"
 
 
 def _swapped(documents: array[int], attributes: array[int], one: int, other: int) -> bool:

@@ -292,13 +292,13 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
 
 
 def _entries(entry: Entry) -> tuple[str | None, Iterator[tuple[str, Entry]]]:
-    """Return the file that alone is asked for, if so, and all entries with the paths that place them."""
+    """Return what shows the file that alone is asked for, if so, and all entries with the paths that place them."""
     if entry.kind != "directory":
         home = _home_of(entry)
         if home is None:
             return None, iter([(entry.name, entry)])
         base, inside = home
-        return f"{base}/{inside}", _both_sides(base, posixpath.dirname(inside))
+        return posixpath.basename(inside), _both_sides(base, posixpath.dirname(inside))
     if entry.name in {DOCUMENTS, ATTRIBUTES} and _child(entry, DOCUMENTS) is None:
         return None, _both_sides(posixpath.dirname(_absolute(entry.url)), entry.name)
     return None, ((found.path, found) for found in walk(entry.url))
@@ -345,7 +345,7 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         *parents, name = path.split("/")
         if parents[:1] == [_STATE_FOLDER]:
             continue
-        judge = judge_of_all if wanted in {None, _absolute(entry.url)} else unheard
+        judge = judge_of_all if wanted in {None, entry.path} else unheard
         at = Location(entry.path)
         judge.check(Name(at, name, tuple(parents)))
         kind = kind_of_name(name)
@@ -479,10 +479,10 @@ def _attributes_path(document: Placed, set_name: str) -> str:
 
 
 def _only(wanted: str, pairs: _Pairs) -> _Pairs:
-    shards = [shard for shard in pairs.shards if any(_absolute(file.url) == wanted for file in shard.files.values())]
+    shards = [shard for shard in pairs.shards if any(file.path == wanted for file in shard.files.values())]
     names = {shard.name for shard in shards}
     return _Pairs(
         [replace(shard, index=index) for index, shard in enumerate(shards)],
         [missing for missing in pairs.missing if missing.at.path in names],
-        [orphan for orphan in pairs.orphans if _absolute(orphan.entry.url) == wanted],
+        [orphan for orphan in pairs.orphans if orphan.entry.path == wanted],
     )

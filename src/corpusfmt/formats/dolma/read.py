@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.clean import clean_documents
@@ -91,14 +90,6 @@ def _document(row: Json, text: str) -> Document:
 
 
 def _language(metadata: Json) -> str | None:
-    """Return the language that a document is filed under: that of the OSCAR release it came from, or its own word."""
-    oscar = metadata.get("oscar")
-    if isinstance(oscar, dict):
-        language: Any = oscar.get("lang")
-        if isinstance(language, str):
-            return language
-        part = oscar.get("part")
-        if isinstance(part, str):
-            return part.partition("/")[0]
+    """Return the language that a document is filed under, by its own word."""
     language = metadata.get("language")
     return language if isinstance(language, str) else None

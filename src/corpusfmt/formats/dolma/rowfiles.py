@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, BinaryIO
 
 from corpusfmt.formats import CheckOptions
@@ -210,10 +209,7 @@ def _documents_row_by_row(block: Block, path: str, judge: Judge, columns: Docume
 def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
     """Yield the lines of a block with their places."""
     number, byte = block.line, block.byte
-    lines = block.data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    for line in lines:
+    for line in lines_of(block):
         yield line, Location(path, number, byte)
         number, byte = number + 1, byte + len(line) + 1
 
@@ -303,18 +299,20 @@ def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, co
             keys.note(tuple(attributes), lambda at=at: at)  # type: ignore[misc]
 
 
-def line_of(block: Block | LongLine, index: int) -> bytes | None:
-    """Return one line of a block, None for a line that was too long to hold."""
-    if isinstance(block, LongLine):
-        return None
-    return next(islice(block.data.split(b"\n"), index, None))
+def lines_of(block: Block) -> list[bytes]:
+    """Return the lines of a block, each without its LF."""
+    lines = block.data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def object_on(block: Block | LongLine, index: int) -> Json | None:
     """Return the object on a line that was judged before, None where there is none."""
-    line = line_of(block, index)
+    if isinstance(block, LongLine):
+        return None
     try:
-        value: Any = strict_json(line).value if line is not None else None
+        value: Any = strict_json(lines_of(block)[index]).value
     except (UnicodeDecodeError, JsonFault):
         return None
     return value if isinstance(value, dict) else None

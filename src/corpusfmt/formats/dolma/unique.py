@@ -13,10 +13,10 @@ import xxhash
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
-from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, object_on
+from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of, object_on
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.keys import KeyWriter, repeated
-from corpusfmt.io.lines import Block
+from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Grading, Judge
 
@@ -25,7 +25,7 @@ _FOLDER = "dolma-keys"
 _BATCH = 200_000
 
 Place = tuple[int, int]
-KeyHash = Callable[[bytes], int]
+key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def duplicate_document_id(repeated_key: Repeated) -> Iterator[Problem]:
 class UniqueKeys:
     """Writes the hashes of the keys of one shard; without a folder it does nothing."""
 
-    def __init__(self, scratch: Path | None, shard: int, key_hash: KeyHash = xxhash.xxh3_64_intdigest) -> None:
+    def __init__(self, scratch: Path | None, shard: int) -> None:
         self._writer: KeyWriter | None = None
         self._hash = key_hash
         if scratch is not None:
@@ -129,10 +129,12 @@ def _lines_at(shard: Shard, rows: Sequence[int], options: CheckOptions) -> Itera
     unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
     waiting = deque(rows)
     for block in RowFile(shard.files[DOCUMENTS], unheard, options).blocks():
+        if isinstance(block, LongLine):
+            continue
         first = block.line - 1
-        if isinstance(block, Block) and waiting and waiting[0] < first + block.data.count(b"\n") + 1:
-            lines = block.data.split(b"\n")
-            while waiting and waiting[0] - first < len(lines):
+        if waiting[0] <= first + block.data.count(b"\n"):
+            lines = lines_of(block)
+            while waiting and waiting[0] < first + len(lines):
                 row = waiting.popleft()
                 yield row, lines[row - first]
         if not waiting:
@@ -150,7 +152,7 @@ def _identity_on(line: bytes) -> _Identity | None:
 def _judge_group(
     group: Sequence[Place], keys: Mapping[Place, _Identity], shards: Mapping[int, Shard], judge: Judge
 ) -> None:
-    first_with: dict[str, Location] = {}
+    first_with: dict[tuple[str, str], Location] = {}
     for place in group:
         identity = keys.get(place)
         if identity is None:
@@ -158,6 +160,6 @@ def _judge_group(
         shard, row = place
         at = Location(shards[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
         source = identity.source if isinstance(identity.source, str) else ""
-        first = first_with.setdefault(key_of(source, identity.id), at)
+        first = first_with.setdefault((source, identity.id), at)
         if first is not at:
             judge.check(Repeated(at, source, first))

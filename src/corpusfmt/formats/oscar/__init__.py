@@ -20,5 +20,6 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
+    pairing_rules=frozenset({"OSC106", "OSC401"}),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
 )

@@ -234,6 +234,8 @@ class Alignment:
             return Step(1, 0, self.shift)
         if not len(self.documents) or not len(self.rows):
             return Step(len(self.rows), len(self.documents), self.shift)
+        if self._are_swapped():
+            return Step(2, 2, self.shift)
         return (
             self._search(self.shift, _AGREEING, ended)
             or self._search(None, _AGREEING_SHIFTED, ended)
@@ -253,8 +255,16 @@ class Alignment:
         first_blank = start - self.documents.gaps[0] + 1
         return first_blank <= self.rows.offsets[0] + self.shift < start
 
+    def _are_swapped(self) -> bool:
+        """Tell whether the next two records stand in each other's place."""
+        if len(self.rows) < 2 or len(self.documents) < 2:
+            return False
+        says = [(self.rows.offsets[index] + self.shift, self.rows.counts[index]) for index in (1, 0)]
+        return says == list(zip(self.documents.starts[:2], self.documents.counts[:2], strict=True))
+
     def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Step | None:
-        for total in range(2 * _REACH):
+        # Where the shift stays as it is, something has to be passed: the pairs in front do not agree.
+        for total in range(0 if shift is None else 1, 2 * _REACH):
             for passed_rows in _balanced(total):
                 passed_documents = total - passed_rows
                 if passed_rows >= len(self.rows) or passed_documents >= len(self.documents):
@@ -371,8 +381,8 @@ class Alignment:
         if self.documents.gaps[0] > 1 and shift == self.documents.gaps[0] - 1:
             return None
         seen = self._wrong_offset(self.documents.starts[0] - self.shift)
-        far = "lines too low" if shift > 0 else "lines too high"
-        seen.message += f"; the offsets from here on are {abs(shift)} {far}"
+        far = "too low" if shift > 0 else "too high"
+        seen.message += f"; the offsets from here on are {_plural(abs(shift))} {far}"
         seen.hint = (
             "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
         )
@@ -390,9 +400,9 @@ class Alignment:
             if start + lines in self.odd_lines and not shift:
                 return None
             reason = f"the text has {lines} ({where}){_since(shift)}"
-            message = f"range of {count} lines from offset `{offset}`, but {reason}"
+            message = f"range of {_plural(count)} from offset `{offset}`, but {reason}"
             return RangeOutside(at=self._at(), message=message, hint=_recount(lines, shift))
-        message = f"the line after the range of {count} lines from offset `{offset}` is not blank"
+        message = f"the line after the range of {_plural(count)} from offset `{offset}` is not blank"
         message += f": the document is {where} of the text{_since(shift)}"
         return OffsetGap(at=self._at(), message=message, hint=_recount(lines, shift))
 
@@ -407,7 +417,7 @@ class Alignment:
         if offset == self.last_offset:
             message = f"offset `{offset}` again, as on line {self.last_line}"
             return OffsetOrder(at=self._at(index), count=len(known), message=message, hint="remove the second record")
-        message = f"no document in the text for this record (offset `{offset}`, {count} lines)"
+        message = f"no document in the text for this record (offset `{offset}`, {_plural(count)})"
         hint = "remove the record, or bring its document back"
         return CountMismatch(at=self._at(index), count=len(known), message=message, hint=hint)
 
@@ -450,7 +460,11 @@ _REWRITE = "check that both files are of the same part, or write them again from
 def _since(shift: int) -> str:
     if not shift:
         return ""
-    return f", and {abs(shift)} lines are {'missing from' if shift < 0 else 'too many in'} it from here on"
+    return f", {_plural(abs(shift))} {'fewer' if shift < 0 else 'more'} than it had; what follows is shifted"
+
+
+def _plural(lines: int) -> str:
+    return f"{lines} line" if lines == 1 else f"{lines} lines"
 
 
 def _recount(lines: int, shift: int) -> str:

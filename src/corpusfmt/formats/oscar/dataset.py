@@ -17,7 +17,7 @@ from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, fingerprint_file, line_folder, record_folder
 from corpusfmt.formats.oscar.metadata import Fault, RecordId, read_record
 from corpusfmt.formats.oscar.parts import Part
-from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
 from corpusfmt.io.keys import repeated
 from corpusfmt.io.lines import LongLine
 from corpusfmt.model import Location, Problem
@@ -112,6 +112,7 @@ def _lines_at(wanted: list[int], source: Source) -> Iterator[tuple[int, bytes, i
 
 
 def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions) -> None:
+    sightings = Sightings()
     for batch in _batches(repeated(folder)):
         places = (place for group in batch for place in group)
         lines = _read_again(places, shards, "text", options.max_line_bytes, _line_key)
@@ -121,7 +122,9 @@ def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, option
                 (key, shown), at = lines[place]
                 first = first_of.setdefault(key, at)
                 if first is not at:
-                    judge.check(DuplicateLine(at=at, first=first, shown=shown))
+                    sightings.note(DuplicateLine(at=at, first=first, shown=shown), at.path)
+    for seen in sightings:
+        judge.check(seen)
 
 
 def _line_key(line: bytes) -> tuple[bytes, str]:
@@ -137,11 +140,14 @@ def _judge_records(
     folder: Path, scratch: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions
 ) -> None:
     suspicious = _Suspicious(scratch, shards)
+    sightings = Sightings()
     for batch in _batches(filter(suspicious, repeated(folder))):
         places = (place for group in batch for place in group)
-        records = _read_again(places, shards, "metadata", options.max_line_bytes, _headers_of)
+        records = _read_again(places, shards, "metadata", options.max_line_bytes, _record_of)
         for group in batch:
-            _judge_group(group, records, shards, judge)
+            _judge_group(group, records, shards, sightings)
+    for seen in sightings:
+        judge.check(seen)
 
 
 class _Suspicious:
@@ -170,37 +176,50 @@ class _Suspicious:
         return int(self._fingerprints[shard][row])
 
 
-def _headers_of(line: bytes) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class _Record:
+    headers: Mapping[str, str]
+    offset: Any
+
+    @property
+    def identity(self) -> str:
+        return self.headers.get("warc-record-id", "")
+
+
+def _record_of(line: bytes) -> _Record:
     record = read_record(line)
-    if isinstance(record, Fault) or not isinstance(record.value, dict):
-        return {}
-    headers = record.value.get("headers")
-    if not isinstance(headers, dict):
-        return {}
-    return {name.lower(): value for name, value in headers.items() if isinstance(value, str)}
+    value = record.value if not isinstance(record, Fault) and isinstance(record.value, dict) else {}
+    headers = value.get("headers")
+    strings = headers.items() if isinstance(headers, dict) else ()
+    return _Record({name.lower(): text for name, text in strings if isinstance(text, str)}, value.get("offset"))
 
 
 def _judge_group(
     group: list[_Place],
-    records: Mapping[_Place, tuple[dict[str, str], Location]],
+    records: Mapping[_Place, tuple[_Record, Location]],
     shards: Mapping[int, Shard],
-    judge: Judge,
+    sightings: Sightings,
 ) -> None:
     first_of: dict[str, _Place] = {}
     first_in_language: dict[tuple[str, int], _Place] = {}
     for place in group:
-        headers, at = records[place]
-        identity = headers.get("warc-record-id", "")
+        record, at = records[place]
+        identity = record.identity
         language = shards[place[0]].payload.language_index
         twin = first_in_language.setdefault((identity, language), place)
         first = first_of.setdefault(identity, place)
         where = Location(at.path, at.line, at.byte, pointer="/headers/warc-record-id", record=identity)
         if twin != place:
-            judge.check(RecordId(at=where, value=identity, other=records[twin][1], same_language=True))
+            other, other_at = records[twin]
+            # A line that stands twice in a part is told by its offset.
+            if twin[0] != place[0] or record.offset != other.offset:
+                seen = RecordId(at=where, value=identity, other=other_at, same_language=True)
+                sightings.note(seen, f"{at.path} same language")
         elif first != place:
-            differing = _differing(headers, records[first][0])
+            other, other_at = records[first]
+            differing = _differing(record.headers, other.headers)
             if differing:
-                judge.check(RecordId(at=where, value=identity, other=records[first][1], differing=differing))
+                sightings.note(RecordId(at=where, value=identity, other=other_at, differing=differing), at.path)
 
 
 def _differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:

@@ -31,6 +31,8 @@ from corpusfmt.formats.oscar.metadata import (
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
+from corpusfmt.formats.oscar.write import BLANK_LINES_HEADER, BLANKS, EMPTY_TEXT
+from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
@@ -38,8 +40,6 @@ from corpusfmt.rules import Grading, Judge
 
 #: What follows the last line of a document: its line end, and a blank line.
 CANONICAL_TAIL = b"\n\n"
-_BLANK_LINES_HEADER = "corpusfmt-blank-lines"
-_EMPTY_TEXT = "\u2205"
 _BLANKS = b" \t\r"
 # A part without any blank line this far in is a shuffled one: each of its lines is a document.
 _SHUFFLED_AFTER = 8 * 1024 * 1024
@@ -183,7 +183,8 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
         own: Json = {"version": "1.0", "part": part.name, "synthetic_id": True}
         own.update(_separators(piece))
         identity = f"{part.name}:{found}:{xxh3_64_hexdigest(piece.data)}"
-        yield Document(identity, text, source="oscar", lang=part.language, metadata={"oscar": own})
+        metadata = metadata_of(own, language=part.language)
+        yield Document(identity, text, source="oscar", lang=part.language, metadata=metadata)
     if not found and source.whole:
         yield Rejected(_finding(EmptyText(at=source.at), part.version), b"")
     yield from _stream_end(source, part.version)
@@ -373,8 +374,8 @@ class _Pairs:
 
     def _made(self, text: str, piece: Piece, record: Json, number: int, *, last: bool) -> Document:
         headers = record["headers"]
-        if _BLANK_LINES_HEADER in headers:
-            text = _with_blank_lines(text, headers[_BLANK_LINES_HEADER])
+        if BLANK_LINES_HEADER in headers:
+            text = _with_blank_lines(text, headers[BLANK_LINES_HEADER])
         kept = _kept_document(headers.get(DOCUMENT_HEADER))
         if kept is not None:
             return _restored(kept, text, self._part.language)
@@ -387,7 +388,7 @@ class _Pairs:
             source="oscar",
             lang=self._part.language,
             created=headers.get("warc-date"),
-            metadata={"oscar": own},
+            metadata=metadata_of(own, language=self._part.language),
         )
 
     def _identity(self, record_id: str | None, number: int) -> str:
@@ -429,13 +430,24 @@ def _restored(kept: Json, text: str, language: str) -> Document:
 
 
 def _with_blank_lines(text: str, header: str) -> str:
-    """Put the blank lines back that OSCAR cannot hold, at the line numbers (from 0) that the header lists."""
-    if not all(number.isascii() and number.isdigit() and len(number) < 10 for number in header.split(",")):
+    """Put the lines back that OSCAR takes for separators, as `write.BLANK_LINES_HEADER` lists them."""
+    left_out = _left_out_lines(header)
+    if left_out is None:
         return text
-    numbers = [int(number) for number in header.split(",")]
-    lines = [] if text == _EMPTY_TEXT and numbers == list(range(len(numbers))) else text.split("\n")
-    if numbers != sorted(set(numbers)) or numbers[-1] >= len(lines) + len(numbers):
+    numbers = [number for number, _ in left_out]
+    lines = [] if text == EMPTY_TEXT and numbers == list(range(len(numbers))) else text.split("\n")
+    if numbers != sorted(set(numbers)) or numbers[0] < 0 or numbers[-1] >= len(lines) + len(numbers):
         return text
-    for number in numbers:
-        lines.insert(number, "")
+    for number, line in left_out:
+        lines.insert(number, line)
     return "\n".join(lines)
+
+
+def _left_out_lines(header: str) -> list[tuple[int, str]] | None:
+    """Return number and content of each line that a header lists; None where the header is not of our making."""
+    try:
+        pairs = [entry.partition(":") for entry in header.split(",")]
+        lines = [(int(number), bytes.fromhex(content).decode()) for number, _, content in pairs]
+    except ValueError:
+        return None
+    return None if any(line.strip(BLANKS) for _, line in lines) else lines

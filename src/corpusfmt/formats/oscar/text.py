@@ -25,6 +25,12 @@ SHORTEST_LINE = {"1.0": 100, "1.1": 101}
 
 _LF, _TAB, _CR, _SPACE, _NUL = 0x0A, 0x09, 0x0D, 0x20, 0x00
 _BLANKS = b" \t\r"
+# Of UTF-8: the least lead bytes of sequences of three and four bytes, and (signed) of what is no continuation byte.
+_THREE_BYTES, _FOUR_BYTES, _FIRST_NOT_CONTINUING = 0xE0, 0xF0, -64
+# Lead bytes CC to CF are combining marks and Greek; D0 and D1 are the Cyrillic letters without combining marks.
+_COMBINING_LEAD, _GREEK_LEADS, _CYRILLIC_LEAD = 0xCC, 4, 0xD1
+# Lines are looked at one by one as long as they are fewer than one in this many.
+_FEW = 50
 _BOM = "\ufeff".encode()
 # Odd separators are remembered for the alignment with metadata; beyond this many nobody asks any more.
 _MOST_ODD_LINES = 10_000
@@ -370,14 +376,13 @@ class TextScan:
     ) -> None:
         import numpy as np  # noqa: PLC0415
 
-        data = block.data
-        lengths = sizes
         bad: list[int] = []
-        if not data.isascii():
-            bad = self._encoding(block)
-            # A code point is one byte that does not continue another.
-            continuing = codes.view(np.int8) < -64
-            lengths = sizes - np.add.reduceat(continuing, starts, dtype=np.intp)
+        if block.data.isascii():
+            lengths = sizes
+        else:
+            highest = int(codes.max())
+            bad = self._encoding(block, codes, highest)
+            lengths = _code_points(codes, starts, sizes, self._least, highest)
         short = np.flatnonzero((lengths < self._least) & (sizes > 0))
         if len(short) and (odd or bad):
             short = np.setdiff1d(short, np.array(odd + bad, dtype=short.dtype))
@@ -438,13 +443,13 @@ class TextScan:
         line = block.line + block.data.count(b"\n", 0, offset)
         return self._at(line, block.byte + offset, offset - line_start + 1)
 
-    def _encoding(self, block: Block) -> list[int]:
+    def _encoding(self, block: Block, codes: npt.NDArray[np.uint8], highest: int) -> list[int]:
         """Judge UTF-8 and NFC; return the lines that are not UTF-8."""
         try:
             text = block.data.decode()
         except UnicodeDecodeError:
             return self._bad_lines(block)
-        if not unicodedata.is_normalized("NFC", text):
+        if _may_compose(codes, highest) and not unicodedata.is_normalized("NFC", text):
             self._denormalised(block)
         return []
 
@@ -476,3 +481,41 @@ class TextScan:
         for index, line in enumerate(data.split(b"\n")):
             if line and index not in separators:
                 keys.add(xxh3_64_intdigest(line), self.lines + index)
+
+
+def _code_points(
+    codes: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.intp],
+    sizes: npt.NDArray[np.intp],
+    least: int,
+    highest: int,
+) -> npt.NDArray[np.intp]:
+    """Return the length of lines in code points, exact where it is below `least`.
+
+    A code point is one byte that does not continue another. Lines of so many bytes that they must have `least` code
+    points are not counted, where these are most.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    widest = 2 if highest < _THREE_BYTES else 3 if highest < _FOUR_BYTES else 4
+    suspects = np.flatnonzero((sizes < widest * least) & (sizes > 0))
+    if len(suspects) * _FEW > len(sizes):
+        continuing = codes.view(np.int8) < _FIRST_NOT_CONTINUING
+        return sizes - np.add.reduceat(continuing, starts, dtype=np.intp)
+    lengths = sizes.copy()
+    for index in suspects.tolist():
+        line = codes[starts[index] : starts[index] + sizes[index]].view(np.int8)
+        lengths[index] = np.count_nonzero(line >= _FIRST_NOT_CONTINUING)
+    return lengths
+
+
+def _may_compose(codes: npt.NDArray[np.uint8], highest: int) -> bool:
+    """Tell whether UTF-8 has code points beyond those that are NFC wherever they stand.
+
+    These are U+0000 to U+02FF and U+0400 to U+047F, with lead bytes up to CB, and D0 and D1.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    if highest < _COMBINING_LEAD:
+        return False
+    return highest > _CYRILLIC_LEAD or bool(np.any(codes - np.uint8(_COMBINING_LEAD) < _GREEK_LEADS))

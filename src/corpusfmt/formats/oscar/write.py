@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.provenance import provenance_of
 from corpusfmt.io.compress import FileFacts, GzipWriter
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.text import json_line
@@ -25,8 +26,11 @@ from corpusfmt.model import Document, Json
 CANONICAL_TAIL = "\n\n"
 #: The header under which a document that is not of OSCAR origin keeps all but its text.
 DOCUMENT_HEADER = "corpusfmt-document"
-#: The header that says which lines of the original text (counted from 0) are empty and left out.
+#: The header that says which lines of the original text were left out because OSCAR takes them for separators: their
+#: numbers from 0, comma-separated, each with a colon and its UTF-8 bytes in hexadecimal where it is not empty.
 BLANK_LINES_HEADER = "corpusfmt-blank-lines"
+#: A line of nothing else separates documents.
+BLANKS = " \t\r"
 #: Stands for a text without any line that is not empty: OSCAR cannot hold a document of no lines.
 EMPTY_TEXT = "\u2205"
 
@@ -92,19 +96,19 @@ class PartWriter:
 
 
 def _item(document: Document) -> Item[OscarText]:
-    own = _own(document)
-    record = dict(own["record"]) if isinstance(own.get("record"), dict) else _foreign(document)
+    own = provenance_of(document)
+    record = own["record"] if _is_record(own.get("record")) else _foreign(document)
     lines = document.text.split("\n")
-    blank = [str(number) for number, line in enumerate(lines) if not line]
+    blank = [_left_out(number, line) for number, line in enumerate(lines) if not line.strip(BLANKS)]
     if blank:
         record["headers"] = {**record["headers"], BLANK_LINES_HEADER: ",".join(blank)}
-        lines = [line for line in lines if line] or [EMPTY_TEXT]
+        lines = [line for line in lines if line.strip(BLANKS)] or [EMPTY_TEXT]
     return Item(OscarText("\n".join(lines).encode(), len(lines), record, _around(own, "tail", "1.1", CANONICAL_TAIL)))
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
     """Return a document for 1.0, which has no room but for the text."""
-    own, value = _own(document), _item(document).value
+    own, value = provenance_of(document), _item(document).value
     losses = {} if own.get("synthetic_id") is True else {"metadata": 1}
     if BLANK_LINES_HEADER in value.record.get("headers", {}):
         losses["blank lines inside a text"] = 1
@@ -112,10 +116,13 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
     return Item(replace(value, text=text, tail=_around(own, "tail", "1.0", CANONICAL_TAIL)), losses)
 
 
-def _own(document: Document) -> Json:
-    """Return what an OSCAR reader kept of a document."""
-    own = (document.metadata or {}).get("oscar")
-    return own if isinstance(own, dict) else {}
+def _is_record(value: object) -> bool:
+    headers = value.get("headers") if isinstance(value, dict) else None
+    return isinstance(headers, dict) and all(isinstance(header, str) for header in headers.values())
+
+
+def _left_out(number: int, line: str) -> str:
+    return f"{number}:{line.encode().hex()}" if line else str(number)
 
 
 def _around(own: Json, name: str, version: str, canonical: str) -> bytes:

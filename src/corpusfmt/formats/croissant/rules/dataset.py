@@ -21,7 +21,7 @@ _REQUIRED = "croissant-1.0#required"
 _RECOMMENDED = "croissant-1.0#recommended"
 
 
-@RULES.rule("CRO201", "dataset-type", on=Description, spec=_REQUIRED, requires=("CRO111",))
+@RULES.rule("CRO201", "dataset-type", on=Description, spec=_REQUIRED)
 def dataset_type(description: Description) -> Iterator[Problem]:
     """No node of the document is a schema.org Dataset.
 

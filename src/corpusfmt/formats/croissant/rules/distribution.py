@@ -18,7 +18,7 @@ from corpusfmt.formats.croissant.graph import (
 )
 from corpusfmt.formats.croissant.nodes import Literal, local_name
 from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import clip, shown
+from corpusfmt.formats.croissant.rules.wording import around, clip, shown
 from corpusfmt.model import Location, Problem, Severity
 
 
@@ -319,6 +319,5 @@ def containedin_cycle(description: Description) -> Iterator[Problem]:
                 yield container
 
     for ring in rings(resources, above):
-        around = " → ".join(view.label for view in (*ring, ring[0]))
-        message = f"{ring[0].title}: contained in itself ({around})"
+        message = f"{ring[0].title}: contained in itself ({around(ring)})"
         yield Problem(message, ring[0].place("cr:containedIn"), "break the ring at the outermost file")

@@ -246,6 +246,8 @@ def prefix_undeclared(description: Description) -> Iterator[Problem]:
     Example: `"dataType": "wd:Q48277"` under the context of Appendix 1, which lacks `wd`.
     Fix: declare the prefix in the context.
     """
+    if not any(context.value for context in description.expansion.contexts):
+        return  # that there is no context is a finding of its own
     for prefix, pointers in sorted(description.expansion.undeclared.items()):
         meant = NAMESPACES.get(prefix)
         hint = f'add `"{prefix}": "{meant}"` to the context' if meant else "declare it in the context"
@@ -253,7 +255,7 @@ def prefix_undeclared(description: Description) -> Iterator[Problem]:
         yield Problem(f"prefix `{prefix}` is not declared", at, hint, count=len(pointers))
 
 
-@RULES.rule("CRO116", "property-unmapped", on=Part, spec="croissant-1.0#appendix-1-json-ld-context", requires=("CRO111",))
+@RULES.rule("CRO116", "property-unmapped", on=Part, spec="croissant-1.0#appendix-1-json-ld-context")
 def property_unmapped(part: Part) -> Iterator[Problem]:
     """The context drops a property: it has no term for it, and no `@vocab`.
 
@@ -493,10 +495,13 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
         message = f"{holder.title}: `{holder.key(reference.name)}` is `{clip(value.value)}`, expected a reference"
         hint = f'write `{{"@id": "{clip(value.value)}"}}`'
         yield Problem(message, reference.at, hint)
-    elif value.id is None:
+    elif value.id is None and not value.dropped:
         if holder.description.version == "1.1" and reference.name == "cr:containedIn":
             return  # there it may be a data source
         message = f"{holder.title}: `{holder.key(reference.name)}` has no `@id`"
         yield Problem(message, reference.at, 'write `{"@id": "…"}` with the identifier of the node')
+    elif not value.is_reference and reference.name in ("cr:source", "cr:references"):
+        message = f"{holder.title}: `{holder.key(reference.name)}` names no file, record set or field"
+        yield Problem(message, reference.at, "add `fileObject`, `fileSet`, `recordSet` or `field`")
 
 

@@ -25,7 +25,7 @@ from corpusfmt.formats.croissant.nodes import Literal, Node, local_name, short
 from corpusfmt.formats.croissant.rules.distribution import strange
 from corpusfmt.formats.croissant.rules.document import Part
 from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import clip, first_and_more, one_of
+from corpusfmt.formats.croissant.rules.wording import around, clip, first_and_more, one_of
 from corpusfmt.formats.croissant.shapes import TRANSFORM
 from corpusfmt.formats.croissant.vocabulary import (
     ATOMIC_TYPES,
@@ -164,8 +164,7 @@ def source_cycle(description: Description) -> Iterator[Problem]:
                     yield target
 
     for ring in rings(fields, following):
-        around = " → ".join(view.label for view in (*ring, ring[0]))
-        message = f"{ring[0].title}: is its own source ({around})"
+        message = f"{ring[0].title}: is its own source ({around(ring)})"
         yield Problem(message, ring[0].place("cr:source"), "let one of them name a file")
 
 
@@ -540,6 +539,8 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
     if len(origins) < 2:
         return
     joined = _Joined()
+    if any(not list(reference.target_views()) for each in _with_parent_fields(record_set) for reference in each.references):
+        return  # a reference that leads nowhere is a finding of its own
     drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
     for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
         own = list(_origins(each.sources)) or ([each.record_set] if each.record_set is not None else [])

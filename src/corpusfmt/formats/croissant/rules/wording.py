@@ -39,6 +39,14 @@ def first_and_more(views: Sequence[View]) -> str:
     return f"{views[0].title}{more}"
 
 
+def around(ring: Sequence[View]) -> str:
+    """Return a ring of nodes as `a → b → a`, shortened where it is long."""
+    labels = [view.label for view in ring]
+    if len(labels) > 6:
+        labels[3:-2] = ["…"]
+    return " → ".join([*labels, labels[0]])
+
+
 def one_of(names: Sequence[str]) -> str:
     """Return names as "a, b or c"."""
     quoted = [f"`{name}`" for name in names]

@@ -1,0 +1,196 @@
+"""Whatever goes into another format comes back: text, fields, order, and for our own corpora every byte."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import corpusfmt
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import BadInput, UsageError
+from support import LONG_LINE, gzipped, tree
+
+DATA_FILES = (".gz", "_sha256.txt")
+
+
+def data_files(root: Path) -> dict[str, bytes]:
+    return {name: data for name, data in tree(root).items() if name.endswith(DATA_FILES)}
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n" for row in rows)
+    path.write_bytes(gzipped(b"".join(lines)))
+
+
+def read_rows(root: Path) -> list[dict[str, Any]]:
+    rows = []
+    for path in sorted((root / "documents").rglob("*.jsonl.gz")):
+        rows += [json.loads(line) for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
+    return rows
+
+
+def test_a_corpus_of_ours_comes_back_byte_by_byte(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "oscar", to="oscar", jobs=2)
+    assert data_files(tmp_path / "oscar") == data_files(oscar_corpus)
+
+
+def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(oscar_corpus, tmp_path / "dolma", to="dolma", jobs=2)
+    assert tree(tmp_path / "dolma") == tree(dolma_corpus)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+LINES = st.lists(st.sampled_from(["", "\r", "\u0085", "\u2028", "\0", "a b", "é"]) | TEXT, max_size=6).map("\n".join)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"text": LINES, "source": TEXT.filter(bool)},
+        optional={
+            "added": st.just("2024-01-31T00:00:00Z"),
+            "created": st.just("2019-08-01"),
+            "version": st.just("v0") | st.none(),
+            "attributes": st.dictionaries(TEXT, VALUES, max_size=2),
+            "score": VALUES,
+        },
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=ROWS, metadata=st.lists(st.dictionaries(TEXT, VALUES, max_size=2), min_size=5, max_size=5))
+def test_dolma_through_oscar_keeps_every_field(rows: list[dict[str, Any]], metadata: list[dict[str, Any]]) -> None:
+    documents = [
+        {"id": str(number)} | row | {"metadata": metadata[number] | {"language": "en"}} for number, row in enumerate(rows)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_rows(root / "dolma/documents/data.jsonl.gz", documents)
+        corpusfmt.convert(root / "dolma", root / "oscar", to="oscar", language_field="language")
+        report = corpusfmt.validate(root / "oscar")
+        assert report.counts["error"] == 0, corpusfmt.render(report)
+        corpusfmt.convert(root / "oscar", root / "back", to="dolma")
+        assert read_rows(root / "back") == documents
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=ROWS)
+def test_dolma_to_dolma_keeps_every_field(rows: list[dict[str, Any]]) -> None:
+    documents = [{"id": str(number)} | row for number, row in enumerate(rows)]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_rows(root / "dolma/documents/a/data.jsonl.gz", documents)
+        corpusfmt.convert(root / "dolma", root / "back", to="dolma")
+        assert read_rows(root / "back") == documents
+
+
+def oscar_1_0(folder: Path, text: bytes) -> Path:
+    language = folder / "en"
+    language.mkdir(parents=True)
+    (language / "en.txt.gz").write_bytes(gzipped(text))
+    return folder
+
+
+LINE_1_0 = st.sampled_from([LONG_LINE, "short", "a\rb", "\u2028", "é" * 100])
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    documents=st.lists(st.lists(LINE_1_0, min_size=1, max_size=3).map("\n".join), min_size=1, max_size=4),
+    gaps=st.lists(st.integers(2, 4), min_size=4, max_size=4),
+    lead=st.integers(0, 2),
+    end=st.integers(0, 3),
+)
+def test_oscar_1_0_text_comes_back(documents: list[str], gaps: list[int], lead: int, end: int) -> None:
+    text = "\n" * lead + "".join(d + "\n" * gap for d, gap in zip(documents, gaps, strict=False))
+    text = text.rstrip("\n") + "\n" * end
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        oscar_1_0(root / "oscar", text.encode())
+        corpusfmt.convert(root / "oscar", root / "dolma", to="dolma", source_format="oscar-1.0")
+        corpusfmt.convert(root / "dolma", root / "back", to="oscar-1.0")
+        assert gzip.decompress((root / "back/en/en.txt.gz").read_bytes()) == text.encode()
+
+
+def test_what_oscar_1_0_cannot_hold_is_counted_and_refused(oscar_corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="CNV101"):
+        corpusfmt.convert(oscar_corpus, tmp_path / "error", to="oscar-1.0")
+    report = corpusfmt.convert(oscar_corpus, tmp_path / "allow", to="oscar-1.0", on_loss="allow")
+    assert report.results["losses"] == {"metadata": report.coverage.documents}
+    assert (report.by_rule["CNV101"], report.counts["error"]) == (report.coverage.documents, 0)
+    text = gzip.decompress((tmp_path / "allow/en/en.txt.gz").read_bytes())
+    assert text == gzip.decompress((oscar_corpus / "en/en.txt.gz").read_bytes())
+
+
+def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) -> None:
+    row = {"id": "1", "text": LONG_LINE, "source": "test"}
+    write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])
+    with pytest.raises(BadInput, match="CNV102"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
+    write_rows(tmp_path / "lying/documents/en/en.jsonl.gz", [row | {"metadata": {"language": "de"}}])
+    with pytest.raises(BadInput, match="language `de`"):
+        corpusfmt.convert(tmp_path / "lying", tmp_path / "out2", to="oscar", language_field="language")
+
+
+@pytest.mark.parametrize("oscar", ["", "[]", "{", '{"record": {}}', '{"record": {"headers": {"a": 1}}, "tail": 7}', {"record": 1}])
+def test_metadata_that_only_looks_like_ours_is_kept_as_it_is(tmp_path: Path, oscar: object) -> None:
+    row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "en", "oscar": oscar}}
+    write_rows(tmp_path / "dolma/documents/en/en.jsonl.gz", [row])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
+    assert read_rows(tmp_path / "back") == [row]
+
+
+def test_a_language_cannot_name_a_place_outside(tmp_path: Path) -> None:
+    row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "../../evil"}}
+    write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])
+    with pytest.raises(BadInput, match="CNV102"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar", language_field="language")
+    assert not (tmp_path.parent / "evil").exists()
+
+
+def test_parts_keep_their_numbers(tmp_path: Path) -> None:
+    for part in (1, 2, 10):
+        rows = [{"id": f"{part}-{n}", "text": LONG_LINE, "source": "t", "metadata": {"language": "en"}} for n in range(2)]
+        write_rows(tmp_path / f"dolma/documents/en/en_part_{part}.jsonl.gz", rows)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar", language_field="language")
+    assert sorted(path.name for path in (tmp_path / "oscar/en").glob("*.txt.gz")) == [
+        "en_part_1.txt.gz",
+        "en_part_10.txt.gz",
+        "en_part_2.txt.gz",
+    ]
+
+
+def test_a_part_without_metadata_stops_before_anything_is_written(oscar_corpus: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "oscar" / "en"
+    broken.mkdir(parents=True)
+    for path in (oscar_corpus / "en").iterdir():
+        if "_meta" not in path.name:
+            (broken / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "oscar" / "de").mkdir()
+    for path in (oscar_corpus / "de").iterdir():
+        (tmp_path / "oscar" / "de" / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(BadInput, match="OSC401"):
+        corpusfmt.convert(tmp_path / "oscar", tmp_path / "dolma", to="dolma")
+    assert not (tmp_path / "dolma").exists()
+
+
+def test_what_cannot_be_converted(oscar_corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="describe"):
+        corpusfmt.convert(oscar_corpus, tmp_path / "out", to="croissant")
+    with pytest.raises(UsageError, match="describe"):
+        corpusfmt.convert(oscar_corpus / "croissant.json", tmp_path / "out", to="dolma")
+    assert entry_of(str(oscar_corpus)).kind == "directory"

@@ -1,0 +1,165 @@
+"""What a path may be, what is found below it, and what the file system does to one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import fsspec
+import pytest
+from dolma.corpus import Files, attributes, check, codes, documents, encoded, packed, write
+
+import corpusfmt
+from corpusfmt.formats import CheckOptions, detect
+from corpusfmt.formats.dolma import FORMAT
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import UsageError
+
+ROWS = documents(3)
+TAGS = attributes(ROWS)
+MORE = documents(3, start=10)
+
+
+def dataset() -> Files:
+    return {
+        "documents/x/a.jsonl.gz": encoded(ROWS),
+        "documents/y/a.jsonl.gz": encoded(MORE),
+        "attributes/pii/x/a.jsonl.gz": encoded(TAGS),
+        "attributes/pii/y/a.jsonl.gz": encoded(attributes(MORE)),
+        "attributes/exp/lang/x/a.jsonl.gz": encoded(attributes(ROWS, "lang")),
+        "attributes/exp/lang/y/a.jsonl.gz": encoded(attributes(MORE, "lang")),
+    }
+
+
+def test_a_dataset_by_any_of_its_paths(tmp_path: Path) -> None:
+    root = write(tmp_path / "set", dataset())
+    expected = {
+        "": {"documents/x/a.jsonl.gz", "attributes/pii/x/a.jsonl.gz", "attributes/exp/lang/x/a.jsonl.gz"},
+        "documents": {"x/a.jsonl.gz", "../attributes/pii/x/a.jsonl.gz", "../attributes/exp/lang/x/a.jsonl.gz"},
+        "attributes": {"../documents/x/a.jsonl.gz", "pii/x/a.jsonl.gz", "exp/lang/x/a.jsonl.gz"},
+    }
+    for path, files in expected.items():
+        plan = FORMAT.plan(entry_of(str(root / path)), CheckOptions())
+        assert {entry.path for entry in plan.shards[0].files.values()} == files
+        assert len(plan.shards) == 2
+        assert [sorted(shard.files) for shard in plan.shards] == [
+            ["attributes/exp/lang", "attributes/pii", "documents"]
+        ] * 2
+        assert check(root / path).verdict == "valid"
+
+
+@pytest.mark.parametrize("path", ["documents/x/a.jsonl.gz", "attributes/pii/x/a.jsonl.gz"])
+def test_one_file_of_a_dataset_brings_its_shard(path: str, tmp_path: Path) -> None:
+    files = dataset()
+    del files["attributes/pii/y/a.jsonl.gz"]
+    root = write(tmp_path, files)
+    (plan,) = [FORMAT.plan(entry_of(str(root / path)), CheckOptions())]
+    assert [sorted(shard.files) for shard in plan.shards] == [["attributes/exp/lang", "attributes/pii", "documents"]]
+    report = check(root / path)
+    assert (report.verdict, report.coverage.documents) == ("valid", 3)
+    assert codes(check(root / "documents/y/a.jsonl.gz")) == ["DOL401"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl", "a.json", "a.jsonl.gz", "a.json.gz", "a.jsonl.zst", "a.json.zst", "a.ndjson.gz"]
+)
+def test_one_file_alone(name: str, tmp_path: Path) -> None:
+    root = write(tmp_path, {name: encoded(ROWS)})
+    report = check(root / name)
+    assert report.coverage.documents == 3
+    assert codes(report) == (["DOL102"] if "ndjson" in name else [])
+
+
+def test_sources_side_by_side_pair_within_themselves(tmp_path: Path) -> None:
+    files = {f"{source}/{path}": data for source in ("c4", "wiki") for path, data in dataset().items()}
+    for path in [path for path in files if path.startswith("wiki/")]:
+        files[path] = files[path].replace(b'"web"', b'"wiki"')
+    plan = FORMAT.plan(entry_of(str(write(tmp_path, files))), CheckOptions())
+    assert len(plan.shards) == 4
+    assert all(len({entry.path.split("/")[0] for entry in shard.files.values()}) == 1 for shard in plan.shards)
+    assert check(tmp_path).verdict == "valid"
+
+
+def test_a_set_that_lost_the_folder_which_all_files_share(tmp_path: Path) -> None:
+    """`dolma tag` drops the folder that all documents share; the mixer then finds no attributes, and says nothing."""
+    files = {f"documents/all/{name}.jsonl.gz": encoded(documents(2, start=at)) for name, at in (("a", 0), ("b", 5))}
+    files |= {path.replace("documents/all", "attributes/pii"): data for path, data in files.items()}
+    report = check(write(tmp_path, files))
+    assert codes(report) == ["DOL401", "DOL401"]
+    assert "attributes/pii/all/a.jsonl.gz" in report.findings[0].message
+    assert report.findings[0].hint == "move `attributes/pii/a.jsonl.gz` there"
+
+
+def test_a_remote_dataset(tmp_path: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    for path, data in dataset().items():
+        memory.pipe(f"/corpus/{path}", packed(path, data))
+    try:
+        assert check("memory://corpus").verdict == "valid"  # type: ignore[arg-type]
+        assert check("memory://corpus/documents").coverage.shards_seen == 2  # type: ignore[arg-type]
+        report = check("memory://corpus/documents/x/a.jsonl.gz")  # type: ignore[arg-type]
+        assert (report.verdict, report.coverage.documents) == ("valid", 3)
+    finally:
+        memory.rm("/corpus", recursive=True)
+
+
+def test_what_is_claimed_as_dolma(tmp_path: Path) -> None:
+    write(tmp_path / "set", dataset())
+    write(tmp_path / "flat", {"README.md": b"", "croissant.json": b"{}", "part.jsonl.zst": encoded(ROWS)})
+    write(tmp_path / "other", {"meta.jsonl": b'{"offset": 0}\n', "x.json": b"[]", "y.json": b"", "z.jsonl": b"\xff{"})
+    wide = b'{"id": "1", "text": "' + b"x" * 10_000_000
+    write(tmp_path / "wide", {"part.jsonl": wide + b'"}\n'})
+    for name in ("set", "set/documents/x", "flat", "flat/part.jsonl.zst", "wide"):
+        found, detection = detect(entry_of(str(tmp_path / name)))
+        assert (found.name, detection.version) == ("dolma", "1.0")
+    for name in ("other", "other/meta.jsonl", "other/x.json", "other/y.json", "other/z.jsonl", "flat/croissant.json"):
+        assert FORMAT.detect(entry_of(str(tmp_path / name))) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sockets and permissions are those of POSIX")
+def test_what_is_no_file(tmp_path: Path) -> None:
+    root = write(tmp_path, dataset())
+    for name, target in {"dangling.jsonl.gz": "nowhere", "loop.jsonl.gz": "loop.jsonl.gz", "x/up": ".."}.items():
+        (root / "documents" / name).symlink_to(target)
+    (root / "documents" / "folder.jsonl.gz").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        here = Path.cwd()
+        os.chdir(root / "documents")  # the name of a socket has at most some 100 bytes
+        try:
+            server.bind("socket.jsonl.gz")
+        finally:
+            os.chdir(here)
+        report = check(root)
+    names = {finding.location.path for finding in report.findings}
+    assert names == {f"documents/{name}.jsonl.gz" for name in ("dangling", "loop", "socket")}
+    assert set(codes(report)) == {"GEN001"}
+    assert report.verdict == "incomplete"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")
+def test_what_may_not_be_read(tmp_path: Path) -> None:
+    root = write(tmp_path, dataset())
+    (root / "documents/x/a.jsonl.gz").chmod(0)
+    (root / "attributes/exp").chmod(0)
+    try:
+        report = check(root)
+    finally:
+        (root / "attributes/exp").chmod(0o755)
+    assert {finding.location.path for finding in report.findings} == {"documents/x/a.jsonl.gz", "attributes/exp"}
+    assert set(codes(report)) == {"GEN001"}
+
+
+def test_a_file_that_vanishes_while_it_is_checked(tmp_path: Path) -> None:
+    root = write(tmp_path, dataset())
+    plan = FORMAT.plan(entry_of(str(root)), CheckOptions())
+    (root / "attributes/pii/x/a.jsonl.gz").unlink()
+    result = FORMAT.check(plan.shards[0], CheckOptions())
+    assert [finding.code for finding in result.tally.findings] == ["GEN001"]
+    assert result.coverage.documents == 3
+    assert "DOL501" in result.coverage.rules_not_run
+
+
+def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such path"):
+        corpusfmt.validate(tmp_path / "nowhere", format="dolma")

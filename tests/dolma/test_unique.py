@@ -1,0 +1,83 @@
+"""(source, id) is unique in the whole dataset; a hash collision is never a finding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dolma.corpus import check, codes, documents, encoded, write
+
+from corpusfmt.formats import CheckOptions
+from corpusfmt.formats.dolma import FORMAT, unique
+from corpusfmt.io.paths import entry_of
+
+
+def test_both_places_are_named(tmp_path: Path) -> None:
+    rows = documents(30)
+    files = {
+        "documents/a.jsonl.gz": encoded(rows),
+        "documents/b/c.json.zst": encoded([*documents(5, start=50), rows[17]]),
+    }
+    report = check(write(tmp_path, files))
+    assert codes(report) == ["DOL313"]
+    (finding,) = report.findings
+    assert (finding.location.path, finding.location.line, finding.location.record) == (
+        "documents/b/c.json.zst",
+        6,
+        "doc-17",
+    )
+    assert "documents/a.jsonl.gz:18" in finding.message
+
+
+def test_the_count_is_exact_and_rows_without_an_id_are_left_out(tmp_path: Path) -> None:
+    rows = [{**row, "id": f"doc-{number % 7}"} for number, row in enumerate(documents(50))]
+    rows += [{"id": "", "text": "", "source": "web"}] * 2 + [{"text": "", "source": "web"}] * 2
+    report = check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))
+    assert report.by_rule == {"DOL301": 2, "DOL303": 2, "DOL313": 43}
+    assert len([finding for finding in report.findings if finding.code == "DOL313"]) == 10
+
+
+def test_rows_are_found_again_behind_long_lines_and_broken_rows(tmp_path: Path) -> None:
+    rows = encoded(documents(3))
+    data = (
+        rows
+        + b'{"id":"long","text":"'
+        + b"x" * 5000
+        + b'","source":"web"}\n'
+        + b"\xff\n"
+        + b'{"id":"\\u0064oc-1","text":"","source":"web"}\n'
+    )
+    report = check(write(tmp_path, {"documents/a.jsonl.gz": data}), max_line_bytes=1000)
+    assert codes(report) == ["DOL313", "GEN201", "GEN302"]
+    (finding,) = [finding for finding in report.findings if finding.code == "DOL313"]
+    assert (finding.location.line, finding.location.record) == (6, "doc-1")
+
+
+def test_a_pair_is_not_two_strings_in_a_row(tmp_path: Path) -> None:
+    rows = [{"id": "b\tc", "text": "", "source": "a"}, {"id": "c", "text": "", "source": "a\tb"}]
+    assert codes(check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))) == []
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_equal_hashes_of_different_keys_are_no_finding(
+    batch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every key gets one of two hashes, so all rows are candidates; only the true duplicate is told."""
+    rows = documents(20)
+    write(
+        tmp_path / "set",
+        {"documents/a.jsonl.gz": encoded(rows), "documents/b.jsonl": encoded([*documents(9, start=30), rows[4]])},
+    )
+    monkeypatch.setattr(unique, "key_hash", lambda key: len(key) % 2)
+    monkeypatch.setattr(unique, "_BATCH", batch)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    options = CheckOptions(version="1.0", scratch=scratch)
+    plan = FORMAT.plan(entry_of(str(tmp_path / "set")), options)
+    for shard in plan.shards:
+        assert not FORMAT.check(shard, options).tally.findings
+    judge = FORMAT.judge(options, "1.0", ".")
+    FORMAT.finish(plan, [], judge, options)
+    assert [(finding.code, finding.location.path, finding.location.line) for finding in judge.tally.findings] == [
+        ("DOL313", "documents/b.jsonl", 10)
+    ]
