@@ -29,18 +29,24 @@ from typing import Any
 
 import corpusfmt
 from corpusfmt._resources import resource as published
-from corpusfmt.io.lines import lines
-from corpusfmt.io.streams import open_chunks, zstd
+from corpusfmt.io.lines import Line, lines
+from corpusfmt.io.streams import open_chunks
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MB = 1_000_000
 _SHARDS = 8
 _MEAN_TEXT = 2900
-_WORDS = (
-    "the of and to in is was for on that with as by at from his it an be are this which or had not but first their its "
-    "one also after has have new who been they two her she all more when time into year can other between only about "
-    "some over state world city many such no made most where would there out used war during national then up people "
-    "known later university south united being these part three north through under history years"
-).split()
+_TEXT = """
+the of and to in is was for on that with as by at from his it an be are this which or had not but first their its one
+also after has have new who been they two her she all more when time into year can other between only about some over
+state world city many such no made most where would there out used war during national then up people known later
+university south united being these part three north through under history years
+"""
+_WORDS = _TEXT.split()
 _UNCOMMON = ("naïve", "élan", "—", "“quoted”", "Zürich", "Москва", "日本語", '"so"')
 _GOPHER = (
     "fraction_of_characters_in_most_common_2grams",
@@ -209,8 +215,8 @@ def _first_lines(path: Path, count: int) -> Iterator[bytes]:
         for line in lines(open_chunks(file, path.name)):
             if line.line > count:
                 return
-            assert not hasattr(line, "length")
-            yield line.data  # type: ignore[union-attr]
+            assert isinstance(line, Line)
+            yield line.data
 
 
 def mix(root: Path, dolma: Path) -> None:

@@ -66,7 +66,7 @@ HOSTILE: dict[str, tuple[Any, set[str]]] = {
             {"@id": "r", "@type": "cr:RecordSet", "field": {"@id": "r/f"}},
             {"@id": "r/f", "@type": "cr:Field", "subField": {"@id": "r/f"}},
         ]},
-        set(),
+        {"CRO405", "CRO419"},
     ),
     "parents": (document(distribution={**FILE, "@id": "f", "contentUrl": "../../../etc/passwd", "containedIn": {"@id": "f"}}), {"CRO304", "CRO314"}),
 }  # fmt: skip

@@ -29,8 +29,14 @@ def plain(value: Value) -> Any:
 
 def both_ways(tree: Any) -> tuple[Any, Any]:
     ways: list[Expansion] = [_Simple(tree).expansion, expand_fully(tree)]
+    # PyLD takes the properties of a node in alphabetical order, so that the first use of a namespace may be another.
     first, second = (
-        ([plain(node) for node in way.nodes], way.undeclared, way.namespaces) for way in ways
+        (
+            [plain(node) for node in way.nodes],
+            {prefix: sorted(places) for prefix, places in way.undeclared.items()},
+            sorted(way.namespaces),
+        )
+        for way in ways
     )
     return first, second
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ def shape_codes(path: Path) -> set[str]:
     import pyshacl
     from rdflib import SH, Graph
 
-    data = Graph().parse(data=path.read_text("utf-8"), format="json-ld", publicID="https://document.invalid/")
-    shapes = Graph().parse(SCHEMAS / "shapes.ttl")
-    _, results, _ = pyshacl.validate(data, shacl_graph=shapes, advanced=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of rdflib, by itself and by pySHACL
+        data = Graph().parse(data=path.read_text("utf-8"), format="json-ld", publicID="https://document.invalid/")
+        shapes = Graph().parse(SCHEMAS / "shapes.ttl")
+        _, results, _ = pyshacl.validate(data, shacl_graph=shapes, advanced=False)
     sources = results.objects(None, SH.sourceShape)
     found = (re.match(re.escape(shacl.SHAPES_IRI) + r"(CRO\d+)", str(source)) for source in sources)
     return {match.group(1) for match in found if match is not None}

@@ -10,9 +10,9 @@ import zlib
 from pathlib import Path
 
 import pytest
+from dolma.corpus import attributes, check, codes, documents, encoded, packed, write
 
 from corpusfmt.model import Report
-from dolma.corpus import attributes, check, codes, documents, encoded, packed, write
 
 ROW = b'{"id":"1","text":"t","source":"s"}\n'
 
@@ -33,22 +33,22 @@ def test_nesting_of_a_hundred_is_fine(tmp_path: Path) -> None:
     assert codes(only(tmp_path, deep)) == []
 
 
-def test_a_row_of_a_million_attributes(tmp_path: Path) -> None:
-    many = {f"e__t__{number}": [[0, 1, 0]] for number in range(1_000_000)}
+def test_a_row_of_very_many_attributes(tmp_path: Path) -> None:
+    many = {f"e__t__{number}": [[0, 1, 0]] for number in range(200_000)}
     files = {"documents/a.jsonl": ROW, "attributes/pii/a.jsonl": encoded([{"id": "1", "attributes": many}])}
     assert codes(check(write(tmp_path, files))) == []
 
 
-def test_a_row_of_a_million_bad_spans(tmp_path: Path) -> None:
-    many = {"e__t__n": [[5, 6, 1]] * 300_000}
+def test_a_row_of_very_many_bad_spans(tmp_path: Path) -> None:
+    many = {"e__t__n": [[5, 6, 1]] * 20_000}
     files = {"documents/a.jsonl": ROW, "attributes/pii/a.jsonl": encoded([{"id": "1", "attributes": many}])}
     report = check(write(tmp_path, files))
-    assert report.by_rule == {"DOL604": 300_000, "DOL608": 299_999}
+    assert report.by_rule == {"DOL604": 20_000, "DOL608": 19_999}
     assert len(report.findings) == 20
 
 
-def test_a_row_with_a_million_names(tmp_path: Path) -> None:
-    row = {"id": "1", "text": "", "source": "s", "metadata": {str(number): number for number in range(300_000)}}
+def test_a_row_with_very_many_names(tmp_path: Path) -> None:
+    row = {"id": "1", "text": "", "source": "s", "metadata": {str(number): number for number in range(20_000)}}
     assert codes(only(tmp_path, encoded([row]))) == []
 
 
@@ -126,12 +126,14 @@ def bomb(path: Path, megabytes: int, head: bytes, tail: bytes) -> None:
         file.write(packer.compress(tail) + packer.flush())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_a_line_without_end_in_flat_memory(tmp_path: Path) -> None:
     bomb(tmp_path / "a.jsonl.gz", 200, b'{"id":"1","text":"', b'"}\n' + ROW)
     code = (
-        "import corpusfmt, json, resource, sys; "
+        "import corpusfmt, json, sys; "
         "report = corpusfmt.validate(sys.argv[1], format='dolma', max_line_bytes=4_000_000); "
-        "print(json.dumps([report.by_rule, report.coverage.documents, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))"
+        "peak = next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')); "
+        "print(json.dumps([report.by_rule, report.coverage.documents, int(peak)]))"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=True)
     by_rule, rows, kilobytes = json.loads(done.stdout)

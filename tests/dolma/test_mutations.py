@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from dolma.corpus import Json, attributes, check, documents, encoded, packed
 
 COUNT = int(os.environ.get("CORPUSFMT_FUZZ", "300"))
@@ -63,9 +62,9 @@ def _line(row: Json | bytes) -> bytes:
 
 
 def valid(rng: random.Random) -> Dataset:
-    """Return a valid dataset of one or two documents files with two sets."""
+    """Return a valid dataset of two documents files with two sets."""
     found = Dataset(rng)
-    for number in range(rng.randint(1, 2)):
+    for number in range(2):
         rows = documents(rng.randint(3, 12), seed=rng.randrange(1000), start=100 * number)
         name = f"{rng.choice(['', 'x/', 'x/y/'])}part-{number}{rng.choice(SUFFIXES)}"
         found.rows[f"documents/{name}"] = list(rows)
@@ -137,7 +136,12 @@ def spans_of(code: str, make: Callable[[random.Random, int], list[Any]]) -> None
 
 spans_of("DOL601", lambda rng, _: [rng.choice([[0, 1], [0, 1, 1, 1], [], 5, {}, "a"])])
 spans_of("DOL601", lambda _rng, length: [0, length, 0.5])
-spans_of("DOL602", lambda rng, length: [rng.choice([[0.0, length, 1], [0, float(length), 1], [False, 1, 1], ["0", 1, 1], [None, 1, 1]])])
+spans_of(
+    "DOL602",
+    lambda rng, length: [
+        rng.choice([[0.0, length, 1], [0, float(length), 1], [False, 1, 1], ["0", 1, 1], [None, 1, 1]])
+    ],
+)
 spans_of("DOL603", lambda rng, length: [[0, length, rng.choice([None, "1", True, [], {}])]])
 spans_of("DOL604", lambda rng, length: [[0, length + rng.randint(2, 500), 0.5]])
 spans_of("DOL604", lambda rng, length: [[-rng.randint(1, 9), length, 0.5]])
@@ -158,10 +162,11 @@ def invalid_byte(dataset: Dataset) -> None:
 def no_json(dataset: Dataset) -> None:
     path, index = dataset.pick("")
     line = _line(dataset.rows[path][index])[:-1]
-    broken = [line[: dataset.rng.randrange(len(line))].rstrip(b"\xc2\xc3\xe0\xe3\xe5\xe6\xe8\xf0"), line + b" {}", b"\xef\xbb\xbf" + line]
-    broken += [line[:-1] + b',"n":' + value + b"}" for value in (b"NaN", b"-Infinity", b"01", b"'a'", b'"\\ud800"', b'"\t"')]
-    chosen = dataset.rng.choice(broken[1:])
-    dataset.rows[path][index] = chosen
+    broken = [line[:-1], line + b" {}", b"\xef\xbb\xbf" + line, b"", b" ", line.replace(b'"', b"'")]
+    broken += [
+        line[:-1] + b',"n":' + value + b"}" for value in (b"NaN", b"-Infinity", b"01", b"'a'", b'"\\ud800"', b'"\t"')
+    ]
+    dataset.rows[path][index] = dataset.rng.choice(broken)
 
 
 @mutation("DOL201")
@@ -174,7 +179,9 @@ def no_object(dataset: Dataset) -> None:
 def name_twice(dataset: Dataset) -> None:
     path, index = dataset.pick("")
     line = _line(dataset.rows[path][index])[:-1]
-    more = dataset.rng.choice([b',"n":1,"n":1}', b',"n":{"a":[{"b":1,"b":2}]}}', b',"id":' + line.split(b'"')[3].join([b'"', b'"']) + b"}"])
+    more = dataset.rng.choice(
+        [b',"n":1,"n":1}', b',"n":{"a":[{"b":1,"b":2}]}}', b',"id":"' + line.split(b'"')[3] + b'"}']
+    )
     dataset.rows[path][index] = line[:-1] + more
 
 
@@ -204,9 +211,130 @@ def id_again(dataset: Dataset) -> None:
 def file_missing(dataset: Dataset) -> None:
     path, _ = dataset.pick("attributes")
     del dataset.rows[path]
-    for other in [other for other in dataset.rows if other.startswith(path.rpartition("/part")[0].split("/")[0] + "/" + path.split("/")[1])]:
-        dataset.rows[f"documents/more/{len(dataset.rows)}.json"] = list(documents(1, start=900))
-        dataset.rows[f"{'/'.join(other.split('/')[:2])}/more/{len(dataset.rows) - 1}.json"] = list(attributes(documents(1, start=900), path.split("/")[1]))
-        for name in SETS:
-            dataset.rows.setdefault(f"attributes/{name}/more/{len(dataset.rows) - 2}.json", [])
-        break
+
+
+@mutation("DOL401")
+def file_elsewhere(dataset: Dataset) -> None:
+    path, _ = dataset.pick("attributes")
+    folder, _, name = path.rpartition("/")
+    stem, _, suffix = name.partition(".")
+    other = dataset.rng.choice([each for each in SUFFIXES if each != f".{suffix}"])
+    elsewhere = dataset.rng.choice([f"{folder}/deeper/{name}", f"{folder}/{stem}{other}"])
+    dataset.rows[elsewhere] = dataset.rows.pop(path)
+
+
+@mutation("DOL402")
+def file_of_nothing(dataset: Dataset) -> None:
+    dataset.rows[f"attributes/{dataset.rng.choice(SETS)}/other.jsonl"] = []
+
+
+@mutation("DOL101")
+def named_otherwise(dataset: Dataset) -> None:
+    path, _ = dataset.pick("")
+    content = b"".join(map(_line, dataset.rows[path]))
+    kinds = [packed(suffix, content) for suffix in (".json", ".json.gz", ".json.zst")]
+    dataset.raw[path] = dataset.rng.choice([data for data in kinds if data != packed(path, content)])
+
+
+@mutation("GEN101")
+def stream_cut(dataset: Dataset) -> None:
+    path, data = _compressed(dataset)
+    dataset.raw[path] = data[: dataset.rng.randrange(4, len(data))]
+
+
+@mutation("GEN101")
+def bit_flipped(dataset: Dataset) -> None:
+    """In the checksum, where no decoder of ours can stumble before."""
+    path, data = _compressed(dataset)
+    place = len(data) - (dataset.rng.randint(5, 8) if path.endswith(".gz") else dataset.rng.randint(1, 4))
+    dataset.raw[path] = data[:place] + bytes([data[place] ^ 1 << dataset.rng.randrange(8)]) + data[place + 1 :]
+
+
+@mutation("GEN102")
+def something_behind(dataset: Dataset) -> None:
+    path, data = _compressed(dataset)
+    dataset.raw[path] = data + dataset.rng.choice([b"x", b"{}\n", b"\0" * 9, b"\0\0x"])
+
+
+def _compressed(dataset: Dataset) -> tuple[str, bytes]:
+    path, _ = dataset.pick("")
+    name = path if path.endswith((".gz", ".zst")) else f"{path}.gz"
+    if name != path:  # the whole shard changes its name
+        for other in [
+            other for other in dataset.rows if other.endswith(path.partition("/part-")[2].join(["part-", ""]))
+        ]:
+            dataset.rows[f"{other}.gz"] = dataset.rows.pop(other)
+    return name, packed(name, b"".join(map(_line, dataset.rows[name])))
+
+
+@mutation("DOL501")
+def row_missing(dataset: Dataset) -> None:
+    path, index = dataset.pick("attributes")
+    del dataset.rows[path][index]
+
+
+@mutation("DOL501")
+def row_too_many(dataset: Dataset) -> None:
+    path, index = dataset.pick("attributes")
+    dataset.rows[path].insert(index, attributes(documents(1, start=900), path.split("/")[1])[0])
+
+
+@mutation("DOL501")
+def document_missing(dataset: Dataset) -> None:
+    path, index = dataset.pick("documents")
+    del dataset.rows[path][index]
+
+
+@mutation("DOL502")
+def rows_swapped(dataset: Dataset) -> None:
+    path, index = dataset.pick("")
+    rows = dataset.rows[path]
+    other = (index + dataset.rng.randrange(1, len(rows))) % len(rows)
+    rows[index], rows[other] = rows[other], rows[index]
+
+
+@mutation("DOL502")
+def rows_shifted(dataset: Dataset) -> None:
+    path, index = dataset.pick("")
+    rows = dataset.rows[path]
+    dataset.rows[path] = rows[index or 1 :] + rows[: index or 1]
+
+
+@mutation("DOL104")
+def no_rows(dataset: Dataset) -> None:
+    path, _ = dataset.pick("documents")
+    for name in ("documents", *(f"attributes/{name}" for name in SETS)):
+        dataset.rows[path.replace("documents", name, 1)] = []
+
+
+@mutation("DOL103")
+def leftover(dataset: Dataset) -> None:
+    path, _ = dataset.pick("")
+    dataset.raw[f"{path}.tmp"] = b"half"
+
+
+@mutation("DOL102")
+def foreign_file(dataset: Dataset) -> None:
+    dataset.raw[
+        f"{dataset.rng.choice(['documents', 'attributes'])}/notes.{dataset.rng.choice(['csv', 'jsonl.xz'])}"
+    ] = b"a"
+
+
+@pytest.mark.parametrize("chunk", range(-(-COUNT // CHUNK)))
+def test_every_mutation_is_reported(chunk: int, tmp_path: Path) -> None:
+    names = sorted(MUTATIONS)
+    for number in range(chunk * CHUNK, min(COUNT, (chunk + 1) * CHUNK)):
+        rng = random.Random(number)
+        code, mutate = MUTATIONS[names[number % len(names)]]
+        dataset = valid(rng)
+        mutate(dataset)
+        dataset.write(tmp_path / "set")
+        report = check(tmp_path / "set")
+        said = f"{names[number % len(names)]}, seed {number}: {[str(each.location) + ' ' + each.message for each in report.findings]}"
+        assert set(report.by_rule) == {code}, said
+
+
+def test_what_is_not_mutated_is_valid(tmp_path: Path) -> None:
+    for seed in range(20):
+        valid(random.Random(seed)).write(tmp_path / "set")
+        assert not check(tmp_path / "set").findings

@@ -41,6 +41,9 @@ std::string random_text(Source& source) {
         if (source() % 300 == 0) {
             for (size_t times = below(source, 900); times > 0; --times) text += "\u6f22";
         }
+        if (source() % 300 == 0) {
+            for (size_t times = below(source, 900); times > 0; --times) text += "a ";  // as many words as can be
+        }
         if (source() % 40 == 0) text += static_cast<char>(source());
     }
     return text;

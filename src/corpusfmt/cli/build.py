@@ -8,7 +8,7 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
 
 Inputs = Annotated[list[str], typer.Argument(metavar="INPUT...", help="WET files, or folders of them.")]
@@ -24,7 +24,7 @@ Langid = Annotated[str, typer.Option("--langid", help="auto, native or fasttext.
 Model = Annotated[str | None, typer.Option(metavar="FILE", help="A fastText model (default: lid.176.ftz).")]
 
 
-@guarded
+@resumable
 def command(
     inputs: Inputs,
     output: Output,

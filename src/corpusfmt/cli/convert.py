@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
 
 
@@ -48,7 +48,7 @@ Engine = Annotated[
 ]
 
 
-@guarded
+@resumable
 def command(
     source: Source,
     destination: Destination,

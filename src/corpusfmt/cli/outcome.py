@@ -28,7 +28,12 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
-def guarded(command: Callable[P, T]) -> Callable[P, T]:
+def resumable(command: Callable[P, T]) -> Callable[P, T]:
+    """As `guarded`, for a command that goes on where it was interrupted when it is run again."""
+    return guarded(command, hint_on_interrupt="; run the same command again to resume")
+
+
+def guarded(command: Callable[P, T], hint_on_interrupt: str = "") -> Callable[P, T]:
     """Give a command the exit statuses of the contract, whatever is raised in it."""
 
     @functools.wraps(command)
@@ -43,7 +48,7 @@ def guarded(command: Callable[P, T]) -> Callable[P, T]:
         except (Incomplete, CorpusfmtError) as error:
             _fail(UNFINISHED, f"error: {error}")
         except KeyboardInterrupt:
-            _fail(INTERRUPTED, "interrupted")
+            _fail(INTERRUPTED, f"interrupted{hint_on_interrupt}")
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell, and nothing may be flushed to them.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -200,12 +200,16 @@ def likely_terms(contexts: list[PlacedContext]) -> Terms:
             iri = definition.get("@id", "") if isinstance(definition, dict) else definition
             if isinstance(iri, str | None) and not name.startswith("@"):
                 terms.iris[name] = iri if iri != "" else (terms.vocab or "") + name
-                if iri and "://" in iri:
+                if iri and "://" in iri and _is_prefix(definition, iri):
                     terms.prefixes.setdefault(name, iri)
     for name, iri in terms.iris.items():
         if iri and not iri.startswith("@"):
             terms.iris[name] = terms.absolute(iri) or (terms.vocab or "") + iri
     return terms
+
+
+def _is_prefix(definition: Any, iri: str) -> bool:
+    return definition.get("@prefix") is True if isinstance(definition, dict) else iri.endswith(_ENDS_A_PREFIX)
 
 
 def is_keyword_like(name: str) -> bool:

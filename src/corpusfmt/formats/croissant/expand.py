@@ -124,9 +124,9 @@ class _Simple:
             if iri is None:
                 node.dropped[key] = place
                 continue
-            name = self._names.short(iri, place)
             found = self._values(value, self._terms.coercions.get(key, ""), place, node, key)
             if found or isinstance(value, list):
+                name = self._names.short(iri, place)
                 if name in node.keys:
                     raise NotSimple  # two spellings of one property: their order is the full algorithm's business
                 node.keys[name] = key
@@ -315,6 +315,7 @@ class _Full:
                 name = self._names.short(iri, at)
                 node.values.setdefault(name, []).extend(self._values(values, raw.get(place or ""), at, node, place or ""))
                 node.keys.setdefault(name, name)
+        node.keys = {name: key for name, key in node.keys.items() if name in node.values}
         return node
 
     def _read_keys(self, node: Node, raw: dict[str, Any]) -> None:
@@ -331,19 +332,22 @@ class _Full:
 
     def _values(self, values: list[Any], raw: Any, pointer: str, node: Node, key: str) -> list[Value]:
         items = list(_items(values))
-        aligned = isinstance(raw, list) and len(raw) == len(items)
+        leaves = list(_leaves(raw, pointer))
+        if len(leaves) != len(items):
+            leaves = [(pointer, raw)] * len(items)
         found: list[Value] = []
-        for index, item in enumerate(items):
-            place = f"{pointer}/{index}" if aligned else pointer
+        for item, (place, leaf) in zip(items, leaves, strict=True):
             if "@value" in item:
                 kind = item.get("@type", "")
-                value = _without_stamps(item["@value"]) if kind == "@json" else item["@value"]
-                found.append(Literal(value, place, kind, item.get("@language", "")))
+                if kind == "@json":  # one literal, whatever its value is
+                    found.append(Literal(_without_stamps(item["@value"]), pointer, kind))
+                else:
+                    found.append(Literal(item["@value"], place, kind, item.get("@language", "")))
             else:
                 child = self._node(item, node, key, place)
                 found.append(child)
                 if child.is_reference and _STAMP not in item:  # a string that the context made a reference
-                    child.written_id = raw[index] if aligned else raw
+                    child.written_id = leaf
                     self._names.short(item["@id"], place)
         return found
 
@@ -376,6 +380,15 @@ def _items(values: Any) -> Iterator[dict[str, Any]]:
                 yield from _items(item["@list"])
             else:
                 yield item
+
+
+def _leaves(raw: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values of nested lists as JSON-LD takes them: one after the other, without null."""
+    if isinstance(raw, list):
+        for index, each in enumerate(raw):
+            yield from _leaves(each, f"{pointer}/{index}")
+    elif raw is not None:
+        yield pointer, raw
 
 
 def _without_stamps(value: Any) -> Any:

@@ -348,6 +348,15 @@ class Description:
     def at(self) -> Location:
         return self.places.of("")
 
+    @property
+    def has_context(self) -> bool:
+        return any(context.value for context in self.expansion.contexts)
+
+    @property
+    def is_meaningless(self) -> bool:
+        """Whether there is no context, and names that would need one."""
+        return not self.has_context and any(node.dropped for node in self.expansion.nodes)
+
     def _index(self) -> None:
         pending: list[Value] = list(reversed(self.expansion.nodes))
         while pending:

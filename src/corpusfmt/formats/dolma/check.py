@@ -21,7 +21,7 @@ from corpusfmt.formats.dolma.rowfiles import (
     document_columns,
     object_on,
 )
-from corpusfmt.formats.dolma.rows import SharedKey
+from corpusfmt.formats.dolma.rows import SharedKey, pointer
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
@@ -53,7 +53,7 @@ class _AttributesSet:
     def __init__(self, name: str, file: RowFile, judge: Judge) -> None:
         self.name = name
         self.file = file
-        self.keys = Keys(file.path, judge)
+        self.keys = Keys(judge)
         self.difference: Difference | None = None
         self._judge = judge
         self._columns = attributes_columns(file, judge, self.keys)
@@ -105,10 +105,10 @@ class _AttributesSet:
                 self.difference.add_attributes(columns.ids[index:end])
                 self._judge_spans_alone(columns, index, end)
                 return
-            source = columns.sources[index]
-            if None not in (attributes_id, document_id, source) and source != documents.sources[beside]:
+            sources = (documents.sources[beside], columns.sources[index])
+            if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
                 place = replace(self.file.place(columns.block, index), record=attributes_id)
-                self._judge.check(Sources(place, documents.sources[beside], source))
+                self._judge.check(Sources(place, *sources))
             if columns.reaches[index] >= UNKNOWN_LENGTH or columns.reaches[index] > documents.lengths[beside]:
                 known = documents.lengths[beside] < UNKNOWN_LENGTH
                 self._judge_spans(columns, index, object_on(documents.block, beside) if known else None)
@@ -197,7 +197,7 @@ def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
         for key, place in each.keys.seen.items():
             other = first_with.setdefault(key, each.name)
             if other != each.name:
-                judge.check(SharedKey(place, key, other))
+                judge.check(SharedKey(replace(place, pointer=pointer("attributes", key)), key, other))
 
 
 def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:

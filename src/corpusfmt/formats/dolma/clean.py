@@ -60,7 +60,7 @@ _decode_attributes = msgspec.json.Decoder(_AttributesRow).decode_lines
 _encode = msgspec.json.Encoder().encode
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-_QUOTE, _BACKSLASH, _LF, _OPEN, _CLOSE = b'"\\\n{}'
+_QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
 _LONGEST_RUN_OF_BACKSLASHES = 64
 _UNCOUNTED = -1
 
@@ -152,16 +152,24 @@ def _decoded(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> tuple[l
         rows = decode_lines(data)
     except _UNDECODABLE:
         return None
-    codes = _codes(data)
-    ends = (codes == _LF).nonzero()[0]
-    inner = ends[:-1] if data.endswith(b"\n") else ends
-    if len(inner) + 1 != len(rows) or codes[0] != _OPEN or not data.endswith((b"}\n", b"}")):
-        return None
-    # Between two values stands a closing brace, an LF and an opening one; within a value these three cannot follow each
-    # other. So where each LF stands like this, and there are as many as there are borders, each line is one value.
-    if not ((codes[inner - 1] == _CLOSE).all() and (codes[inner + 1] == _OPEN).all()):
-        return None
-    return rows, codes
+    return (rows, _codes(data)) if _one_each_line(data, len(rows)) else None
+
+
+def _one_each_line(data: bytes, values: int) -> bool:
+    """Tell whether so many JSON objects stand on a line each, with nothing else on it.
+
+    Between two values stands a closing brace, an LF and an opening one; within a value these three cannot follow each
+    other. So where every LF stands like this, and there are as many as there are borders, each line is one value.
+    """
+    if not data.startswith(b"{") or not data.endswith((b"}", b"}\n")):
+        return False
+    lines, end, last = 1, data.find(b"\n"), len(data) - 1
+    while 0 <= end < last:
+        if data[end - 1] != _CLOSE or data[end + 1] != _OPEN:
+            return False
+        lines += 1
+        end = data.find(b"\n", end + 1)
+    return lines == values
 
 
 def _codes(data: bytes) -> npt.NDArray[np.uint8]:

@@ -280,7 +280,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         pairs = _only(wanted, pairs)
     else:
         for neither in tree.neither:
-            if kind_of_name(neither.name) is NameKind.DATA:
+            # A plain .json file is as likely a configuration or a description.
+            if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
                 judge.check(Outside(Location(neither.path)))
     for missing in pairs.missing:
         judge.check(missing)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes, clean_documents
-from corpusfmt.formats.dolma.rows import AttributeKey, AttributesRow, CarriageReturns, DocumentRow, explain, pointer
+from corpusfmt.formats.dolma.rows import (
+    AttributeKey,
+    AttributesRow,
+    CarriageReturns,
+    DocumentRow,
+    explain,
+    is_proper_key,
+    pointer,
+)
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable
 from corpusfmt.io.lines import Block, LongLine, blocks
@@ -233,26 +241,26 @@ def _string(value: object) -> str | None:
 class Keys:
     """The names of attributes that a file has shown; each is judged once."""
 
-    def __init__(self, path: str, judge: Judge) -> None:
+    def __init__(self, judge: Judge) -> None:
         self.seen: dict[str, Location] = {}
         self._judge = judge
-        self._path = path
         self._shapes: set[tuple[str, ...]] = set()
 
-    def note(self, keys: tuple[str, ...], place: Callable[[], Location]) -> None:
-        """Take the names of one row."""
+    def new_ones(self, keys: tuple[str, ...]) -> list[str]:
+        """Return those of a row's names that were not seen before."""
         if keys in self._shapes:
-            return
+            return []
         if len(self._shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES:
             self._shapes.add(keys)
-        at: Location | None = None
+        return [key for key in keys if key not in self.seen]
+
+    def take(self, keys: Iterable[str], at: Location) -> None:
+        """Judge new names at the row where they first stand."""
         for key in keys:
-            if key not in self.seen:
-                at = at or place()
-                where = replace(at, pointer=pointer("attributes", key))
-                self._judge.check(AttributeKey(where, key))
-                if len(self.seen) < _REMEMBERED_KEYS:
-                    self.seen[key] = where
+            if not is_proper_key(key):
+                self._judge.check(AttributeKey(replace(at, pointer=pointer("attributes", key)), key))
+            if len(self.seen) < _REMEMBERED_KEYS:
+                self.seen[key] = at
 
 
 def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[AttributesColumns]:
@@ -275,7 +283,8 @@ def _attributes_at_a_glance(block: Block, file: RowFile, keys: Keys, columns: At
     columns.sources += clean.sources
     columns.reaches += clean.reaches
     for index, names in enumerate(clean.keys):
-        keys.note(names, lambda index=index: file.place(block, index))  # type: ignore[misc]
+        if new := keys.new_ones(names):
+            keys.take(new, file.place(block, index))
     return True
 
 
@@ -286,7 +295,7 @@ def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, co
             columns.ids.append(clean.ids[0])
             columns.sources.append(clean.sources[0])
             columns.reaches.append(clean.reaches[0])
-            keys.note(clean.keys[0], lambda at=at: at)  # type: ignore[misc]
+            keys.take(keys.new_ones(clean.keys[0]), at)
             continue
         row = explain(line, at, judge) or {}
         if row:
@@ -296,7 +305,7 @@ def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, co
         columns.sources.append(row.get("source"))
         columns.reaches.append(UNCLEAR if isinstance(attributes, dict) else 0)
         if isinstance(attributes, dict):
-            keys.note(tuple(attributes), lambda at=at: at)  # type: ignore[misc]
+            keys.take(keys.new_ones(tuple(attributes)), at)
 
 
 def lines_of(block: Block) -> list[bytes]:

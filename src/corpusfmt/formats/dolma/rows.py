@@ -397,6 +397,11 @@ def attributes_type(row: AttributesRow) -> Iterator[Problem]:
 _KEY_CHARACTERS = re.compile("[A-Za-z0-9_]+")
 
 
+def is_proper_key(key: str) -> bool:
+    """Tell whether the name of an attribute is of the form that the whole toolkit takes."""
+    return _KEY_CHARACTERS.fullmatch(key) is not None and key.count("__") != 1
+
+
 @RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, grades={"minor": Severity.WARNING}, spec=ATTRIBUTES_SPEC)
 def attribute_key_form(key: AttributeKey) -> Iterator[Problem]:
     """The name of an attribute does not have the form `experiment__tagger__name`, in `[A-Za-z0-9_]`.

@@ -199,13 +199,13 @@ def span_overlap(spans: Spans) -> Iterator[Problem]:
     Fix: merge spans that overlap, or write them as two attributes.
     """
     ordered = sorted((span, index) for index, span in spans.whole() if span[0] < span[1])
-    reached, before = -1, (0, 0)
+    furthest: _Span | None = None
     for (start, end), index in ordered:
-        if start < reached:
-            message = f"span [{start}, {end}] overlaps [{before[0]}, {before[1]}]"
+        if furthest is not None and start < furthest[1]:
+            message = f"span [{start}, {end}] overlaps [{furthest[0]}, {furthest[1]}]"
             yield Problem(message, spans.place(index), "merge them, or write two attributes")
-        if end > reached:
-            reached, before = end, (start, end)
+        if furthest is None or end > furthest[1]:
+            furthest = (start, end)
 
 
 @RULES.rule("DOL609", "span-empty", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)

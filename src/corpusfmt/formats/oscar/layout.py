@@ -34,7 +34,7 @@ _ROOT_FILES = re.compile(
     r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?", re.IGNORECASE
 )
 _UNFINISHED = ".corpusfmt"
-_LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)", re.IGNORECASE | re.DOTALL)
+_LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
 # Releases publish their variants side by side, at most this many folders down: unshuffled/original/LL/file.
 _DEEPEST = 4
 _LIST_HEAD = 64 * 1024

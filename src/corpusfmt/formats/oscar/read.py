@@ -419,7 +419,12 @@ def _kept_document(header: str | None) -> Json | None:
         kept = json.loads(header)
     except ValueError:
         return None
-    return kept if isinstance(kept, dict) and isinstance(kept.get("id"), str) else None
+    if not isinstance(kept, dict) or not isinstance(kept.get("id"), str):
+        return None
+    objects = (kept.get(name) for name in ("metadata", "attributes", "extra"))
+    texts = (kept.get(name) for name in ("source", "added", "created"))
+    ours = all(isinstance(value, dict | None) for value in objects) and all(isinstance(text, str | None) for text in texts)
+    return kept if ours else None
 
 
 def _restored(kept: Json, text: str, language: str) -> Document:

@@ -29,7 +29,7 @@ def dataset_type(description: Description) -> Iterator[Problem]:
     Example: `"@type": "Dataset"` under a context whose `@vocab` is not schema.org; `"@type": "sc:DataSet"`.
     Fix: write `"@type": "sc:Dataset"`, with `sc` declared as `https://schema.org/`.
     """
-    if not description.datasets:
+    if not description.datasets and not description.is_meaningless:
         nodes = description.expansion.nodes
         types = sorted({kind for node in nodes for kind in node.types})
         found = f"the type is {one_of(types)}" if len(nodes) == 1 and types else "no node is of type Dataset"

@@ -175,11 +175,9 @@ def context_missing(description: Description) -> Iterator[Problem]:
     Example: plain JSON with `name`, `distribution`, `recordSet`.
     Fix: take the context of Appendix 1 of the specification.
     """
-    contexts = [context for context in description.expansion.contexts if context.value not in (None, {}, [])]
-    if not contexts:
-        dropped = any(node.dropped for node in description.expansion.nodes)
+    if not description.has_context:
         hint = "add the context of Appendix 1 of the specification"
-        yield Problem("no `@context`", description.at, hint, minor=not dropped)
+        yield Problem("no `@context`", description.at, hint, minor=not description.is_meaningless)
 
 
 @RULES.rule("CRO112", "context-invalid", on=Mistake, spec="JSON-LD 1.1 API, section 4")
@@ -246,8 +244,8 @@ def prefix_undeclared(description: Description) -> Iterator[Problem]:
     Example: `"dataType": "wd:Q48277"` under the context of Appendix 1, which lacks `wd`.
     Fix: declare the prefix in the context.
     """
-    if not any(context.value for context in description.expansion.contexts):
-        return  # that there is no context is a finding of its own
+    if not description.has_context:
+        return  # that there is none is a finding of its own
     for prefix, pointers in sorted(description.expansion.undeclared.items()):
         meant = NAMESPACES.get(prefix)
         hint = f'add `"{prefix}": "{meant}"` to the context' if meant else "declare it in the context"

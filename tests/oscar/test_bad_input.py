@@ -1,0 +1,196 @@
+"""Anything may lie on a disk: it is told, and nothing crashes, hangs or grows."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from oscar.corpus import Tree, gunzip, gz, release, relisted, write
+
+import corpusfmt
+from corpusfmt.model import Report, Verdict
+
+AF, DE = "af/af.txt.gz", "de/de_part_2.txt.gz"
+
+
+@pytest.fixture
+def tree() -> Tree:
+    return release("1.1", {"af": [[2, 1, 3]], "de": [[1, 2], [2, 2]]}).tree()
+
+
+def told(report: Report) -> list[tuple[str, str]]:
+    return sorted({(finding.code, finding.location.path) for finding in report.findings})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_a_file_without_read_permission(tree: Tree, tmp_path: Path) -> None:
+    write(tree, tmp_path)
+    (tmp_path / AF).chmod(0)
+    report = corpusfmt.validate(tmp_path)
+    assert told(report) == [("GEN001", AF)]
+    assert report.verdict is Verdict.INCOMPLETE
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
+def test_a_directory_without_read_permission(tree: Tree, tmp_path: Path) -> None:
+    write(tree, tmp_path)
+    (tmp_path / "de").chmod(0)
+    try:
+        report = corpusfmt.validate(tmp_path)
+    finally:
+        (tmp_path / "de").chmod(0o755)
+    assert ("GEN001", "de") in told(report)
+    assert report.verdict is Verdict.INCOMPLETE
+
+
+UNPRIVILEGED = """
+import os, sys
+os.setgid(65534); os.setuid(65534)
+import corpusfmt
+report = corpusfmt.validate(sys.argv[1])
+print(report.verdict, sorted({(each.code, each.location.path) for each in report.findings}))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("path", [AF, "de", "af/af_sha256.txt"])
+def test_what_another_user_may_not_read(path: str, tree: Tree, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("open")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)
+    write(tree, folder / "release")
+    (folder / "release" / path).chmod(0)
+    source = os.path.dirname(os.path.dirname(corpusfmt.__file__))
+    command = [sys.executable, "-c", UNPRIVILEGED, str(folder / "release")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": source})
+    if "Permission denied" in done.stderr and "corpusfmt" not in done.stderr:
+        pytest.skip("another user cannot run this interpreter")
+    assert "incomplete" in done.stdout, done.stderr
+    assert f"('GEN001', '{path}')" in done.stdout
+
+
+def test_a_socket_and_a_pipe_where_files_are_expected(tree: Tree, tmp_path: Path) -> None:
+    del tree[AF]
+    write(tree, tmp_path)
+    os.mkfifo(tmp_path / DE.replace("2", "3"))
+    with socket.socket(socket.AF_UNIX) as server:
+        here = Path.cwd()
+        os.chdir(tmp_path / "af")  # the name of a socket may not be long
+        try:
+            server.bind("af.txt.gz")
+        finally:
+            os.chdir(here)
+        report = corpusfmt.validate(tmp_path)
+    assert {("GEN001", AF), ("GEN001", "de/de_part_3.txt.gz")} <= set(told(report))
+    assert report.verdict is Verdict.INCOMPLETE
+
+
+def test_links_that_lead_nowhere_or_in_circles(tree: Tree, tmp_path: Path) -> None:
+    write(tree, tmp_path)
+    (tmp_path / AF).unlink()
+    (tmp_path / AF).symlink_to(tmp_path / AF)
+    (tmp_path / "af" / "up").symlink_to(tmp_path)
+    (tmp_path / "de" / "nowhere").symlink_to(tmp_path / "nothing")
+    report = corpusfmt.validate(tmp_path)
+    assert told(report) == [("GEN001", AF), ("GEN001", "de/nowhere"), ("OSC109", "af/up")]
+
+
+def test_a_directory_where_a_file_is_expected(tree: Tree, tmp_path: Path) -> None:
+    data = tree.pop(AF)
+    write(tree | {f"{AF}/{Path(AF).name}": data}, tmp_path)
+    report = corpusfmt.validate(tmp_path)
+    assert ("OSC109", AF) in told(report)
+    assert "GEN000" not in report.by_rule
+
+
+def test_names_of_other_scripts_and_of_no_encoding(tree: Tree, tmp_path: Path) -> None:
+    write(tree | {"af/примечание.md": b"x", "中文/文.txt.gz": gz(b"x\n")}, tmp_path)
+    with open(os.fsencode(tmp_path) + b"/de/\xff\xfe.txt.gz", "wb") as file:
+        file.write(gz(b"x\n"))
+    report = corpusfmt.validate(tmp_path)
+    assert told(report) == [
+        ("OSC102", "中文"),
+        ("OSC108", "de/\\xff\\xfe.txt.gz"),
+        ("OSC109", "af/примечание.md"),
+    ]
+
+
+@pytest.mark.parametrize("path", [AF, "af/af_meta.jsonl.gz", "af/af_sha256.txt"])
+def test_empty_files(path: str, tree: Tree, tmp_path: Path) -> None:
+    report = corpusfmt.validate(write(tree | {path: b""}, tmp_path))
+    assert told(report) == [("OSC201" if path.endswith(".txt") else "GEN101", path)]
+
+
+def test_a_list_that_is_no_text(tree: Tree, tmp_path: Path) -> None:
+    report = corpusfmt.validate(write(tree | {"af/af_sha256.txt": os.urandom(1 << 16)}, tmp_path))
+    assert told(report) == [("OSC202", "af/af_sha256.txt")]
+
+
+def test_a_list_of_one_endless_line(tree: Tree, tmp_path: Path) -> None:
+    report = corpusfmt.validate(write(tree | {"af/af_sha256.txt": b"0" * (1 << 22)}, tmp_path))
+    assert told(report) == [("OSC202", "af/af_sha256.txt")]
+
+
+MEASURED = """
+import resource, sys
+import corpusfmt, numpy
+corpusfmt.validate(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+report = corpusfmt.validate(sys.argv[2], max_line_bytes=1 << 24)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(after - before, *sorted(report.by_rule))
+"""
+
+
+def grown(small: Path, large: Path) -> tuple[int, list[str]]:
+    """Return by how many MiB the memory of a process grew from a small corpus to a large one, and what was told."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(small), str(large)], capture_output=True, text=True, check=True
+    )
+    growth, *rules = done.stdout.split()
+    return int(growth) // (1024 if sys.platform != "darwin" else 1 << 20), rules
+
+
+def test_a_bomb_of_one_line(tree: Tree, tmp_path: Path) -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(160)) + packer.flush()
+    small = write(tree, tmp_path / "small")
+    large = write(relisted(tree | {AF: bomb}), tmp_path / "large")
+    growth, rules = grown(small, large)
+    assert "GEN302" in rules
+    assert growth < 80
+
+
+def test_metadata_that_goes_on_for_long(tree: Tree, tmp_path: Path) -> None:
+    path = "af/af_meta.jsonl.gz"
+    first = gunzip(tree[path]).split(b"\n")[0]
+    more = gzip.compress((first + b"\n") * 100_000, 1, mtime=0)
+    small = write(tree, tmp_path / "small")
+    large = write(
+        relisted(tree | {path: gzip.compress(gunzip(tree[path]) + gunzip(more), 1, mtime=0)}), tmp_path / "large"
+    )
+    growth, rules = grown(small, large)
+    assert {"OSC502", "OSC505"} & set(rules)
+    assert growth < 80
+
+
+def test_deep_nesting_in_metadata(tree: Tree, tmp_path: Path) -> None:
+    path = "af/af_meta.jsonl.gz"
+    lines = gunzip(tree[path]).split(b"\n")
+    lines[1] = lines[1][:-1] + b',"more":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    report = corpusfmt.validate(write(relisted(tree | {path: gz(b"\n".join(lines))}), tmp_path))
+    assert told(report) == [("GEN301", path)]
+
+
+def test_no_file_handles_are_left_open(tree: Tree, tmp_path: Path) -> None:
+    write(relisted(tree | {AF: tree[AF][:50]}), tmp_path)
+    before = len(os.listdir("/dev/fd"))
+    for _ in range(5):
+        corpusfmt.validate(tmp_path, dedup=True)
+    assert len(os.listdir("/dev/fd")) == before

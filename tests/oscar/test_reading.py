@@ -1,0 +1,232 @@
+"""Documents of a part: what they are called, what they carry, and that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oscar.corpus import Tree, gunzip, gz, jsonl, records, release, text_of, write
+
+from corpusfmt.formats import CheckOptions, Rejected
+from corpusfmt.formats.oscar import FORMAT
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import Document
+
+COUNTS = [2, 1, 3]
+
+
+def read_tree(tree: Tree, root: Path, version: str = "1.1", **options: Any) -> list[Document | Rejected]:
+    chosen = CheckOptions(version=version, **options)
+    plan = FORMAT.plan(entry_of(str(write(tree, root))), chosen)
+    assert FORMAT.read is not None
+    return [item for shard in plan.shards for item in FORMAT.read(shard, chosen)]
+
+
+def documents_of(items: list[Document | Rejected]) -> list[Document]:
+    assert not [item.finding for item in items if isinstance(item, Rejected)]
+    return [item for item in items if isinstance(item, Document)]
+
+
+def own(item: Document) -> dict[str, Any]:
+    """Return what a document keeps of its place in OSCAR."""
+    kept: dict[str, Any] = json.loads((item.metadata or {})["oscar"])
+    return kept
+
+
+def codes(items: list[Document | Rejected]) -> list[str]:
+    return [item.finding.code for item in items if isinstance(item, Rejected)]
+
+
+def of_text(text: bytes, root: Path, version: str = "1.0", **options: Any) -> list[Document | Rejected]:
+    return read_tree({"af/af.txt.gz": gz(text)}, root, version, **options)
+
+
+def test_a_document_of_1_1(tmp_path: Path) -> None:
+    made = release("1.1", {"de": [COUNTS, [1, 2]]})
+    found = documents_of(read_tree(made.tree(), tmp_path))
+    docs = [doc for part in made.languages["de"] for doc in part]
+    assert [item.text for item in found] == [doc.text for doc in docs]
+    first, doc = found[0], docs[0]
+    assert first.id == doc.headers["warc-record-id"][1:-1] + "#de"
+    assert (first.source, first.lang, first.created, first.extra) == ("oscar", "de", doc.headers["warc-date"], {})
+    assert own(first) == {
+        "version": "1.1",
+        "part": "de/de_part_1",
+        "record": {"headers": doc.headers, "offset": 0, "nb_sentences": 2},
+    }
+    assert [own(item)["part"] for item in found] == ["de/de_part_1"] * 3 + ["de/de_part_2"] * 2
+
+
+def test_a_record_keeps_the_order_of_its_keys(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[1]]}).languages["af"][0]
+    row = {"offset": 0, "headers": dict(reversed(docs[0].headers.items())), "more": None, "nb_sentences": 1}
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl([row]))}
+    (found,) = documents_of(read_tree(tree, tmp_path))
+    assert json.dumps(own(found)["record"]) == json.dumps(row)
+
+
+def test_ids_that_are_missing_or_repeated(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[1, 1, 1]]}).languages["af"][0]
+    docs[1].headers["warc-record-id"] = docs[0].headers["warc-record-id"]
+    del docs[2].headers["warc-record-id"]
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    assert [item.id for item in documents_of(read_tree(tree, tmp_path))][1:] == ["af/af:2", "af/af:3"]
+
+
+@pytest.mark.parametrize(("end", "tail"), [(b"\n\n", None), (b"\n", "\n"), (b"", ""), (b"\n\n\n", "\n\n\n")])
+def test_the_end_of_a_1_1_text(end: bytes, tail: str | None, tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
+    text = text_of(docs).rstrip(b"\n") + end
+    tree = {"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    found = documents_of(read_tree(tree, tmp_path))
+    assert [own(item).get("tail") for item in found] == [None, None, tail]
+
+
+def test_what_a_writer_kept_is_restored(tmp_path: Path) -> None:
+    kept = {
+        "id": "a-1",
+        "source": "books",
+        "added": "2024-01-01",
+        "created": None,
+        "metadata": {"n": [1, None]},
+        "attributes": {"tag": [[0, 3, 1.0]]},
+        "extra": {"license": "CC0"},
+        "other": 7,
+    }
+    docs = release("1.1", {"af": [[2]]}).languages["af"][0]
+    docs[0].headers = {"corpusfmt-document": json.dumps(kept), "corpusfmt-blank-lines": "0,2:20,4"}
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    (found,) = documents_of(read_tree(tree, tmp_path))
+    assert (found.id, found.source, found.added, found.created) == ("a-1", "books", "2024-01-01", None)
+    assert (found.metadata, found.attributes) == ({"n": [1, None]}, {"tag": [[0, 3, 1.0]]})
+    assert found.extra == {"license": "CC0", "other": 7}
+    assert found.text == f"\n{docs[0].lines[0]}\n \n{docs[0].lines[1]}\n"
+
+
+@pytest.mark.parametrize("header", ["[1]", "{", '{"no":"id"}', '{"id":"a","extra":"b"}', '{"id":"a","created":1}'])
+def test_a_header_that_only_looks_like_ours(header: str, tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[1]]}).languages["af"][0]
+    docs[0].headers["corpusfmt-document"] = header
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    (found,) = documents_of(read_tree(tree, tmp_path))
+    assert found.id.startswith("urn:uuid:")
+
+
+def test_a_document_of_1_0(tmp_path: Path) -> None:
+    made = release("1.0", {"de": [COUNTS, [1]]})
+    found = documents_of(read_tree(made.tree(), tmp_path, "1.0"))
+    assert [item.text for item in found] == [doc.text for part in made.languages["de"] for doc in part]
+    assert own(found[3]) == {"version": "1.0", "part": "de/de_part_2", "synthetic_id": True}
+    part, number, digest = found[3].id.split(":")
+    assert (part, number, len(digest)) == ("de/de_part_2", "1", 16)
+    assert len({item.id for item in found}) == len(found)
+
+
+def pieces_of(items: list[Document | Rejected]) -> bytes:
+    """Write documents as a 1.0 text again, from what they carry."""
+    text = ""
+    for item in documents_of(items):
+        text += own(item).get("lead", "") + item.text + own(item).get("tail", "\n\n")
+    return text.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        (b"a\nb\n\nc\n\n", ["a\nb", "c"]),
+        (b"a\nb\n\nc\n", ["a\nb", "c"]),
+        (b"a\nb\n\nc", ["a\nb", "c"]),
+        (b"\n\na\n\n\n\nb\n\n\n", ["a", "b"]),
+        (b" \na\n \t\r\nb\n\n", ["a", "b"]),
+        (b"a\nb\nc\n", ["a", "b", "c"]),
+        (b"a\nb\nc", ["a", "b", "c"]),
+        (b"a\r\nb\r\n\nc\x0b\n\n", ["a\r\nb\r", "c\x0b"]),
+        ("a\u2028b\u0085c\n\n".encode(), ["a\u2028b\u0085c"]),
+    ],
+)
+def test_every_byte_of_a_1_0_text_survives(text: bytes, texts: list[str], tmp_path: Path) -> None:
+    items = of_text(text, tmp_path)
+    assert [item.text for item in documents_of(items)] == texts
+    assert pieces_of(items) == text
+
+
+def test_what_does_not_fit_is_rejected_with_its_bytes(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[1, 2, 3, 1, 2, 1, 4, 1, 1]]}).languages["af"][0]
+    rows = records(docs)
+    lost, wrong = rows.pop(3), rows[5]
+    wrong["nb_sentences"] = 9
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(rows))}
+    items = read_tree(tree, tmp_path)
+    assert codes(items) == ["OSC505", "OSC504"]
+    assert [item.text for item in items if isinstance(item, Document)] == [
+        doc.text for number, doc in enumerate(docs) if number not in (3, 6)
+    ]
+    rejected = [item for item in items if isinstance(item, Rejected)]
+    assert lost["offset"] == 9
+    assert rejected[0].raw == docs[3].text.encode() + b"\n\n"
+    assert rejected[0].finding.location.line == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda row: row.update(offset="0"), "OSC402"),
+        (lambda row: row["headers"].update({"warc-date": 5}), "OSC403"),
+        (lambda row: row.update(nb_sentences=True), "OSC402"),
+    ],
+)
+def test_a_record_against_the_schema_is_rejected(change: Any, code: str, tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
+    rows = records(docs)
+    change(rows[1])
+    items = read_tree({"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    assert codes(items) == [code]
+    assert [item.text for item in items if isinstance(item, Document)] == [docs[0].text, docs[2].text]
+
+
+def test_text_and_metadata_of_different_parts(tmp_path: Path) -> None:
+    made = release("1.1", {"de": [[2, 5, 1, 3] * 9, [3, 1, 4] * 9]}).tree()
+    one, other = "de/de_meta_part_1.jsonl.gz", "de/de_meta_part_2.jsonl.gz"
+    items = read_tree(made | {one: made[other], other: made[one]}, tmp_path)
+    assert set(codes(items)) == {"OSC505"}
+    assert not [item for item in items if isinstance(item, Document)]
+
+
+def test_a_stream_that_breaks_off_ends_with_rejected(tmp_path: Path) -> None:
+    tree = release("1.1", {"af": [[1] * 200]}).tree()
+    cut = tree["af/af.txt.gz"]
+    items = read_tree(tree | {"af/af.txt.gz": cut[: len(cut) // 2]}, tmp_path)
+    assert codes(items) == ["GEN101"]
+    assert isinstance(items[-1], Rejected)
+    assert 10 < len(items) < 200
+
+
+def test_bad_text_is_rejected_and_the_rest_is_read(tmp_path: Path) -> None:
+    items = of_text(b"good\n\nbad \xff\n\nmore\n\n", tmp_path)
+    assert codes(items) == ["GEN201"]
+    rejected = items[1]
+    assert isinstance(rejected, Rejected)
+    assert (rejected.raw, rejected.finding.location.line, rejected.finding.location.byte) == (b"bad \xff", 3, 10)
+    assert [item.text for item in items if isinstance(item, Document)] == ["good", "more"]
+
+
+def test_a_document_over_the_limit_is_measured_and_rejected(tmp_path: Path) -> None:
+    items = of_text(b"x" * 300 + b"\n\n" + b"y\n" * 80 + b"\nok\n\n", tmp_path, max_line_bytes=100)
+    assert codes(items) == ["GEN302", "GEN302"]
+    assert [item.text for item in items if isinstance(item, Document)] == ["ok"]
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"\n\n \n"])
+def test_a_text_of_nothing(text: bytes, tmp_path: Path) -> None:
+    assert codes(of_text(text, tmp_path)) == ["OSC301"]
+
+
+def test_surplus_separators_of_1_1_are_told_and_cost_no_document(tmp_path: Path) -> None:
+    made = release("1.1", {"af": [COUNTS * 5]})
+    tree = made.tree()
+    text = gunzip(tree["af/af.txt.gz"]).replace(b"\n\n", b"\n\n\n", 1)
+    items = read_tree(tree | {"af/af.txt.gz": gz(text)}, tmp_path)
+    assert codes(items) == ["OSC302"]
+    assert len(items) == len(COUNTS * 5) + 1
