@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types fuzz fuzz-native docs wheel clean
+.PHONY: demo test lint types fuzz fuzz-native wheel clean
 
 # Installed once for each state of the project file and the native kernel.
 $(VENV)/.runs: pyproject.toml setup.py src/corpusfmt/langid/_native.cpp
@@ -35,6 +35,16 @@ types: $(VENV)/.develops
 ## Mutate and mistreat inputs by the thousand.
 fuzz: $(VENV)/.develops
 	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
+
+## Run the native kernel under AddressSanitizer and UBSan on damaged models and odd lines, for FUZZ_SECONDS.
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= 1
+fuzz-native: $(VENV)/.develops
+	mkdir -p build/fuzz
+	$(BIN)/python tests/langid/fasttext_writer.py build/fuzz
+	$(CXX) -std=c++17 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all \
+		tests/langid/fuzz_native.cpp -o build/fuzz/fuzz_native
+	ASAN_OPTIONS=allocator_may_return_null=1 build/fuzz/fuzz_native $(FUZZ_SECONDS) $(FUZZ_SEED) build/fuzz/*.model
 
 wheel: $(VENV)/.develops
 	rm -rf dist

@@ -32,25 +32,21 @@ class BuildNative(build_ext):
             if self.compiler.compiler_type == "msvc":
                 extension.extra_compile_args = ["/std:c++17", "/O2", "/EHsc", "/fp:precise"]
             else:
-                extension.extra_compile_args = ["-std=c++17", "-O3", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
+                extension.extra_compile_args = ["-std=c++17", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
                 extension.extra_link_args = ["-Wl,-s"] if sys.platform == "linux" else []
         super().build_extensions()
 
-
-_NATIVE = Path("src/corpusfmt/langid/_native.cpp")
 
 setup(
     cmdclass={"build_ext": BuildNative, "build_py": BuildWithData},
     ext_modules=[
         Extension(
             "corpusfmt.langid._native",
-            [str(_NATIVE)],
+            ["src/corpusfmt/langid/_native.cpp"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,
         )
-    ]
-    if _NATIVE.exists()
-    else [],
+    ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

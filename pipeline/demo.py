@@ -1,6 +1,6 @@
 """The main job from end to end on the bundled sample: build, validate, convert, validate, describe, validate.
 
-    python pipeline/demo.py FOLDER
+python pipeline/demo.py FOLDER
 """
 
 from __future__ import annotations

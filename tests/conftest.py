@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support import SAMPLE
 
 import corpusfmt
-from support import SAMPLE
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,32 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = [
+    "FIXTURES",
+    "LONG_LINE",
+    "REPOSITORY",
+    "SAMPLE",
+    "gzipped",
+    "run_cli",
+    "tree",
+    "warc_record",
+    "wet_file",
+    "wet_record",
+    "zstd",
+]
+
 FIXTURES = Path(__file__).parent / "fixtures"
 REPOSITORY = Path(__file__).parents[1]
 SAMPLE = REPOSITORY / "pipeline" / "sample"
 
-LONG_LINE = "All human beings are born free and equal in dignity and rights; they are endowed with reason and conscience."
+LONG_LINE = (
+    "All human beings are born free and equal in dignity and rights; they are endowed with reason and conscience."
+)
 
 
 def run_cli(*arguments: str | Path, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import REPOSITORY
 
 import corpusfmt
 from corpusfmt import formats
 from corpusfmt.model import Location, Severity
 from corpusfmt.rules import Grading, Judge
-from support import REPOSITORY
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
 
 
 def run(example: str, name: str) -> dict[str, Any]:
     space: dict[str, Any] = {"__name__": name}
-    exec(compile(example, f"{name}.py", "exec", dont_inherit=True), space)  # noqa: S102 - our own documentation
+    exec(compile(example, f"{name}.py", "exec", dont_inherit=True), space)
     return space
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import FIXTURES, run_cli
 
 import corpusfmt
 from corpusfmt.model import Finding, Verdict
-from support import FIXTURES, run_cli
 
 CASES = sorted(path.parent for path in FIXTURES.glob("*/*/*/*/expected.json"))
 

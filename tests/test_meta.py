@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import FIXTURES, REPOSITORY
 
 import corpusfmt
 from corpusfmt import formats
 from corpusfmt.model import Rule
 from corpusfmt.pipeline.rules import RULES as WET_RULES
 from corpusfmt.report import RENDERERS
-from support import FIXTURES, REPOSITORY
 
 PACKAGE = Path(corpusfmt.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -45,7 +45,9 @@ def layer_of(module: Path) -> str:
 def imported(module: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(module.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("corpusfmt"):
-            yield from ([f"corpusfmt.{alias.name}" for alias in node.names] if node.module == "corpusfmt" else [node.module])
+            yield from (
+                [f"corpusfmt.{alias.name}" for alias in node.names] if node.module == "corpusfmt" else [node.module]
+            )
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("corpusfmt"))
 

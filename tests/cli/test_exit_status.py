@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+from support import LONG_LINE, gzipped, run_cli, tree
 
 from corpusfmt.formats import formats
 from corpusfmt.pipeline.rules import RULES as WET_RULES
-from support import LONG_LINE, gzipped, run_cli, tree
 
 DOCUMENT = {"id": "1", "text": "text", "source": "test"}
 

@@ -24,6 +24,8 @@ def test_no_slow_module_is_loaded(arguments: list[str]) -> None:
 
 
 def test_the_registry_needs_no_slow_module() -> None:
-    code = f"import sys, corpusfmt.formats; corpusfmt.formats.formats(); print(sorted(set({SLOW!r}) & sys.modules.keys()))"
+    code = (
+        f"import sys, corpusfmt.formats; corpusfmt.formats.formats(); print(sorted(set({SLOW!r}) & sys.modules.keys()))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "[]\n"

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import LONG_LINE, gzipped, tree
 
 import corpusfmt
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, UsageError
-from support import LONG_LINE, gzipped, tree
 
 DATA_FILES = (".gz", "_sha256.txt")
 
@@ -50,7 +50,11 @@ def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, tmp_path
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 LINES = st.lists(st.sampled_from(["", "\r", "\u0085", "\u2028", "\0", "a b", "é"]) | TEXT, max_size=6).map("\n".join)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
@@ -74,7 +78,8 @@ ROWS = st.lists(
 @given(rows=ROWS, metadata=st.lists(st.dictionaries(TEXT, VALUES, max_size=2), min_size=5, max_size=5))
 def test_dolma_through_oscar_keeps_every_field(rows: list[dict[str, Any]], metadata: list[dict[str, Any]]) -> None:
     documents = [
-        {"id": str(number)} | row | {"metadata": metadata[number] | {"language": "en"}} for number, row in enumerate(rows)
+        {"id": str(number)} | row | {"metadata": metadata[number] | {"language": "en"}}
+        for number, row in enumerate(rows)
     ]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -145,7 +150,9 @@ def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) ->
         corpusfmt.convert(tmp_path / "lying", tmp_path / "out2", to="oscar", language_field="language")
 
 
-@pytest.mark.parametrize("oscar", ["", "[]", "{", '{"record": {}}', '{"record": {"headers": {"a": 1}}, "tail": 7}', {"record": 1}])
+@pytest.mark.parametrize(
+    "oscar", ["", "[]", "{", '{"record": {}}', '{"record": {"headers": {"a": 1}}, "tail": 7}', {"record": 1}]
+)
 def test_metadata_that_only_looks_like_ours_is_kept_as_it_is(tmp_path: Path, oscar: object) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "en", "oscar": oscar}}
     write_rows(tmp_path / "dolma/documents/en/en.jsonl.gz", [row])
@@ -164,7 +171,9 @@ def test_a_language_cannot_name_a_place_outside(tmp_path: Path) -> None:
 
 def test_parts_keep_their_numbers(tmp_path: Path) -> None:
     for part in (1, 2, 10):
-        rows = [{"id": f"{part}-{n}", "text": LONG_LINE, "source": "t", "metadata": {"language": "en"}} for n in range(2)]
+        rows = [
+            {"id": f"{part}-{n}", "text": LONG_LINE, "source": "t", "metadata": {"language": "en"}} for n in range(2)
+        ]
         write_rows(tmp_path / f"dolma/documents/en/en_part_{part}.jsonl.gz", rows)
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar", language_field="language")
     assert sorted(path.name for path in (tmp_path / "oscar/en").glob("*.txt.gz")) == [

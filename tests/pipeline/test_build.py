@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, warc_record, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.io.streams import Chunks
@@ -25,7 +27,6 @@ from corpusfmt.pipeline import wet
 from corpusfmt.pipeline.dedup import buckets
 from corpusfmt.pipeline.recipe import load_recipe, recipe_names
 from corpusfmt.pipeline.wet import WetRecord, wet_records
-from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, warc_record, wet_file, wet_record
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
@@ -50,7 +51,9 @@ def test_the_sample_builds_and_is_valid(oscar_corpus: Path) -> None:
 
 def test_checksum_lists_please_sha256sum(oscar_corpus: Path) -> None:
     for folder in (oscar_corpus / "en", oscar_corpus / "de"):
-        done = subprocess.run(["sha256sum", "-c", f"{folder.name}_sha256.txt"], cwd=folder, capture_output=True, check=False)
+        done = subprocess.run(
+            ["sha256sum", "-c", f"{folder.name}_sha256.txt"], cwd=folder, capture_output=True, check=False
+        )
         assert done.returncode == 0
         assert done.stdout.count(b": OK") == 2
 
@@ -60,7 +63,9 @@ def test_the_same_bytes_for_any_number_of_jobs(tmp_path: Path, recipe: str) -> N
     inputs = [tmp_path / name for name in ("b.warc.wet.gz", "a.warc.wet.gz")]
     numbers = iter(range(100))
     for path in inputs:
-        wet_file(path, [wet_record(next(numbers), f"{LONG_LINE}\n{GERMAN} {n}\n{LONG_LINE} {n % 7}\n") for n in range(20)])
+        wet_file(
+            path, [wet_record(next(numbers), f"{LONG_LINE}\n{GERMAN} {n}\n{LONG_LINE} {n % 7}\n") for n in range(20)]
+        )
     for jobs in (1, 2):
         report = corpusfmt.build(inputs[:: 3 - 2 * jobs], tmp_path / str(jobs) / "out", recipe=recipe, jobs=jobs)
         assert report.verdict.value == "valid"
@@ -78,7 +83,10 @@ def test_first_occurrence_in_input_order_stays(tmp_path: Path) -> None:
     assert report.results["dropped"] == {"repeated in its language": 3}
     stats = report.results["stats"]["languages"]["en"]
     assert (stats["original"]["documents"], stats["final"]["documents"]) == (3, 2)
-    rows = [json.loads(row) for row in gzip.decompress((tmp_path / "out/en/en_meta.jsonl.gz").read_bytes()).split(b"\n")[:-1]]
+    rows = [
+        json.loads(row)
+        for row in gzip.decompress((tmp_path / "out/en/en_meta.jsonl.gz").read_bytes()).split(b"\n")[:-1]
+    ]
     assert [(row["offset"], row["nb_sentences"]) for row in rows] == [(0, 2), (3, 1)]
     assert rows[1]["headers"]["warc-record-id"].endswith("003>")
 
@@ -101,7 +109,7 @@ def test_the_length_bound_counts_code_points(tmp_path: Path) -> None:
     assert again.results["stats"]["total"]["final"]["lines"] == 2
 
 
-BROKEN = {
+BROKEN: dict[str, Callable[[bytes], bytes]] = {
     "cut.warc.wet.gz": lambda whole: whole[: len(whole) // 2],
     "flipped.warc.wet.gz": lambda whole: whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
     "page.warc.wet.gz": lambda _: b"<!doctype html><html>Service unavailable</html>",
@@ -109,7 +117,9 @@ BROKEN = {
     "empty.warc.wet.gz": lambda _: b"",
     "lf-only.warc.wet": lambda whole: gzip.decompress(whole).replace(b"\r\n", b"\n"),
     "length.warc.wet": lambda whole: gzip.decompress(whole).replace(b"Content-Length: 1", b"Content-Length: 2"),
-    "huge-length.warc.wet": lambda whole: re.sub(rb"Content-Length: ", b"Content-Length: 99999999", gzip.decompress(whole)),
+    "huge-length.warc.wet": lambda whole: re.sub(
+        rb"Content-Length: ", b"Content-Length: 99999999", gzip.decompress(whole)
+    ),
     "response.warc.wet": lambda _: warc_record("response", b"HTTP/1.1 200 OK\r\n\r\n<p>page</p>"),
     "cut-plain.warc.wet": lambda whole: gzip.decompress(whole)[:-200],
 }
@@ -168,9 +178,13 @@ def test_parts_are_cut_between_documents(tmp_path: Path) -> None:
     recipe = tmp_path / "small.toml"
     recipe.write_text((SAMPLE.parent / "oscar-1.1.toml").read_text().replace("500_000_000", "1000"))
     corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out", recipe=str(recipe))
-    parts = sorted((tmp_path / "out/en").glob("en_part_*.txt.gz"), key=lambda path: int(re.findall(r"\d+", path.name)[0]))
+    parts = sorted(
+        (tmp_path / "out/en").glob("en_part_*.txt.gz"), key=lambda path: int(re.findall(r"\d+", path.name)[0])
+    )
     assert len(parts) > 2
-    assert "".join(gzip.decompress(part.read_bytes()).decode() for part in parts) == "".join(f"{line}\n\n" for line in lines)
+    assert "".join(gzip.decompress(part.read_bytes()).decode() for part in parts) == "".join(
+        f"{line}\n\n" for line in lines
+    )
     assert corpusfmt.validate(tmp_path / "out").verdict.value == "valid"
 
 
@@ -197,7 +211,9 @@ def test_killed_runs_resume_to_the_same_bytes(tmp_path: Path, oscar_corpus: Path
     command = [sys.executable, "-m", "corpusfmt", "build", str(SAMPLE), "--output", str(out)]
     rng = random.Random(11)
     for attempt in range(6):
-        with subprocess.Popen([*command, "--jobs", str(1 + attempt % 2)], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        with subprocess.Popen(
+            [*command, "--jobs", str(1 + attempt % 2)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as run:
             deadline = time.monotonic() + rng.uniform(0.2, 1.6)
             while run.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.02)

@@ -17,7 +17,9 @@ _HASHES = st.sampled_from([0, 1, 2, 1 << 63, _TOP, _TOP - 1]) | st.integers(0, _
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(shards=st.lists(st.lists(_HASHES, max_size=20), max_size=4), memory=st.sampled_from([64, 512, 1 << 20]))
-def test_groups_are_those_of_a_dictionary(tmp_path_factory: pytest.TempPathFactory, shards: list[list[int]], memory: int) -> None:
+def test_groups_are_those_of_a_dictionary(
+    tmp_path_factory: pytest.TempPathFactory, shards: list[list[int]], memory: int
+) -> None:
     folder = tmp_path_factory.mktemp("keys")
     expected: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for shard, hashes in enumerate(shards):

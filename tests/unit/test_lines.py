@@ -16,7 +16,10 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
-@given(st.lists(st.sampled_from([b"a", b"bb", b"\n", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\x0b", b"\x0c"])), st.integers(1, 9))
+@given(
+    st.lists(st.sampled_from([b"a", b"bb", b"\n", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"\x0b", b"\x0c"])),
+    st.integers(1, 9),
+)
 def test_lines_are_what_lf_separates(pieces: list[bytes], size: int) -> None:
     data = b"".join(pieces)
     found = list(lines(cut(data, size)))
@@ -82,7 +85,12 @@ def test_duplicate_names_are_told() -> None:
     assert strict_json(b"9" * 6000).value == float("inf")
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
 def test_json_lines_come_back(value: object) -> None:
     line = json_line(value)
     assert line.endswith(b"\n")

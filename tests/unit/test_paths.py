@@ -8,11 +8,11 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from support import tree
 
 import corpusfmt
 from corpusfmt.io.paths import entry_of, open_input, printable, walk
 from corpusfmt.model import UsageError
-from support import tree
 
 
 def test_a_folder_is_listed_in_order_with_all_that_is_odd(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import tree
 
 from corpusfmt.io.publish import publish, publish_bytes
-from support import tree
 
 
 def test_published_when_the_block_ends(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
@@ -20,7 +20,11 @@ def a_report() -> Report:
     tally = Tally(cap=2)
     for line in range(1, 6):
         at = Location("af/af.txt.gz", line, byte=10 * line, column=3)
-        tally.add(Finding("OSC305", "short-sentence", Severity.WARNING, Problem(f"line of {line} | characters", at, "drop it")))
+        tally.add(
+            Finding(
+                "OSC305", "short-sentence", Severity.WARNING, Problem(f"line of {line} | characters", at, "drop it")
+            )
+        )
     strange = Location("ä \ud800<&>\x01.gz", pointer="/a/0", record="id")
     tally.add(Finding("GEN101", "compressed-stream-corrupt", Severity.ERROR, Problem("cut\nshort", strange, count=7)))
     coverage = Coverage(2, 2, 100, 123_456_789, rules_not_run={"OSC503": "needs GEN101 in af"})
@@ -87,7 +91,7 @@ def test_what_is_no_whole_report_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_xml_and_json_parse() -> None:
-    suite = ElementTree.fromstring(corpusfmt.render(a_report(), "junit").encode("utf-8", "backslashreplace"))
+    suite = ET.fromstring(corpusfmt.render(a_report(), "junit").encode("utf-8", "backslashreplace"))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     sarif = json.loads(corpusfmt.render(a_report(), "sarif"))
     assert [result["ruleId"] for result in sarif["runs"][0]["results"]].count("GEN101") == 1

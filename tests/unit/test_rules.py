@@ -20,7 +20,9 @@ class Number:
     value: int
 
 
-@RULES.rule("TST101", "odd-number", on=Number, grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR, "2.0": None})
+@RULES.rule(
+    "TST101", "odd-number", on=Number, grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR, "2.0": None}
+)
 def odd_number(number: Number) -> Iterator[Problem]:
     """A number is odd."""
     if number.value % 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard, ShardResult
@@ -17,7 +18,7 @@ from corpusfmt.formats.croissant.rules.data import references_of_examples
 from corpusfmt.formats.croissant.rules.distribution import Distributed
 from corpusfmt.formats.croissant.rules.document import Duplicate, Mistake, Mistyped, Part, Several
 from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
-from corpusfmt.formats.croissant.shapes import Property, properties_of
+from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
 from corpusfmt.formats.general import TooLong, Unreadable
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
@@ -114,7 +115,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         found = [entry]
     version = options.version or _version(found[0])
     shards = [Shard(index, each.path, {"description": each}) for index, each in enumerate(found)]
-    return Plan(version, shards, Tally(options.max_per_rule), Coverage(shards_total=len(shards)))
+    return Plan(version, shards, Tally(options.max_per_rule))
 
 
 def _version(entry: Entry) -> str:
@@ -150,7 +151,6 @@ class _Checker:
 
     def run(self) -> None:
         coverage = self.judge.coverage
-        coverage.shards_seen = 1
         at = Location(self.entry.path)
         if self.entry.size > self.options.max_line_bytes:
             self.judge.check(TooLong(at, self.entry.size, self.options.max_line_bytes))
@@ -269,10 +269,12 @@ class _Checker:
 
 def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
     """Yield where a node departs from its table: too many values, or values of another type."""
-    for row in properties_of(view.shape, version):
-        values = view.all(row.name)
-        if not values:
+    rows = _rows(view.shape.name, version)
+    for name in view.node.values:
+        row = rows.get(name)
+        if row is None:
             continue
+        values = view.all(row.name)
         count = len([value for value in values if not _names_rai(row, value)])
         if count > 1 and not row.many and not _one_in_each_language(values):
             yield Several(view, row, count)
@@ -282,7 +284,19 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
                     where = f"{view.title}: `{view.key(row.name)}`"
                     minor = row.loose or _is_reading_of_text(value, row)
                     yield Mistyped(where, shown(value), expected(row), view.place_of(value), minor)
-    yield from _array_shape(view)
+    if version == "1.1" and isinstance(view, Field):
+        yield from _array_shape(view)
+
+
+@cache
+def _rows(shape: str, version: str) -> dict[str, Property]:
+    """Return the rows of a class by the names that they are read under."""
+    rows = {}
+    for row in properties_of(SHAPES[shape], version):
+        if row.name in CROISSANT_PROPERTIES:
+            rows[f"sc:{row.name[3:]}"] = row
+        rows[row.name] = row
+    return rows
 
 
 def _one_in_each_language(values: Sequence[Value]) -> bool:
@@ -345,9 +359,7 @@ def _is_reading_of_text(value: Value, row: Property) -> bool:
     return row.kinds == ("Text",) and isinstance(value, Literal) and isinstance(value.value, int | float) and row.loose
 
 
-def _array_shape(view: View) -> Iterator[Mistyped]:
-    if not isinstance(view, Field) or view.description.version != "1.1":
-        return
+def _array_shape(view: Field) -> Iterator[Mistyped]:
     for literal in view.texts("cr:arrayShape"):
         where = f"{view.title}: `{view.key('cr:arrayShape')}`"
         at = view.place_of(literal)

@@ -33,6 +33,11 @@ SOURCE_PROPERTIES = {
 }
 
 
+# What a property of Croissant becomes under a context that has only `@vocab` for it.
+_FALLEN = {name: f"sc:{local_name(name)}" for name in CROISSANT_PROPERTIES}
+_NONE: list[Value] = []
+
+
 @dataclass(eq=False)
 class View:
     """A node in its role. Croissant terms that fell into schema.org are read as what they were meant to be."""
@@ -44,12 +49,13 @@ class View:
 
     def all(self, name: str) -> list[Value]:
         """Return the values of a property, references resolved where the document has their node."""
-        return self.node.values.get(name) or self.node.values.get(self.fallen(name) or "", [])
+        values = self.node.values
+        return values.get(name) or values.get(_FALLEN.get(name, ""), _NONE)
 
     def fallen(self, name: str) -> str | None:
         """Return the name under which @vocab hides a Croissant property of this node that the context forgot."""
-        fallen = "sc:" + name[3:]
-        return fallen if name in CROISSANT_PROPERTIES and fallen in self.node.values else None
+        fallen = _FALLEN.get(name)
+        return fallen if fallen in self.node.values else None
 
     def lacks(self, name: str) -> bool:
         """Tell whether a property is absent, and no other rule tells why."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -85,7 +85,7 @@ def parse(text: str) -> tuple[Any, bool]:
     except RecursionError as error:
         _refuse_depth(text)
         raise JsonFault("depth", "nested deeper than can be read") from error
-    if text.count("[") + text.count("{") > MAX_DEPTH:
+    if _is_too_deep(value):
         _refuse_depth(text)
     _refuse_surrogates(text, value)
     return value, duplicates
@@ -104,6 +104,21 @@ def _reason(error: json.JSONDecodeError, text: str) -> str:
         return "text after the end of the JSON value"
     reason = (error.msg[:1].lower() + error.msg[1:]).removesuffix(" starting at").removesuffix(" at")
     return f"{reason}: the document ends here" if error.pos >= len(text.rstrip()) else reason
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [each for node in level for each in _inside(node) if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(node: Any) -> Iterable[Any]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
 
 
 def _refuse_depth(text: str) -> None:
@@ -138,6 +153,8 @@ def _refuse_surrogates(text: str, value: Any) -> None:
 
 
 def _unquoted(token: str) -> str:
+    if "\\" not in token and len(token) > 1:
+        return token[1:-1]
     try:
         value = json.loads(token, strict=False)
     except json.JSONDecodeError:
@@ -167,6 +184,9 @@ class Places:
 
     def of(self, pointer: str) -> Location:
         """Return the place of a value by its JSON pointer; of the nearest node around it where it is not found."""
+        if not pointer:
+            first = _TOKEN.search(self._page, self._start, self._end)
+            return self._location(first.start() if first is not None else self._start, pointer)
         nearest = pointer
         while nearest not in self._offsets and nearest:
             nearest = nearest.rpartition("/")[0]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from corpusfmt.formats.dolma.rows import PLAIN_TIMESTAMP, is_timestamp
+from corpusfmt.formats.dolma.rows import is_timestamp
 from corpusfmt.model import Json
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _all_of(kind: type, values: list[Any]) -> bool:
 
 
 def _are_timestamps(values: list[Any]) -> bool:
-    return _all_of(str, values) and (all(map(PLAIN_TIMESTAMP.fullmatch, values)) or all(map(is_timestamp, values)))
+    return _all_of(str, values) and all(map(is_timestamp, values))
 
 
 def _are_versions(values: list[Any]) -> bool:

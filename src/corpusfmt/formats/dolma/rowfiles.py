@@ -246,6 +246,12 @@ class Keys:
         self._judge = judge
         self._shapes: set[tuple[str, ...]] = set()
 
+    def new_shapes(self, rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Return the combinations of names that no row had before, in the order of their rows."""
+        if self._shapes.issuperset(rows):
+            return []
+        return [names for names in dict.fromkeys(rows) if names not in self._shapes]
+
     def new_ones(self, keys: tuple[str, ...]) -> list[str]:
         """Return those of a row's names that were not seen before."""
         if keys in self._shapes:
@@ -282,9 +288,9 @@ def _attributes_at_a_glance(block: Block, file: RowFile, keys: Keys, columns: At
     columns.ids += clean.ids
     columns.sources += clean.sources
     columns.reaches += clean.reaches
-    for index, names in enumerate(clean.keys):
+    for names in keys.new_shapes(clean.keys):
         if new := keys.new_ones(names):
-            keys.take(new, file.place(block, index))
+            keys.take(new, file.place(block, clean.keys.index(names)))
     return True
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, fingerprint_file, line_folder, record_folder
-from corpusfmt.formats.oscar.metadata import Fault, RecordId, read_record
+from corpusfmt.formats.oscar.metadata import Fault, RecordId, fingerprint, read_record
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
 from corpusfmt.io.keys import repeated
@@ -26,6 +25,7 @@ from corpusfmt.rules import Judge
 # A place of a candidate, as (shard, row).
 _Place = tuple[int, int]
 _Value = TypeVar("_Value")
+#: How many places are read again at a time.
 _BATCH = 50_000
 
 
@@ -68,10 +68,40 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
             _judge_records(folder, scratch, shards, judge, options)
 
 
-def _batches(groups: Iterable[list[_Place]]) -> Iterator[list[list[_Place]]]:
-    groups = iter(groups)
-    while batch := list(islice(groups, _BATCH)):
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Places whose hashes are equal. A long list of them comes in pieces, each with the `heads` that it repeats."""
+
+    heads: Sequence[_Place]
+    members: Sequence[_Place]
+
+
+def _batches(groups: Iterable[list[_Place]], shards: Mapping[int, Shard]) -> Iterator[list[_Candidates]]:
+    """Regroup candidates so that no batch has many more places than the limit."""
+    batch: list[_Candidates] = []
+    size = 0
+    for group in groups:
+        for start in range(0, len(group), _BATCH):
+            heads = _heads(group, shards) if start else []
+            batch.append(_Candidates(heads, group[start : start + _BATCH]))
+            size += len(heads) + len(batch[-1].members)
+            if size >= _BATCH:
+                yield batch
+                batch, size = [], 0
+    if batch:
         yield batch
+
+
+def _heads(group: list[_Place], shards: Mapping[int, Shard]) -> list[_Place]:
+    """Return the first place of each language."""
+    first: dict[int, _Place] = {}
+    for place in group:
+        first.setdefault(shards[place[0]].payload.language_index, place)
+    return list(first.values())
+
+
+def _places(batch: Iterable[_Candidates]) -> Iterator[_Place]:
+    return (place for group in batch for place in (*group.heads, *group.members))
 
 
 def _read_again(
@@ -113,15 +143,14 @@ def _lines_at(wanted: list[int], source: Source) -> Iterator[tuple[int, bytes, i
 
 def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions) -> None:
     sightings = Sightings()
-    for batch in _batches(repeated(folder)):
-        places = (place for group in batch for place in group)
-        lines = _read_again(places, shards, "text", options.max_line_bytes, _line_key)
+    for batch in _batches(repeated(folder), shards):
+        lines = _read_again(_places(batch), shards, "text", options.max_line_bytes, _line_key)
         for group in batch:
             first_of: dict[bytes, Location] = {}
-            for place in group:
+            for place in (*group.heads, *group.members):
                 (key, shown), at = lines[place]
                 first = first_of.setdefault(key, at)
-                if first is not at:
+                if first is not at and place not in group.heads:
                     sightings.note(DuplicateLine(at=at, first=first, shown=shown), at.path)
     for seen in sightings:
         judge.check(seen)
@@ -140,14 +169,21 @@ def _judge_records(
     folder: Path, scratch: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions
 ) -> None:
     suspicious = _Suspicious(scratch, shards)
-    sightings = Sightings()
-    for batch in _batches(filter(suspicious, repeated(folder))):
-        places = (place for group in batch for place in group)
-        records = _read_again(places, shards, "metadata", options.max_line_bytes, _record_of)
+    twins = _Twins(shards)
+    for batch in _batches(filter(suspicious, repeated(folder)), shards):
+        records = _read_again(_places(batch), shards, "metadata", options.max_line_bytes, _record_of)
         for group in batch:
-            _judge_group(group, records, shards, sightings)
-    for seen in sightings:
+            twins.compare(group, records)
+    both = (place for pair in twins.other_headers.values() for place in pair[:2])
+    headers = _read_again(both, shards, "metadata", options.max_line_bytes, _headers_of)
+    for seen in twins.sightings:
         judge.check(seen)
+    for place, first, count in twins.other_headers.values():
+        (here, at), (there, other) = headers[place], headers[first]
+        identity = here.get("warc-record-id", "")
+        where = _at_id(at, identity)
+        differing = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+        judge.check(RecordId(at=where, count=count, value=identity, other=other, differing=differing))
 
 
 class _Suspicious:
@@ -178,49 +214,60 @@ class _Suspicious:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    headers: Mapping[str, str]
+    identity: str
     offset: Any
-
-    @property
-    def identity(self) -> str:
-        return self.headers.get("warc-record-id", "")
+    fingerprint: int
 
 
 def _record_of(line: bytes) -> _Record:
-    record = read_record(line)
-    value = record.value if not isinstance(record, Fault) and isinstance(record.value, dict) else {}
+    headers = _headers_of(line)
+    decoded = read_record(line)
+    offset = None if isinstance(decoded, Fault) or not isinstance(decoded.value, dict) else decoded.value.get("offset")
+    return _Record(headers.get("warc-record-id", ""), offset, fingerprint(headers))
+
+
+def _headers_of(line: bytes) -> dict[str, str]:
+    decoded = read_record(line)
+    value = decoded.value if not isinstance(decoded, Fault) and isinstance(decoded.value, dict) else {}
     headers = value.get("headers")
     strings = headers.items() if isinstance(headers, dict) else ()
-    return _Record({name.lower(): text for name, text in strings if isinstance(text, str)}, value.get("offset"))
+    return {name.lower(): text for name, text in strings if isinstance(text, str)}
 
 
-def _judge_group(
-    group: list[_Place],
-    records: Mapping[_Place, tuple[_Record, Location]],
-    shards: Mapping[int, Shard],
-    sightings: Sightings,
-) -> None:
-    first_of: dict[str, _Place] = {}
-    first_in_language: dict[tuple[str, int], _Place] = {}
-    for place in group:
-        record, at = records[place]
-        identity = record.identity
-        language = shards[place[0]].payload.language_index
-        twin = first_in_language.setdefault((identity, language), place)
-        first = first_of.setdefault(identity, place)
-        where = Location(at.path, at.line, at.byte, pointer="/headers/warc-record-id", record=identity)
-        if twin != place:
-            other, other_at = records[twin]
-            # A line that stands twice in a part is told by its offset.
-            if twin[0] != place[0] or record.offset != other.offset:
-                seen = RecordId(at=where, value=identity, other=other_at, same_language=True)
-                sightings.note(seen, f"{at.path} same language")
-        elif first != place:
-            other, other_at = records[first]
-            differing = _differing(record.headers, other.headers)
-            if differing:
-                sightings.note(RecordId(at=where, value=identity, other=other_at, differing=differing), at.path)
+def _at_id(at: Location, identity: str) -> Location:
+    return Location(at.path, at.line, at.byte, pointer="/headers/warc-record-id", record=identity)
 
 
-def _differing(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+class _Twins:
+    """Compares the records of one id: `sightings` within a language, `other_headers` (place, first place, count) by path."""
+
+    def __init__(self, shards: Mapping[int, Shard]) -> None:
+        self._shards = shards
+        self.sightings = Sightings()
+        self.other_headers: dict[str, tuple[_Place, _Place, int]] = {}
+
+    def compare(self, group: _Candidates, records: Mapping[_Place, tuple[_Record, Location]]) -> None:
+        first_of: dict[str, _Place] = {}
+        first_in_language: dict[tuple[str, int], _Place] = {}
+        for place in (*group.heads, *group.members):
+            record, at = records[place]
+            language = self._shards[place[0]].payload.language_index
+            twin = first_in_language.setdefault((record.identity, language), place)
+            first = first_of.setdefault(record.identity, place)
+            if place in group.heads or place == first:
+                continue
+            if twin != place:
+                self._same_language(place, twin, record, at, records[twin])
+            elif record.fingerprint != records[first][0].fingerprint:
+                known = self.other_headers.get(at.path, (place, first, 0))
+                lower = min(known[:2], (place, first))
+                self.other_headers[at.path] = (*lower, known[2] + 1)
+
+    def _same_language(
+        self, place: _Place, twin: _Place, record: _Record, at: Location, other: tuple[_Record, Location]
+    ) -> None:
+        # A line that stands twice in a part is told by its offset.
+        if twin[0] == place[0] and record.offset == other[0].offset:
+            return
+        where = _at_id(at, record.identity)
+        self.sightings.note(RecordId(at=where, value=record.identity, other=other[1], same_language=True), at.path)

@@ -33,6 +33,8 @@ _TIME = re.compile(
 _BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
 # A row whose offset cannot be known; it may stand for any document.
 UNKNOWN = -1
+#: No file has so many lines.
+BEYOND = 1 << 63
 #: Larger than any size: what a record without a usable content-length is compared with.
 NO_LENGTH = 1 << 80
 
@@ -331,12 +333,15 @@ def schema_fault(value: Any) -> tuple[str, str] | None:
 
 
 def as_count(value: Any) -> int | None:
-    """Return an integer from 0 as JSON Schema draft-07 sees it (3.0 is one, true is not), None for anything else."""
+    """Return an integer from 0 as JSON Schema draft-07 sees it (3.0 is one, true is not), None for anything else.
+
+    What is beyond any file is cut to `BEYOND`.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not value.is_integer():
         return None
-    return int(value) if value >= 0 else None
+    return min(int(value), BEYOND) if value >= 0 else None
 
 
 def described(value: Any) -> str:
@@ -436,7 +441,7 @@ class MetadataScan:
             and all(map(_BLOCK_DIGEST.fullmatch, [each.digest for each in headers]))
             and {each.kind for each in headers} == {"conversion"}
             and {each.media_type for each in headers} == {"text/plain"}
-            and all(record.nb_sentences for record in records)
+            and all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records)
         ):
             return False
         for number, each in enumerate(headers, line):

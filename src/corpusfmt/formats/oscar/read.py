@@ -423,7 +423,9 @@ def _kept_document(header: str | None) -> Json | None:
         return None
     objects = (kept.get(name) for name in ("metadata", "attributes", "extra"))
     texts = (kept.get(name) for name in ("source", "added", "created"))
-    ours = all(isinstance(value, dict | None) for value in objects) and all(isinstance(text, str | None) for text in texts)
+    ours = all(isinstance(value, dict | None) for value in objects) and all(
+        isinstance(text, str | None) for text in texts
+    )
     return kept if ours else None
 
 

@@ -269,6 +269,8 @@ def property_unmapped(part: Part) -> Iterator[Problem]:
         yield Problem(f"{view.title}: the context drops `{name}`", view.description.places.of(pointer), hint)
 
 
+_CROISSANT = [local_name(name) for name in CROISSANT_PROPERTIES]
+
 # Where the loss of a term has a rule of its own, this one is silent: one root cause, one finding.
 _LOSS_IS_TOLD = {("cr:Field", "source"), ("cr:Field", "dataType"), ("sc:Dataset", "conformsTo")}
 
@@ -282,7 +284,6 @@ def unknown_property(part: Part) -> Iterator[Problem]:
     Fix: correct the name, or map the term in the context as Appendix 1 does.
     """
     view = part.view
-    croissant = [local_name(name) for name in CROISSANT_PROPERTIES]
     for name in view.node.values:
         prefix, _, local = name.partition(":")
         key = view.key(name)
@@ -293,11 +294,11 @@ def unknown_property(part: Part) -> Iterator[Problem]:
                 message = f"{view.title}: the context does not map `{key}`, so that it means `{name}`"
                 yield Problem(message, view.place(name), f'add `"{local}": "cr:{local}"` to the context')
         elif prefix == "sc" and not is_schema_property(local) and local not in UNMAPPED_BY_APPENDIX:
-            likely = likely_property(local, croissant)
+            likely = likely_property(local, _CROISSANT)
             hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
             yield Problem(f"{view.title}: schema.org has no property `{key}`", view.place(name), hint)
         elif prefix == "cr" and name not in CROISSANT_PROPERTIES:
-            likely = likely_property(local, croissant)
+            likely = likely_property(local, _CROISSANT)
             hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
             yield Problem(f"{view.title}: Croissant has no property `{key}`", view.place(name), hint)
         elif prefix == "rai" and not is_rai(name):

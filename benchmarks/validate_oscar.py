@@ -1,0 +1,212 @@
+"""How fast an OSCAR 1.1 release is validated, next to `gzip -dc` and a read-only floor, and in how much memory.
+
+    python benchmarks/validate_oscar.py                     200 MB of text, one and two workers, memory at 1x and 10x
+    python benchmarks/validate_oscar.py --megabytes 40      a quick look
+    python benchmarks/validate_oscar.py --text FILE         your own text: UTF-8, `language<TAB>paragraph` on each line
+
+The text is the bundled sample with its words in random order, in seven languages of five scripts, eight parts, each with
+metadata. Rates are megabytes of uncompressed text and metadata a second. Every contender runs in a process of its own,
+starting up included; they take turns, and the best round counts. Machines are noisy: trust ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from isal import isal_zlib
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
+# English has two parts of eight, as it has most of the real release.
+PARTS = [("en", 1), ("en", 2), ("de", None), ("fr", None), ("ru", None), ("ar", None), ("hi", None), ("zh", None)]
+UNSPACED = frozenset({"zh"})
+SHORTEST_LINE = 101
+ROUNDS = 3
+
+VALIDATE = (
+    "import corpusfmt, sys; r = corpusfmt.validate(sys.argv[1], jobs=int(sys.argv[2])); assert r.verdict == 'valid', r"
+)
+INFLATE = """
+import sys
+from corpusfmt.io.streams import Chunks
+for path in sys.argv[1:]:
+    with open(path, "rb", buffering=0) as file:
+        for chunk in Chunks(file, "gzip"):
+            pass
+"""
+
+
+@dataclass
+class Run:
+    """What one process cost: seconds of wall clock and of processor, peak memory in MiB."""
+
+    wall: float
+    cpu: float
+    memory: float
+
+
+def timed(command: Sequence[str]) -> Run:
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command[:3]} failed")
+    return Run(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def words_by_language(text: Path | None) -> dict[str, list[str]]:
+    wanted = {language for language, _ in PARTS}
+    words: dict[str, list[str]] = {language: [] for language in wanted}
+    with (
+        gzip.open(SAMPLE, "rt", encoding="utf-8", newline="\n") if text is None else text.open(encoding="utf-8") as file
+    ):
+        for line in file:
+            language, _, paragraph = line.rstrip("\n").partition("\t")
+            if language in wanted:
+                words[language] += list(paragraph) if language in UNSPACED else paragraph.split()
+    if empty := [language for language, found in words.items() if not found]:
+        raise SystemExit(f"no text in {', '.join(sorted(empty))}")
+    return words
+
+
+def enriched(rng: random.Random, words: Sequence[str]) -> tuple[list[str], list[float]]:
+    """Return a vocabulary as large as a real one, of halves of the sample's words, and how often each word comes.
+
+    The sample alone would compress far better than a crawl does, and so flatter every contender but most of all gzip.
+    """
+    halves = [word[: len(word) // 2] for word in words], [word[len(word) // 2 :] for word in words]
+    made = list({rng.choice(halves[0]) + rng.choice(halves[1]) for _ in range(60_000)})
+    return made, list(accumulate(1 / (rank + 8) for rank in range(len(made))))
+
+
+def lines_of(rng: random.Random, words: Sequence[str], glue: str) -> Iterator[str]:
+    """Yield lines of 101 to about 700 code points, without end."""
+    vocabulary, weights = enriched(rng, words) if glue else (words, None)
+    while True:
+        drawn = rng.choices(vocabulary, cum_weights=weights, k=200_000)
+        start = 0
+        while start < len(drawn) - 500:
+            take = rng.randrange(20, 110) * (1 if glue else 5)
+            line = glue.join(drawn[start : start + take])
+            start += take
+            if len(line) >= SHORTEST_LINE:
+                yield line
+
+
+def record(rng: random.Random, language: str, offset: int, count: int, size: int) -> dict[str, Any]:
+    """Return a metadata record with the usual headers."""
+    digest = "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", k=32))
+    return {
+        "headers": {
+            "content-length": str(size + 4000),
+            "warc-target-uri": f"https://www.example.org/{language}/{rng.getrandbits(80):x}.html",
+            "warc-type": "conversion",
+            "content-type": "text/plain",
+            "warc-date": f"2021-02-{rng.randrange(1, 29):02d}T17:55:{rng.randrange(60):02d}Z",
+            "warc-identified-content-language": "eng,deu,fra,rus,ara,hin,zho",
+            "warc-refers-to": f"<urn:uuid:{uuid.UUID(int=rng.getrandbits(128))}>",
+            "warc-block-digest": f"sha1:{digest}",
+            "warc-record-id": f"<urn:uuid:{uuid.UUID(int=rng.getrandbits(128))}>",
+        },
+        "offset": offset,
+        "nb_sentences": count,
+    }
+
+
+def make_part(folder: Path, part: tuple[str, int | None], words: Sequence[str], size: int, compress: Any) -> int:
+    """Write one part of about `size` bytes of text; return the bytes of text and metadata."""
+    language, number = part
+    rng = random.Random(f"{language} {number}")
+    suffix = "" if number is None else f"_part_{number}"
+    lines = lines_of(rng, words, "" if language in UNSPACED else " ")
+    texts, rows = compress(), compress()
+    (folder / language).mkdir(parents=True, exist_ok=True)
+    names = (f"{language}{suffix}.txt.gz", f"{language}_meta{suffix}.jsonl.gz")
+    written = offset = total = 0
+    with (folder / language / names[0]).open("wb") as text, (folder / language / names[1]).open("wb") as metadata:
+        while written < size:
+            document = [next(lines) for _ in range(rng.randrange(1, 15))]
+            data = "\n".join(document).encode()
+            row = json.dumps(record(rng, language, offset, len(document), len(data)), separators=(",", ":")).encode()
+            text.write(texts.compress(data + b"\n\n"))
+            metadata.write(rows.compress(row + b"\n"))
+            offset += len(document) + 1
+            written += len(data) + 2
+            total += len(data) + len(row) + 3
+        text.write(texts.flush())
+        metadata.write(rows.flush())
+    with (folder / language / f"{language}_sha256.txt").open("a") as checksums:
+        for name in names:
+            checksums.write(f"{sha256((folder / language / name).read_bytes()).hexdigest()}  {name}\n")
+    return total
+
+
+def as_published() -> Any:
+    return zlib.compressobj(6, wbits=31)
+
+
+def quickly() -> Any:
+    return isal_zlib.compressobj(1, wbits=31)
+
+
+def compare(folder: Path, size: int) -> None:
+    files = sorted(str(path) for path in folder.rglob("*.gz"))
+    contenders = {
+        "gzip -dc | wc -c": ["sh", "-c", 'gzip -dc "$@" | wc -c', "sh", *files],
+        "isal, read only": [sys.executable, "-c", INFLATE, *files],
+        "validate, one worker": [sys.executable, "-c", VALIDATE, str(folder), "1"],
+        "validate, two workers": [sys.executable, "-c", VALIDATE, str(folder), "2"],
+    }
+    runs: dict[str, list[Run]] = {name: [] for name in contenders}
+    for _ in range(ROUNDS):
+        for name, command in contenders.items():
+            runs[name].append(timed(command))
+    best = {name: Run(min(r.wall for r in found), min(r.cpu for r in found), 0) for name, found in runs.items()}
+    gzip_best = best["gzip -dc | wc -c"]
+    print(f"\n{size / 1e6:.0f} MB of text and metadata, {len(files)} files, best of {ROUNDS}")
+    print(f"{'':24}{'MB/s':>8}{'x gzip':>8}{'MB per CPU-s':>14}{'x gzip':>8}")
+    for name, run in best.items():
+        rates = size / 1e6 / run.wall, gzip_best.wall / run.wall, size / 1e6 / run.cpu, gzip_best.cpu / run.cpu
+        print(f"{name:24}{rates[0]:8.0f}{rates[1]:8.2f}{rates[2]:14.0f}{rates[3]:8.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=200, help="text to make, uncompressed")
+    parser.add_argument("--text", type=Path, help="your own text, `language<TAB>paragraph` on each line")
+    parser.add_argument("--times", type=int, default=10, help="how much larger the second corpus of the memory test is")
+    options = parser.parse_args()
+    words = words_by_language(options.text)
+    part_size = options.megabytes * 1_000_000 // len(PARTS)
+    with tempfile.TemporaryDirectory(prefix="validate-oscar-") as scratch:
+        folder = Path(scratch) / "release"
+        size = sum(make_part(folder, part, words[part[0]], part_size, as_published) for part in PARTS)
+        compare(folder, size)
+        print(f"\npeak memory of one worker, the same part at 1x and {options.times}x")
+        for language in ("en", "zh"):
+            for times in (1, options.times):
+                one = Path(scratch) / f"{language}-{times}"
+                made = make_part(one, (language, None), words[language], part_size * times, quickly)
+                run = timed([sys.executable, "-c", VALIDATE, str(one), "1"])
+                print(f"{language} {made / 1e6:8.0f} MB{run.memory:8.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
