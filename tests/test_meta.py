@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,3 +153,8 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
             words = line.removeprefix("$ ").split()
             if len(words) > 1 and words[0] == "corpusfmt" and line.startswith(("$ corpusfmt", "corpusfmt ")):
                 assert words[1] in commands or words[1].startswith("-"), f"{page.name}: {line}"
+
+
+def test_the_page_of_rules_is_up_to_date() -> None:
+    maker = runpy.run_path(str(REPOSITORY / "docs" / "make_rules.py"))
+    assert (REPOSITORY / "docs" / "rules.md").read_text("utf-8") == maker["page"](), "run python docs/make_rules.py"

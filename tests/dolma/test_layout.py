@@ -54,7 +54,7 @@ def test_one_file_of_a_dataset_brings_its_shard(path: str, tmp_path: Path) -> No
     files = dataset()
     del files["attributes/pii/y/a.jsonl.gz"]
     root = write(tmp_path, files)
-    (plan,) = [FORMAT.plan(entry_of(str(root / path)), CheckOptions())]
+    plan = FORMAT.plan(entry_of(str(root / path)), CheckOptions())
     assert [sorted(shard.files) for shard in plan.shards] == [["attributes/exp/lang", "attributes/pii", "documents"]]
     report = check(root / path)
     assert (report.verdict, report.coverage.documents) == ("valid", 3)

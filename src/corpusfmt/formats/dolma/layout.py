@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
@@ -212,6 +212,10 @@ def attribute_file_orphan(orphan: Orphan) -> Iterator[Problem]:
     yield Problem("no documents file belongs to it", orphan.at, "restore the documents file, or delete this one")
 
 
+#: Tells by its shown path whether a file is asked for.
+_Wanted = Callable[[str], bool]
+
+
 class Placed(NamedTuple):
     """A file's place: the folder that holds `documents` and `attributes`, and the path below one of these."""
 
@@ -275,14 +279,11 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
     wanted, entries = _entries(entry)
     tree = _sorted_out(entries, judge, wanted)
-    pairs = _paired(tree)
-    if wanted is not None:
-        pairs = _only(wanted, pairs)
-    else:
-        for neither in tree.neither:
-            # A plain .json file is as likely a configuration or a description.
-            if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
-                judge.check(Outside(Location(neither.path)))
+    pairs = _only(wanted, _paired(tree))
+    for neither in tree.neither:
+        # A plain .json file is as likely a configuration or a description.
+        if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
+            judge.check(Outside(Location(neither.path)))
     for missing in pairs.missing:
         judge.check(missing)
     for orphan in pairs.orphans:
@@ -292,21 +293,35 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     return Plan(VERSION, pairs.shards, judge.tally, judge.coverage)
 
 
-def _entries(entry: Entry) -> tuple[str | None, Iterator[tuple[str, Entry]]]:
-    """Return what shows the file that alone is asked for, if so, and all entries with the paths that place them."""
-    if entry.kind != "directory":
-        home = _home_of(entry)
-        if home is None:
-            return None, iter([(entry.name, entry)])
-        base, inside = home
-        return posixpath.basename(inside), _both_sides(base, posixpath.dirname(inside))
-    if entry.name in {DOCUMENTS, ATTRIBUTES} and _child(entry, DOCUMENTS) is None:
-        return None, _both_sides(posixpath.dirname(_absolute(entry.url)), entry.name)
-    return None, ((found.path, found) for found in walk(entry.url))
+def _entries(entry: Entry) -> tuple[_Wanted, Iterator[tuple[str, Entry]]]:
+    """Return what of a dataset is asked for, and all its entries with the paths that place them.
+
+    A file or folder within a dataset needs the whole listing: only that tells which sets there are.
+    """
+    is_folder = entry.kind == "directory"
+    if is_folder and _child(entry, DOCUMENTS) is not None:
+        return _everything, _below(entry)
+    if is_folder and entry.name in {DOCUMENTS, ATTRIBUTES}:
+        return _everything, _both_sides(posixpath.dirname(_absolute(entry.url)), entry.name)
+    home = _home_of(entry)
+    if home is None:
+        return _everything, _below(entry) if is_folder else iter([(entry.name, entry)])
+    base, inside = home
+    if is_folder:
+        return lambda path: not path.startswith("../"), _both_sides(base, inside)
+    return entry.name.__eq__, _both_sides(base, posixpath.dirname(inside))
+
+
+def _everything(_path: str) -> bool:
+    return True
+
+
+def _below(folder: Entry) -> Iterator[tuple[str, Entry]]:
+    return ((found.path, found) for found in walk(folder.url))
 
 
 def _home_of(entry: Entry) -> tuple[str, str] | None:
-    """Return the dataset that a single file lies in, and its path below it."""
+    """Return the dataset that a file or folder lies in, and its path below it."""
     parts = _absolute(entry.url).split("/")
     for place in range(len(parts) - 2, 0, -1):
         base = "/".join(parts[:place])
@@ -337,8 +352,8 @@ def _both_sides(base: str, here: str) -> Iterator[tuple[str, Entry]]:
                 yield path, replace(found, path=posixpath.relpath(path, here))
 
 
-def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: str | None) -> _Tree:
-    """Sort entries by side, and judge their names (that of the wanted one alone, where there is one)."""
+def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: _Wanted) -> _Tree:
+    """Sort entries by side, and judge the names of those that are wanted."""
     tree = _Tree()
     anywhere: list[Placed] = []
     unheard = Judge(RULES, Grading(), version=VERSION, path=".")
@@ -346,7 +361,7 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         *parents, name = path.split("/")
         if parents[:1] == [_STATE_FOLDER]:
             continue
-        judge = judge_of_all if wanted in {None, entry.path} else unheard
+        judge = judge_of_all if wanted(entry.path) else unheard
         at = Location(entry.path)
         judge.check(Name(at, name, tuple(parents)))
         kind = kind_of_name(name)
@@ -479,11 +494,11 @@ def _attributes_path(document: Placed, set_name: str) -> str:
     return "/".join(part for part in (document.base, ATTRIBUTES, set_name or "<set>", document.rest) if part)
 
 
-def _only(wanted: str, pairs: _Pairs) -> _Pairs:
-    shards = [shard for shard in pairs.shards if any(file.path == wanted for file in shard.files.values())]
+def _only(wanted: _Wanted, pairs: _Pairs) -> _Pairs:
+    shards = [shard for shard in pairs.shards if any(wanted(file.path) for file in shard.files.values())]
     names = {shard.name for shard in shards}
     return _Pairs(
         [replace(shard, index=index) for index, shard in enumerate(shards)],
         [missing for missing in pairs.missing if missing.at.path in names],
-        [orphan for orphan in pairs.orphans if orphan.entry.path == wanted],
+        [orphan for orphan in pairs.orphans if wanted(orphan.entry.path)],
     )
