@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from corpusfmt.report import render
 
 __all__ = ["Document", "Finding", "Report", "Severity", "build", "convert", "describe", "render", "validate"]
-
-__version__ = version("corpusfmt")
 
 # Where each public name lives: loaded when first used, so that importing corpusfmt costs nothing.
 _HOMES = {
@@ -39,6 +36,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("corpusfmt")
     if name not in _HOMES:
         raise AttributeError(f"module 'corpusfmt' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -127,20 +127,28 @@ class Judge:
         self._version = version
         self._path = path
         self._fired: set[str] = set()
+        self._applicable: dict[type, list[Rule]] = {}
         self._severities: dict[tuple[str, bool, str], Severity | None] = {}
 
     def check(self, subject: Any) -> bool:
         """Run every rule on one subject; return whether none of them fired."""
+        kind = type(subject)
+        rules = self._applicable.get(kind)
+        if rules is None:
+            rules = self._applicable[kind] = self._rules_that_apply(kind)
         clean = True
-        for rule in self._rules.on(type(subject)):
-            if rule.severity_for(version=self._version, profile=self._grading.profile) is None:
-                continue
-            blocking = self._fired & rule.requires
-            if blocking:
-                self.coverage.rules_not_run.setdefault(rule.code, f"needs {min(blocking)} in {self._path}")
+        for rule in rules:
+            if not self._fired.isdisjoint(rule.requires):
+                blocking = min(self._fired & rule.requires)
+                self.coverage.rules_not_run.setdefault(rule.code, f"needs {blocking} in {self._path}")
             elif self._run(rule, subject):
                 clean = False
         return clean
+
+    def _rules_that_apply(self, subject: type) -> list[Rule]:
+        profile = self._grading.profile
+        rules = self._rules.on(subject)
+        return [rule for rule in rules if rule.severity_for(version=self._version, profile=profile) is not None]
 
     def fired(self, code: str) -> bool:
         """Tell whether a rule has fired here, reported or not."""

@@ -48,7 +48,7 @@ def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, tmp_path
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-LINES = st.lists(st.sampled_from(["", "\r", "\u0085", "\u2028", "\0", "a b", "é"]) | TEXT, max_size=6).map("\n".join)
+LINES = st.lists(st.sampled_from(["", "\r", "\u2205", "\u0085", "\u2028", "\0", "a b", "é"]) | TEXT, max_size=6).map("\n".join)
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -60,8 +60,9 @@ VALUES = st.recursive(
 )
 ROWS = st.lists(
     st.fixed_dictionaries(
-        {"text": LINES, "source": TEXT.filter(bool)},
+        {"text": LINES},
         optional={
+            "source": TEXT.filter(bool),
             "added": st.just("2024-01-31T00:00:00Z"),
             "created": st.just("2019-08-01"),
             "version": st.just("v0") | st.none(),

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from support import FIXTURES, REPOSITORY
+
 import corpusfmt
 from corpusfmt.model import Finding, Report
-from support import FIXTURES, REPOSITORY
 
 CASES = FIXTURES / "croissant"
 SAMPLES = CASES / "samples"

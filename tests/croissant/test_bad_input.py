@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from croissant.documents import CONTEXT, VALID_SAMPLES, check, document, errors
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from croissant.documents import CONTEXT, VALID_SAMPLES, check, document, errors
 
 FILE = {"@type": "cr:FileObject", "contentUrl": "a", "encodingFormat": "text/csv", "sha256": "0" * 64}
 
@@ -22,7 +21,8 @@ def ring(size: int) -> list[dict[str, Any]]:
 
 def fields(*sources: Any) -> list[dict[str, Any]]:
     made = [
-        {"@type": "cr:Field", "@id": f"r/{n}", "dataType": "sc:Text", "source": source} for n, source in enumerate(sources)
+        {"@type": "cr:Field", "@id": f"r/{n}", "dataType": "sc:Text", "source": source}
+        for n, source in enumerate(sources)
     ]
     return [{"@type": "cr:RecordSet", "@id": "r", "field": made}]
 

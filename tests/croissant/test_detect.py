@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from croissant.documents import document, errors
 
 import corpusfmt
 from corpusfmt.formats.croissant import FORMAT
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
-from croissant.documents import document, errors
 
 DESCRIPTION = json.dumps(document()).encode()
 
@@ -33,7 +33,9 @@ def test_a_file_is_claimed(name: str, tmp_path: Path) -> None:
     assert claim.version == "1.0"
 
 
-@pytest.mark.parametrize("content", [b"{}", b'{"@type": "Person", "@context": {}}', b"", b'{"text": "a"}\n', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", [b"{}", b'{"@type": "Person", "@context": {}}', b"", b'{"text": "a"}\n', b"\xff\xfe"]
+)
 def test_other_json_is_not(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(content)
     assert FORMAT.detect(entry_of(str(tmp_path / "a.json"))) is None

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from croissant.documents import CASES, CONTEXT, VALID_SAMPLES, document
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusfmt.formats.croissant.contexts import NotSimple
 from corpusfmt.formats.croissant.expand import Expansion, ExpansionFault, _Simple, expand, expand_fully
 from corpusfmt.formats.croissant.nodes import Node, Value
-from croissant.documents import CASES, CONTEXT, VALID_SAMPLES, document
 
 CASE_FILES = sorted(CASES.glob("*/valid/*/input.json"))
 
@@ -55,14 +55,18 @@ def test_real_documents(path: Path) -> None:
 NAMES = st.sampled_from(
     ["name", "source", "data", "dataType", "cr:x", "sc:y", "q:z", "rai:a", "unknown", "http://a/b", "a:b:c", ":", "é"],
 )
-TEXTS = st.sampled_from(["", "a", "a/b", "sc:Text", "q:x", "name", "a b", "x:y:z", "../a", "http://h/p", "_:b", "a?b", "ü"])
+TEXTS = st.sampled_from(
+    ["", "a", "a/b", "sc:Text", "q:x", "name", "a b", "x:y:z", "../a", "http://h/p", "_:b", "a?b", "ü"]
+)
 SCALARS = TEXTS | st.integers(-5, 5) | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False)
 NODES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(NAMES, inner, max_size=4)
-    | st.builds(lambda name, more: {"@id": name, **more}, TEXTS, st.dictionaries(NAMES, inner, max_size=2))
-    | st.builds(lambda name, more: {"@type": name, **more}, TEXTS, st.dictionaries(NAMES, inner, max_size=2)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(NAMES, inner, max_size=4)
+        | st.builds(lambda name, more: {"@id": name, **more}, TEXTS, st.dictionaries(NAMES, inner, max_size=2))
+        | st.builds(lambda name, more: {"@type": name, **more}, TEXTS, st.dictionaries(NAMES, inner, max_size=2))
+    ),
     max_leaves=12,
 )
 CONTEXTS = st.fixed_dictionaries(
@@ -91,7 +95,12 @@ def test_any_plain_document(context: dict[str, Any], body: dict[str, Any]) -> No
 
 @pytest.mark.parametrize(
     "context",
-    ["https://example.org/c", [CONTEXT, "c.jsonld"], {"@import": "https://example.org/c"}, {"a": {"@id": "x:y", "@context": "u:v"}}],
+    [
+        "https://example.org/c",
+        [CONTEXT, "c.jsonld"],
+        {"@import": "https://example.org/c"},
+        {"a": {"@id": "x:y", "@context": "u:v"}},
+    ],
 )
 def test_nothing_is_fetched(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from croissant.documents import SAMPLES, VALID_SAMPLES, errors
 
 import corpusfmt
-from croissant.documents import SAMPLES, VALID_SAMPLES, errors
 
 MEANT = {
     "distribution_bad_contained_in": "CRO131",

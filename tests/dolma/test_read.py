@@ -82,9 +82,6 @@ def test_a_document_may_do_without_a_source(tmp_path: Path) -> None:
     ("metadata", "language"),
     [
         ({"language": "de"}, "de"),
-        ({"oscar": {"lang": "af"}, "language": "de"}, "af"),
-        ({"oscar": {"part": "gsw/gsw_part_1"}}, "gsw"),
-        ({"oscar": {}, "language": "de"}, "de"),
         ({"language": ["de"]}, None),
         ({}, None),
     ],
@@ -139,3 +136,9 @@ def test_a_file_that_is_named_otherwise_is_rejected_whole(tmp_path: Path) -> Non
     (item,) = read(tmp_path / "a.jsonl")
     assert isinstance(item, Rejected)
     assert item.finding.code == "DOL101"
+
+
+def test_every_rejected_row_is_told_however_many_there_are(tmp_path: Path) -> None:
+    line = b'{"id":"1","text":"' + b"x" * 500 + b'","source":"s"}\n'
+    assert len(read(write(tmp_path / "long", {"a.jsonl": line * 50}), max_line_bytes=300)) == 50
+    assert len(read(write(tmp_path / "bad", {"a.jsonl": b"[]\n" * 50}))) == 50

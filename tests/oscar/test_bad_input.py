@@ -64,7 +64,7 @@ print(report.verdict, sorted({(each.code, each.location.path) for each in report
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("path", [AF, "de", "af/af_sha256.txt"])
 def test_what_another_user_may_not_read(path: str, tree: Tree, tmp_path: Path) -> None:
-    for parent in (tmp_path, *tmp_path.parents[:2]):
+    for parent in (tmp_path, *(each for each in tmp_path.parents if each.name.startswith(("pytest-", "popen-")))):
         parent.chmod(0o755)
     whole, closed = write(tree, tmp_path / "whole"), write(tree, tmp_path / "closed")
     (closed / path).chmod(0)
@@ -136,26 +136,31 @@ def test_a_list_of_one_endless_line(tree: Tree, tmp_path: Path) -> None:
     assert told(report) == [("OSC202", "af/af_sha256.txt")]
 
 
+# The system's own figure for a child begins with what its parent held, so the child has to look itself.
 MEASURED = """
-import resource, sys
-import corpusfmt, numpy
+import re, sys
+from pathlib import Path
+import corpusfmt
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+([0-9]+)", Path("/proc/self/status").read_text())[1]) // 1024
+
 corpusfmt.validate(sys.argv[1])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 report = corpusfmt.validate(sys.argv[2], max_line_bytes=1 << 24)
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(after - before, *sorted(report.by_rule))
+print(peak() - before, *sorted(report.by_rule))
 """
+ON_LINUX = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 
 
 def grown(small: Path, large: Path) -> tuple[int, list[str]]:
     """Return by how many MiB the memory of a process grew from a small corpus to a large one, and what was told."""
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(small), str(large)], capture_output=True, text=True, check=True
-    )
-    growth, *rules = done.stdout.split()
-    return int(growth) // (1024 if sys.platform != "darwin" else 1 << 20), rules
+    command = [sys.executable, "-c", MEASURED, str(small), str(large)]
+    growth, *rules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return int(growth), rules
 
 
+@ON_LINUX
 def test_a_bomb_of_one_line(tree: Tree, tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(b"x" * (1 << 20)) for _ in range(160)) + packer.flush()
@@ -166,6 +171,7 @@ def test_a_bomb_of_one_line(tree: Tree, tmp_path: Path) -> None:
     assert growth < 80
 
 
+@ON_LINUX
 def test_metadata_that_goes_on_for_long(tree: Tree, tmp_path: Path) -> None:
     path = "af/af_meta.jsonl.gz"
     first = gunzip(tree[path]).split(b"\n")[0]

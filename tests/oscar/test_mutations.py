@@ -11,10 +11,13 @@ from oscar.corpus import write
 from oscar.mutations import MUTATIONS, Mutation, corpus
 
 import corpusfmt
-from corpusfmt.model import Verdict
+from corpusfmt.formats import CheckOptions, Rejected
+from corpusfmt.formats.oscar import FORMAT
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import Document, Verdict
 
 #: How many mutations of each kind; `CORPUSFMT_FUZZ=5000` asks for so many in all.
-ROUNDS = max(4, int(os.environ.get("CORPUSFMT_FUZZ", "0")) // len(MUTATIONS))
+ROUNDS = max(3, int(os.environ.get("CORPUSFMT_FUZZ", "0")) // len(MUTATIONS))
 
 CASES = [(mutation, version) for mutation in MUTATIONS for version in sorted(mutation.versions)]
 
@@ -35,3 +38,20 @@ def test_damage_is_told(mutation: Mutation, version: str, tmp_path: Path) -> Non
         found = report.by_rule.keys()
         assert found & mutation.rules, f"seed {seed}: {sorted(found)}"
         assert found <= mutation.rules | mutation.also, f"seed {seed}: {report.findings}"
+
+
+@pytest.mark.parametrize(("mutation", "version"), CASES, ids=lambda value: getattr(value, "name", value))
+def test_damage_is_read_around(mutation: Mutation, version: str, tmp_path: Path) -> None:
+    options = CheckOptions(version=version)
+    for seed in range(max(1, ROUNDS // 3)):
+        rng = random.Random(f"{mutation.name} {version} {seed}")
+        whole = corpus(version, seed)
+        plan = FORMAT.plan(entry_of(str(write(mutation.apply(rng, whole.tree()), tmp_path / str(seed)))), options)
+        assert FORMAT.read is not None
+        items = [item for shard in plan.shards for item in FORMAT.read(shard, options)]
+        texts = {doc.text for parts in whole.languages.values() for docs in parts for doc in docs}
+        read = [item.text for item in items if isinstance(item, Document)]
+        refused = [item.finding.code for item in items if isinstance(item, Rejected)]
+        # One change touches at most two documents, or is told: what else was read is as it was written.
+        assert len(set(read) - texts) <= 2
+        assert refused or len(plan.shards) < 5 or len(read) >= len(texts) - 1

@@ -40,7 +40,8 @@ def test_what_fails_is_named_and_the_verdict_incomplete(
     oscar_corpus: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str, path: str
 ) -> None:
     broken = replace(formats.formats()["oscar"], **changes)
-    monkeypatch.setattr(formats, "formats", lambda: {"oscar": broken})
+    monkeypatch.setattr(formats, "named_format", lambda name: (broken, ""))
+    monkeypatch.setattr("corpusfmt.engine.validate.named_format", lambda name: (broken, ""))
     report = corpusfmt.validate(oscar_corpus, format="oscar", ignore=["GEN"])
     assert report.verdict.value == "incomplete"
     assert path in {finding.location.path for finding in report.findings if finding.code == code}

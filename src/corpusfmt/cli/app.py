@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -32,6 +31,8 @@ app.add_typer(render.app, name="report")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"corpusfmt {version('corpusfmt')}")
         raise typer.Exit
 

@@ -32,8 +32,9 @@ def grading(
     """Return the grading that the caller asks for. Raises `UsageError` for an unknown profile or rule."""
     if profile not in PROFILES:
         raise UsageError(f"unknown profile {profile!r}; known: {', '.join(PROFILES)}")
-    known = [rule for fmt in formats().values() for rule in fmt.rules]
-    for selector in (*select, *ignore, *(code for override in overrides for code in override.rules)):
+    selectors = (*select, *ignore, *(code for override in overrides for code in override.rules))
+    known = [rule for fmt in formats().values() for rule in fmt.rules] if selectors else []
+    for selector in selectors:
         if not selector or not any(rule.code.startswith(selector) or rule.slug == selector for rule in known):
             raise UsageError(f"unknown rule {selector!r}; `corpusfmt rule` lists codes and slugs")
     return Grading(profile, tuple(select), tuple(ignore), tuple(overrides))

@@ -119,20 +119,26 @@ class Format:
 @cache
 def formats() -> Mapping[str, Format]:
     """Return every format by name."""
-    found: dict[str, Format] = {}
-    for module in iter_modules(__path__):
-        candidate = getattr(import_module(f"{__name__}.{module.name}"), "FORMAT", None)
-        if isinstance(candidate, Format):
-            found[candidate.name] = candidate
-    return dict(sorted(found.items()))
+    found = (_format_in(module.name) for module in iter_modules(__path__))
+    return {fmt.name: fmt for fmt in sorted(filter(None, found), key=lambda fmt: fmt.name)}
+
+
+def _format_in(module: str) -> Format | None:
+    candidate = getattr(import_module(f"{__name__}.{module}"), "FORMAT", None)
+    return candidate if isinstance(candidate, Format) else None
 
 
 def named_format(name: str) -> tuple[Format, str]:
-    """Return a format and a version ("" where none was named) by a name like `oscar`, `oscar-1.1` or `dolma`."""
+    """Return a format and a version ("" where none was named) by a name like `oscar`, `oscar-1.1` or `dolma`.
+
+    Only the module of that name is imported, where there is one: a worker process needs no other.
+    """
     base, _, version = name.partition("-")
+    here = any(module.name == base for module in iter_modules(__path__))
+    fmt = (_format_in(base) if here else None) or formats().get(base)
+    if fmt is not None and (not version or version in fmt.versions):
+        return fmt, version
     known = formats()
-    if base in known and (not version or version in known[base].versions):
-        return known[base], version
     names = list(known) + [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
     raise UsageError(f"unknown format {name!r}; known formats: {', '.join(sorted(names))}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -21,7 +20,7 @@ _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.I
 
 def run_record(report: Report) -> Json:
     """Return the object that opens a JSON Lines report."""
-    tool = {"name": "corpusfmt", "version": version("corpusfmt")}
+    tool = {"name": "corpusfmt", "version": _version()}
     return {"kind": "run", "schema": SCHEMA, "tool": tool, "arguments": report.arguments, "started": report.started}
 
 
@@ -99,7 +98,7 @@ def sarif(report: Report) -> Iterator[str]:
     tool = {
         "driver": {
             "name": "corpusfmt",
-            "version": version("corpusfmt"),
+            "version": _version(),
             "rules": [{"id": code, "name": slug} for code, slug in sorted(rules.items())],
         }
     }
@@ -178,6 +177,12 @@ def gitlab(report: Report) -> Iterator[str]:
             }
         )
     yield json.dumps(issues, ensure_ascii=False, indent=2)
+
+
+def _version() -> str:
+    from importlib.metadata import version  # noqa: PLC0415 - slow to import
+
+    return version("corpusfmt")
 
 
 def _with_hint(finding: Finding) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal as OneOf
+from typing import Any
+from typing import Literal as OneOf
 
 from corpusfmt.formats.croissant.contexts import (
     NotSimple,
     PlacedContext,
-    Terms,
     bundled,
     contexts_of,
     is_keyword_like,
@@ -31,7 +31,7 @@ _BASE = "https://document.invalid/"
 
 # What stands before the colon of an IRI that is no compact one; the rest of the registry never names a property or class.
 _SCHEMES = frozenset(
-    "ark data doi file ftp gs hdfs http https info ipfs mailto s3 sftp ssh tag urn urn-x _".split(),
+    ("ark", "data", "doi", "file", "ftp", "gs", "http", "https", "info", "ipfs", "mailto", "s3", "tag", "urn", "_"),
 )
 
 FaultKind = OneOf["context", "remote", "syntax", "value"]
@@ -213,7 +213,9 @@ class _Full:
         self._terms = likely_terms(self._contexts)
         self._opaque = {term for context in self._contexts for term in json_terms(context.value)}
         self._maps = {term for context in self._contexts for term in _map_terms(context.value)}
-        self._values_named = {name for name, iri in self._terms.iris.items() if iri in _VALUE_KEYWORDS} | _VALUE_KEYWORDS
+        self._values_named = {
+            name for name, iri in self._terms.iris.items() if iri in _VALUE_KEYWORDS
+        } | _VALUE_KEYWORDS
         self._ids_named = {name for name, iri in self._terms.iris.items() if iri == "@id"} | {"@id"}
         self._stamped: list[tuple[str, dict[str, Any]]] = []
         for item in self._pyld(self._with_stamps(tree, "", stamp=True)):
@@ -281,7 +283,7 @@ class _Full:
         wrong = details.get("value", details.get("element"))
         for pointer, raw in self._stamped:
             for key, value in raw.items():
-                if value is not None and wrong is not None and (value == wrong or value == [wrong]):
+                if wrong not in (None, "") and value in (wrong, [wrong]):
                     return f"{pointer}/{escaped(key)}"
         return ""
 
@@ -313,16 +315,17 @@ class _Full:
                 place = node.keys.get(short(iri))
                 at = f"{pointer}/{escaped(place)}" if place else pointer
                 name = self._names.short(iri, at)
-                node.values.setdefault(name, []).extend(self._values(values, raw.get(place or ""), at, node, place or ""))
+                node.values.setdefault(name, []).extend(
+                    self._values(values, raw.get(place or ""), at, node, place or "")
+                )
                 node.keys.setdefault(name, name)
         node.keys = {name: key for name, key in node.keys.items() if name in node.values}
         return node
 
     def _read_keys(self, node: Node, raw: dict[str, Any]) -> None:
         for key in raw:
-            if key[:1] == "@":
-                if is_keyword_like(key):
-                    continue
+            if is_keyword_like(key):
+                continue
             iri = self._terms.iri(key)
             if iri is None or ":" not in iri:
                 if not (iri or "").startswith("@"):
@@ -353,7 +356,18 @@ class _Full:
 
 
 _VALUE_KEYWORDS = {"@value", "@list", "@set"}
-_IS_OF_CONTEXT = {"context", "mapping", "term", "keyword", "redefinition", "base", "vocab", "prefix", "container", "cyclic"}
+_IS_OF_CONTEXT = {
+    "context",
+    "mapping",
+    "term",
+    "keyword",
+    "redefinition",
+    "base",
+    "vocab",
+    "prefix",
+    "container",
+    "cyclic",
+}
 
 
 def _map_terms(context: Any) -> Iterator[str]:

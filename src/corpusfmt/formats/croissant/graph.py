@@ -134,12 +134,10 @@ class View:
         return found
 
 
-@dataclass(eq=False)
 class Dataset(View):
     """The data set."""
 
 
-@dataclass(eq=False)
 class Resource(View):
     """A FileObject or FileSet."""
 
@@ -152,12 +150,10 @@ class Resource(View):
         return [literal.value for literal in self.texts("sc:encodingFormat")]
 
 
-@dataclass(eq=False)
 class FileObject(Resource):
     """One file."""
 
 
-@dataclass(eq=False)
 class FileSet(Resource):
     """Files of one kind inside a container."""
 
@@ -254,12 +250,10 @@ class DataSource(View):
                 yield view
 
 
-@dataclass(eq=False)
 class Extract(View):
     """What is taken out of a source."""
 
 
-@dataclass(eq=False)
 class Transform(View):
     """What is done to values on the way."""
 
@@ -447,7 +441,9 @@ class Description:
         while pending:
             holder, name, value, found = pending.pop()
             parent_field = name == "cr:parentField"
-            node = self._parent_field(holder, value) if parent_field else self._member(holder, name, value, ("cr:Field",))
+            node = (
+                self._parent_field(holder, value) if parent_field else self._member(holder, name, value, ("cr:Field",))
+            )
             if node is None:
                 continue
             view = Field(node, self, holder, FIELD, is_parent_field=parent_field)
@@ -465,7 +461,9 @@ class Description:
         return None
 
     def _sources(self, view: Field, name: str, found: list[DataSource]) -> None:
-        allowed = ("cr:Field",) if name == "cr:references" else ("cr:Field", "cr:FileObject", "cr:FileSet", "cr:RecordSet")
+        allowed = (
+            ("cr:Field",) if name == "cr:references" else ("cr:Field", "cr:FileObject", "cr:FileSet", "cr:RecordSet")
+        )
         for value in view.all(name):
             if isinstance(value, Literal):
                 if isinstance(value.value, str) and name == "cr:source":  # "DataSource or URL", says the table

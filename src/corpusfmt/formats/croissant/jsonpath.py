@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 from typing import Literal as OneOf
 
 _NAME = re.compile(r"[^\s.\[\]()'\"*,:?@$]+")
@@ -11,6 +14,7 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 _INDEX = re.compile(r"-?\d+")
 _SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d*))?")
 _MOST_STEPS = 200
+_MOST_VALUES = 5_000_000
 
 StepKind = OneOf["name", "index", "slice", "all", "filter", "union"]
 
@@ -50,6 +54,49 @@ def parse_path(text: str) -> list[Step]:
             step, position = _plain(text, position)
         steps.append(Step(step.kind, step.value, deep))
     return steps
+
+
+def select(value: Any, steps: list[Step]) -> list[Any] | None:
+    """Return what a path selects, in document order.
+
+    None for a path that is not followed: one with a filter, or that passes more than five million values.
+    """
+    found = [value]
+    budget = _MOST_VALUES
+    for step in steps:
+        if step.kind == "filter":
+            return None
+        nodes = (below for each in found for below in _below(each)) if step.deep else iter(found)
+        passed = list(islice(nodes, budget))
+        budget -= len(passed)
+        found = list(islice((child for node in passed for child in _children(node, step)), budget))
+        budget -= len(found)
+        if budget <= 0:
+            return None
+    return found
+
+
+def _below(value: Any) -> Iterator[Any]:
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        yield node
+        inside = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
+        pending.extend(reversed(inside))
+
+
+def _children(node: Any, step: Step) -> Iterator[Any]:
+    if step.kind == "union" and isinstance(step.value, tuple):
+        for part in step.value:
+            yield from _children(node, part)
+    elif step.kind == "all":
+        yield from node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    elif step.kind == "name" and isinstance(node, dict) and step.value in node:
+        yield node[step.value]
+    elif isinstance(node, list) and isinstance(step.value, slice):
+        yield from node[step.value]
+    elif step.kind == "index" and isinstance(node, list) and isinstance(step.value, int):
+        yield from node[step.value : step.value + 1 or None]
 
 
 def jsonpath_fault(text: str) -> str | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Location
 
 #: Levels of arrays and objects; the deepest published description has 17, and what recurses here stays far below its limit.
@@ -55,10 +54,12 @@ def decode(data: bytes) -> tuple[str, bool]:
     """Return the text of a document and whether a byte order mark stood before it. Raises `JsonFault`."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or data[:4].count(0) in (2, 3):
         raise JsonFault("encoding", "UTF-16 or UTF-32 text", hint="save the file as UTF-8")
-    fault = utf8_fault(data)
-    if fault is not None:
-        raise JsonFault("encoding", fault.reason, fault.column - 1, "save the file as UTF-8 from its true encoding")
-    text = data.decode("utf-8")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        shown = data[error.start : error.end].hex(" ")
+        reason = f"{error.reason} (bytes {shown})"
+        raise JsonFault("encoding", reason, error.start, "save the file as UTF-8 from its true encoding") from error
     return (text[1:], True) if text.startswith(_BOM) else (text, False)
 
 
@@ -124,13 +125,13 @@ def _inside(node: Any) -> Iterable[Any]:
 def _refuse_depth(text: str) -> None:
     depth = 0
     for match in _BRACKET.finditer(text):
-        token = match.group()
-        if token in "{[":
+        piece = match.group()
+        if piece in "{[":
             depth += 1
             if depth > MAX_DEPTH:
                 reason = f"nested deeper than {MAX_DEPTH} levels"
                 raise JsonFault("depth", reason, match.start(), "flatten the description")
-        elif token in "}]":
+        elif piece in "}]":
             depth -= 1
 
 
@@ -152,18 +153,18 @@ def _refuse_surrogates(text: str, value: Any) -> None:
             pending.extend(node)
 
 
-def _unquoted(token: str) -> str:
-    if "\\" not in token and len(token) > 1:
-        return token[1:-1]
+def _unquoted(piece: str) -> str:
+    if "\\" not in piece and len(piece) > 1:
+        return piece[1:-1]
     try:
-        value = json.loads(token, strict=False)
+        value = json.loads(piece, strict=False)
     except json.JSONDecodeError:
         return ""
     return value if isinstance(value, str) else ""
 
 
 def escaped(name: str) -> str:
-    """Return a name as a token of a JSON pointer (RFC 6901, section 3)."""
+    """Return a name as one token of a JSON pointer (RFC 6901, section 3)."""
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
@@ -227,10 +228,10 @@ class Places:
         stack: list[tuple[str, int]] = []
         pending: tuple[str, tuple[int, str]] | None = None
         for match in _TOKEN.finditer(self._page, self._start, self._end):
-            token = match.group()
-            if token in ",:":
+            piece = match.group()
+            if piece in ",:":
                 continue
-            if token in "}]":
+            if piece in "}]":
                 stack.pop()
                 continue
             name = None
@@ -241,14 +242,14 @@ class Places:
                 stack[-1] = (parent, index + 1)
                 pointer = f"{parent}/{index}"
             elif pending is None:
-                written = _unquoted(token)
+                written = _unquoted(piece)
                 pending = (f"{stack[-1][0]}/{escaped(written)}", (match.start(), written))
                 continue
             else:
                 pointer, name = pending
                 pending = None
             yield pointer, match.start(), name
-            if token == "{":
+            if piece == "{":
                 stack.append((pointer, -1))
-            elif token == "[":
+            elif piece == "[":
                 stack.append((pointer, 0))

@@ -97,7 +97,9 @@ class _Exporter:
             self.graph.add((single, self._sh.maxCount, Literal(1)))
         if row.mistyped in _MISTYPED_AS_SHAPE:
             typed = self._constraint(node, shape, row, row.mistyped, minor=row.loose)
-            self.graph.add((typed, self._sh["or"], self._list([item for kind in row.kinds for item in self._kind(kind)])))
+            self.graph.add(
+                (typed, self._sh["or"], self._list([item for kind in row.kinds for item in self._kind(kind)]))
+            )
 
     def _constraint(self, node: Node, shape: Shape, row: Property, code: str, *, minor: bool = False) -> Node:
         from rdflib import RDF, Literal  # noqa: PLC0415

@@ -58,8 +58,12 @@ DATASET = Shape(
     "sc:Dataset",
     "Dataset-level Information",
     (
-        Property("dct:conformsTo", ("URL",), requirement="required", missing="CRO203", mistyped="CRO204", versions=_1_0),
-        Property("dct:conformsTo", ("URL",), True, requirement="required", missing="CRO203", mistyped="CRO204", versions=_1_1),
+        Property(
+            "dct:conformsTo", ("URL",), requirement="required", missing="CRO203", mistyped="CRO204", versions=_1_0
+        ),
+        Property(
+            "dct:conformsTo", ("URL",), True, requirement="required", missing="CRO203", mistyped="CRO204", versions=_1_1
+        ),
         Property("sc:description", ("Text",), requirement="required", missing="CRO206"),
         Property("sc:license", ("URL", "sc:CreativeWork"), True, "required", "CRO208"),
         Property("sc:name", ("Text",), requirement="required", missing="CRO205"),
@@ -213,8 +217,7 @@ TRANSFORM = Shape(
 )
 
 SHAPES = {
-    shape.name: shape
-    for shape in (DATASET, FILE_OBJECT, FILE_SET, RECORD_SET, FIELD, DATA_SOURCE, EXTRACT, TRANSFORM)
+    shape.name: shape for shape in (DATASET, FILE_OBJECT, FILE_SET, RECORD_SET, FIELD, DATA_SOURCE, EXTRACT, TRANSFORM)
 }
 
 #: Every property of the Croissant namespace, and the classes that have it.
@@ -228,7 +231,17 @@ CROISSANT_PROPERTIES["cr:path"] = ("cr:FileObject", "cr:FileSet", "cr:Extract")
 
 #: The terms that the tables use and the context of Appendix 1 leaves out, so that they fall into schema.org there.
 UNMAPPED_BY_APPENDIX = frozenset(
-    "containedIn excludes equivalentProperty delimiter jsonQuery samplingRate isArray arrayShape annotation".split(),
+    {
+        "containedIn",
+        "excludes",
+        "equivalentProperty",
+        "delimiter",
+        "jsonQuery",
+        "samplingRate",
+        "isArray",
+        "arrayShape",
+        "annotation",
+    },
 )
 
 _RAI_NAMES = frozenset(p.name for p in DATASET.properties if p.name.startswith("rai:"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 #: Properties that descriptions commonly have; any other is looked up in the whole vocabulary, which is slow to load.
 _COMMON_PROPERTIES = frozenset(
@@ -75,6 +74,8 @@ def _schema_org() -> dict[str, object]:
 
 def close_to(name: str, known: Iterable[str]) -> str:
     """Return the known name that a wrong one is likely meant to be, "" where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for hints alone
+
     if len(name) > 100:
         return ""
     near = get_close_matches(name, [each for each in known if abs(len(each) - len(name)) < 4], n=1, cutoff=0.75)

@@ -19,7 +19,6 @@ from corpusfmt.formats.dolma.rowfiles import (
     RowFile,
     attributes_columns,
     document_columns,
-    object_on,
 )
 from corpusfmt.formats.dolma.rows import SharedKey, pointer
 from corpusfmt.formats.dolma.ruleset import RULES
@@ -99,7 +98,7 @@ class _AttributesSet:
             beside = row + index - start
             document_id, attributes_id = documents.ids[beside], columns.ids[index]
             if document_id is not None and attributes_id is not None and document_id != attributes_id:
-                place = self.file.place(columns.block, index)
+                place = columns.place(index)
                 self.difference = Difference(documents.first_row + beside, place, document_id, attributes_id)
                 self.difference.add_documents(documents.ids[beside:])
                 self.difference.add_attributes(columns.ids[index:end])
@@ -107,11 +106,11 @@ class _AttributesSet:
                 return
             sources = (documents.sources[beside], columns.sources[index])
             if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
-                place = replace(self.file.place(columns.block, index), record=attributes_id)
+                place = replace(columns.place(index), record=attributes_id)
                 self._judge.check(Sources(place, *sources))
             if columns.reaches[index] >= UNKNOWN_LENGTH or columns.reaches[index] > documents.lengths[beside]:
                 known = documents.lengths[beside] < UNKNOWN_LENGTH
-                self._judge_spans(columns, index, object_on(documents.block, beside) if known else None)
+                self._judge_spans(columns, index, documents.row(beside) if known else None)
 
     def _judge_spans_alone(self, columns: AttributesColumns, start: int, end: int) -> None:
         for index in range(start, end):
@@ -119,10 +118,10 @@ class _AttributesSet:
                 self._judge_spans(columns, index, None)
 
     def _judge_spans(self, columns: AttributesColumns, index: int, document: Json | None) -> None:
-        row = object_on(columns.block, index)
+        row = columns.row(index)
         if row is None:
             return
-        at = replace(self.file.place(columns.block, index), record=columns.ids[index])
+        at = replace(columns.place(index), record=columns.ids[index])
         for key, value in row["attributes"].items():
             if isinstance(value, list):
                 self._judge.check(Spans(at, key, value, document))
@@ -131,7 +130,7 @@ class _AttributesSet:
         """Read what is left, and judge how the two files line up."""
         first_extra: Location | None = None
         for columns, start, end in self._take(UNKNOWN_LENGTH):
-            first_extra = first_extra or self.file.place(columns.block, start)
+            first_extra = first_extra or columns.place(start)
             if self.difference is not None:
                 self.difference.add_attributes(columns.ids[start:end])
             self._judge_spans_alone(columns, start, end)
@@ -166,7 +165,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     for columns in document_columns(documents, judge):
         keys.add(columns)
         if blocklist is not None:
-            _judge_listed(documents, columns, blocklist, judge)
+            _judge_listed(columns, blocklist, judge)
         for each in sets:
             each.pair(columns)
     keys.close()
@@ -180,7 +179,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return ShardResult(judge.tally, judge.coverage)
 
 
-def _judge_listed(file: RowFile, columns: DocumentColumns, blocklist: Blocklist, judge: Judge) -> None:
+def _judge_listed(columns: DocumentColumns, blocklist: Blocklist, judge: Judge) -> None:
     pairs = list(zip(columns.ids, columns.sources, strict=True))
     known = [document_id for document_id, _ in pairs if document_id is not None]
     if blocklist.misses(known, [key_of(source, document_id) for document_id, source in pairs if document_id]):
@@ -188,7 +187,7 @@ def _judge_listed(file: RowFile, columns: DocumentColumns, blocklist: Blocklist,
     for index, (document_id, source) in enumerate(pairs):
         entry = blocklist.entry_for(source, document_id) if document_id is not None else None
         if entry is not None:
-            judge.check(Listed(replace(file.place(columns.block, index), record=document_id), entry))
+            judge.check(Listed(replace(columns.place(index), record=document_id), entry))
 
 
 def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:

@@ -29,8 +29,9 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     file = RowFile(shard.files[DOCUMENTS], judge, options)
     for block in file.blocks():
         if isinstance(block, LongLine):
-            yield from _rejections(judge, b"")
-            judge.tally.findings.clear()
+            alone = _fresh_judge(shard)
+            alone.check(file.too_long(block))
+            yield from _rejections(alone, b"")
             continue
         clean = clean_documents(block.data)
         if clean is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 from corpusfmt.formats import CheckOptions
@@ -27,8 +28,10 @@ from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
 _HEAD = 4096
-# Small steps keep what is decoded at a time in the cache, and many attribute sets in bounded memory.
-_STEP = {"plain": 64 * 1024, "gzip": 16 * 1024, "zstd": 16 * 1024}
+# Bytes read of a file at a time: many attribute sets are open at once, and each holds one block.
+_STEP = 64 * 1024
+# Bytes decoded at a time: what becomes of them stays in a processor's cache.
+_PIECE = 32 * 1024
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
@@ -58,9 +61,8 @@ def unsupported_compression(content: Content) -> Iterator[Problem]:
 class _Source:
     """A file, its first bytes known, read in steps of a few kilobytes."""
 
-    def __init__(self, file: BinaryIO, codec: Codec) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._step = _STEP[codec]
         self.head = file.read(_HEAD)
         self._given = False
 
@@ -68,7 +70,7 @@ class _Source:
         if not self._given:
             self._given = True
             return self.head or b""
-        return self._file.read(self._step)
+        return self._file.read(_STEP)
 
 
 def announced_codec(name: str) -> Codec:
@@ -111,17 +113,14 @@ class RowFile:
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
         at = Location(self.path)
         codec = announced_codec(self._entry.name)
-        source = _Source(file, codec)
+        source = _Source(file)
         if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
             self.whole = False
             return
         chunks = Chunks(source, codec)
         try:
             for block in blocks(chunks, self._max_line_bytes):
-                if isinstance(block, LongLine):
-                    place = Location(self.path, block.line, block.byte)
-                    self._judge.check(TooLong(place, block.length, self._max_line_bytes))
-                elif b"\r" in block.data:
+                if isinstance(block, Block) and b"\r" in block.data:
                     self._note_returns(block)
                 yield block
         except StreamFault as fault:
@@ -138,35 +137,52 @@ class RowFile:
             line = block.line + block.data.count(b"\n", 0, place)
             self._first_return = Location(self.path, line, block.byte + start)
 
-    def place(self, block: Block | LongLine, index: int) -> Location:
-        """Return the place of a row within a block."""
-        if isinstance(block, LongLine):
-            return Location(self.path, block.line, block.byte)
-        start = 0
-        for _ in range(index):
-            start = block.data.index(b"\n", start) + 1
-        return Location(self.path, block.line + index, block.byte + start)
+    def too_long(self, line: LongLine) -> TooLong:
+        """Return what there is to judge of a line that was too long to hold."""
+        return TooLong(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
 
 
 @dataclass(slots=True)
-class DocumentColumns:
-    """Consecutive rows of documents: what the rest of the check needs, None where a row does not have it."""
+class Columns:
+    """Consecutive rows of one file, a column for each thing that pairing needs; None where a row does not have it."""
 
+    path: str
     block: Block | LongLine
     first_row: int
     ids: list[str | None] = field(default_factory=list)
     sources: list[str | None] = field(default_factory=list)
+    _lines: list[bytes] | None = None
+    _starts: list[int] | None = None
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The bytes of each row, of none where one was too long to hold."""
+        if self._lines is None:
+            self._lines = lines_of(self.block) if isinstance(self.block, Block) else []
+        return self._lines
+
+    def place(self, index: int) -> Location:
+        """Return the place of a row."""
+        if self._starts is None:
+            self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=self.block.byte))
+        return Location(self.path, self.block.line + index, self._starts[index])
+
+    def row(self, index: int) -> Json | None:
+        """Return the object on a row that was judged before, None where there is none."""
+        return object_on(self.lines[index]) if self.lines else None
+
+
+@dataclass(slots=True)
+class DocumentColumns(Columns):
+    """Rows of documents: the lengths of their texts in code points."""
+
     lengths: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class AttributesColumns:
-    """Consecutive rows of attributes. `reaches`: see `CleanAttributes`."""
+class AttributesColumns(Columns):
+    """Rows of attributes: how far their spans reach, see `CleanAttributes`."""
 
-    block: Block | LongLine
-    first_row: int
-    ids: list[str | None] = field(default_factory=list)
-    sources: list[str | None] = field(default_factory=list)
     reaches: list[int] = field(default_factory=list)
 
 
@@ -174,20 +190,33 @@ class AttributesColumns:
 UNKNOWN_LENGTH = UNCLEAR
 
 
+def _pieces(block: Block) -> Iterator[tuple[int, bytes]]:
+    """Split a block into whole lines that fit, decoded, into a processor's cache; yield their offsets too."""
+    data, start = block.data, 0
+    while start < len(data):
+        end = data.find(b"\n", start + _PIECE) + 1 or len(data)
+        yield start, data[start:end]
+        start = end
+
+
 def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
     """Read a documents file; judge every row of it."""
     for block in file.blocks():
-        columns = DocumentColumns(block, file.rows)
+        columns = DocumentColumns(file.path, block, file.rows)
         if isinstance(block, LongLine):
+            judge.check(file.too_long(block))
             _append(columns, None, None, UNKNOWN_LENGTH)
-        elif not _documents_at_a_glance(block, columns):
-            _documents_row_by_row(block, file.path, judge, columns)
+        else:
+            for start, data in _pieces(block):
+                if not _documents_at_a_glance(data, columns):
+                    piece = Block(data, block.line + len(columns.ids), block.byte + start)
+                    _documents_row_by_row(piece, file.path, judge, columns)
         file.rows += len(columns.ids)
         yield columns
 
 
-def _documents_at_a_glance(block: Block, columns: DocumentColumns) -> bool:
-    clean = clean_documents(block.data)
+def _documents_at_a_glance(data: bytes, columns: DocumentColumns) -> bool:
+    clean = clean_documents(data)
     if clean is None:
         return False
     columns.ids += clean.ids
@@ -272,25 +301,30 @@ class Keys:
 def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[AttributesColumns]:
     """Read an attributes file; judge every row of it, but not its spans."""
     for block in file.blocks():
-        columns = AttributesColumns(block, file.rows)
+        columns = AttributesColumns(file.path, block, file.rows)
         if isinstance(block, LongLine):
+            judge.check(file.too_long(block))
             columns.ids, columns.sources, columns.reaches = [None], [None], [0]
-        elif not _attributes_at_a_glance(block, file, keys, columns):
-            _attributes_row_by_row(block, file.path, judge, keys, columns)
+        else:
+            for start, data in _pieces(block):
+                if not _attributes_at_a_glance(data, keys, columns):
+                    piece = Block(data, block.line + len(columns.ids), block.byte + start)
+                    _attributes_row_by_row(piece, file.path, judge, keys, columns)
         file.rows += len(columns.ids)
         yield columns
 
 
-def _attributes_at_a_glance(block: Block, file: RowFile, keys: Keys, columns: AttributesColumns) -> bool:
-    clean = clean_attributes(block.data)
+def _attributes_at_a_glance(data: bytes, keys: Keys, columns: AttributesColumns) -> bool:
+    clean = clean_attributes(data)
     if clean is None:
         return False
+    first = len(columns.ids)
     columns.ids += clean.ids
     columns.sources += clean.sources
     columns.reaches += clean.reaches
     for names in keys.new_shapes(clean.keys):
         if new := keys.new_ones(names):
-            keys.take(new, file.place(block, clean.keys.index(names)))
+            keys.take(new, columns.place(first + clean.keys.index(names)))
     return True
 
 
@@ -322,12 +356,10 @@ def lines_of(block: Block) -> list[bytes]:
     return lines
 
 
-def object_on(block: Block | LongLine, index: int) -> Json | None:
-    """Return the object on a line that was judged before, None where there is none."""
-    if isinstance(block, LongLine):
-        return None
+def object_on(line: bytes) -> Json | None:
+    """Return the object on a line, None where there is none."""
     try:
-        value: Any = strict_json(lines_of(block)[index]).value
+        value: Any = strict_json(line).value
     except (UnicodeDecodeError, JsonFault):
         return None
     return value if isinstance(value, dict) else None

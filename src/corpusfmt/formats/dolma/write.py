@@ -13,8 +13,9 @@ from corpusfmt.model import Document, Json
 
 def _item(document: Document) -> Item[Json]:
     """Return a document as a Dolma row: the named fields first, then whatever else the document came with."""
-    row: Json = {"id": document.id, "text": document.text, "source": document.source or ""}
+    row: Json = {"id": document.id, "text": document.text}
     optional = {
+        "source": document.source,
         "added": document.added,
         "created": document.created,
         "metadata": document.metadata,

@@ -297,16 +297,23 @@ class Alignment:
     def _last_resort(self, ended: _Ended) -> Step:
         """Nothing agrees any more: near the end of both, what is left belongs together; before, all is lost."""
         left = len(self.rows), len(self.documents)
-        if ended.both and max(left) <= 2:
+        if ended.both and (max(left) <= 2 or self._are_in_disorder()):
             return Step(*left, self.shift)
         return Step(*left, self.shift, lost=True)
+
+    def _are_in_disorder(self) -> bool:
+        """Tell whether the records are those of the documents, but not in their order."""
+        says = sorted(
+            (offset + self.shift, count) for offset, count in zip(self.rows.offsets, self.rows.counts, strict=True)
+        )
+        return says == list(zip(self.documents.starts, self.documents.counts, strict=True))
 
     def tell(self, step: Step) -> None:
         """Say what a step means."""
         seen = self.explain(step)
         if seen is None:
             return
-        if isinstance(seen, OffsetGap | OffsetOrder) and (step.rows, step.documents) == (1, 1):
+        if isinstance(seen, FirstOffset | OffsetGap | OffsetOrder) and (step.rows, step.documents) == (1, 1):
             seen = self._swapped(seen) or seen
             if len(self._displaced) < _MOST_DISPLACED and seen.hint != _SWAPPED:
                 expected = self.documents.starts[0] - self.shift

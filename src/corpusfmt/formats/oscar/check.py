@@ -114,11 +114,9 @@ def _read_in_step(sources: dict[str, Source], text: TextScan, metadata: Metadata
     """Feed both scans, always the one that is behind, so that neither side has to be held."""
     texts = sources["text"].blocks() if "text" in sources else iter(())
     records = sources["metadata"].blocks() if "metadata" in sources else iter(())
-    paired = len(sources) == 2
     text_ended, metadata_ended = "text" not in sources, "metadata" not in sources
     while not (text_ended and metadata_ended):
-        behind = len(text.documents) <= len(metadata.rows)
-        if not text_ended and (behind or metadata_ended):
+        if not text_ended and (metadata_ended or len(text.documents) <= len(metadata.rows)):
             block = next(texts, None)
             if block is None:
                 text_ended = True
@@ -131,35 +129,27 @@ def _read_in_step(sources: dict[str, Source], text: TextScan, metadata: Metadata
                 metadata_ended = True
             else:
                 metadata.feed(block)
-        if paired and _both_readable(sources):
-            alignment.advance(text_ended=text_ended, metadata_ended=metadata_ended)
-        elif "text" not in sources:
+        if "text" not in sources:
             alignment.follow(metadata_ended=metadata_ended)
-        if (
-            not paired
-            or (text_ended and not sources["text"].whole)
-            or (metadata_ended and not sources["metadata"].whole)
-        ):
+        elif len(sources) == 2 and _all_readable(sources):
+            alignment.advance(text_ended=text_ended, metadata_ended=metadata_ended)
+        else:
             text.documents.drop(len(text.documents))
-            metadata.rows.drop(len(metadata.rows) if "text" in sources else 0)
+            metadata.rows.drop(len(metadata.rows))
 
 
-def _both_readable(sources: dict[str, Source]) -> bool:
+def _all_readable(sources: dict[str, Source]) -> bool:
     return all(source.whole for source in sources.values())
 
 
 def _tell(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignment, judge: Judge) -> None:
     for source in sources.values():
         source.judge(judge)
+        if len(sources) == 2 and not source.whole:
+            for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
+                judge.coverage.rules_not_run.setdefault(code, f"{source.at.path} breaks off")
     alignment.finish(judge)
     metadata.finish()
-    if len(sources) == 2 and not _both_readable(sources):
-        for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
-            judge.coverage.rules_not_run.setdefault(code, f"text or metadata breaks off in {text_name(sources)}")
-
-
-def text_name(sources: dict[str, Source]) -> str:
-    return next(iter(sources.values())).at.path
 
 
 def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: Judge) -> None:

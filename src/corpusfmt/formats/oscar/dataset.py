@@ -26,7 +26,7 @@ from corpusfmt.rules import Judge
 _Place = tuple[int, int]
 _Value = TypeVar("_Value")
 #: How many places are read again at a time.
-_BATCH = 50_000
+_BATCH = 20_000
 
 
 @dataclass(slots=True, kw_only=True)

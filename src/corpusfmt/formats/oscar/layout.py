@@ -93,6 +93,15 @@ class Language:
         return {number for number in (*self.texts, *self.metadata) if number is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Text and metadata parts of a language by number, None where there is a single file."""
+
+    code: str
+    texts: Mapping[int | None, Entry]
+    metadata: Mapping[int | None, Entry]
+
+
 @RULES.rule("OSC102", "bad-directory-name", on=DirectoryName, spec=LAYOUT)
 def bad_directory_name(directory: DirectoryName) -> Iterator[Problem]:
     """A directory of the release is not named by a language code of two or three lower-case letters.
@@ -237,12 +246,12 @@ def part_numbering(language: Language) -> Iterator[Problem]:
 @RULES.rule(
     "OSC401",
     "part-without-metadata",
-    on=Language,
+    on=Pairing,
     grades=ONLY_1_1,
     spec=LAYOUT,
     requires=("OSC105", "OSC106"),
 )
-def part_without_metadata(language: Language) -> Iterator[Problem]:
+def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
     """A text part has no metadata part of the same number, or metadata no text.
 
     Why: the two are read together; without its partner, a part can only be skipped.
@@ -250,12 +259,12 @@ def part_without_metadata(language: Language) -> Iterator[Problem]:
     Fix: bring the missing file back. Parts pair by number, not by their order in a listing.
     """
     roles: tuple[tuple[Mapping[int | None, Entry], Mapping[int | None, Entry], Role], ...] = (
-        (language.texts, language.metadata, "metadata"),
-        (language.metadata, language.texts, "text"),
+        (pairing.texts, pairing.metadata, "metadata"),
+        (pairing.metadata, pairing.texts, "text"),
     )
     for here, there, missing_role in roles:
         for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
-            missing = data_name(language.code, missing_role, number)
+            missing = data_name(pairing.code, missing_role, number)
             at = Location(here[number].path)
             yield Problem(f"no `{missing}` beside `{here[number].name}`", at, f"bring back `{missing}`")
 
@@ -493,9 +502,7 @@ class _Planner:
         language = slots.language()
         if folder.alone is None:
             judge.check(language)
-        elif self._version == "1.1":
-            part_number = next(iter((*language.texts, *language.metadata)), None)
-            judge.check(_only(language, part_number))
+        judge.check(Pairing(language.code, language.texts, language.metadata))
         listing = self._checksums(folder, slots, language, by_name, judge)
         numbers = sorted({*language.texts, *language.metadata}, key=lambda number: -1 if number is None else number)
         dedup = self._options.dedup or any(is_dedup(entry) for entry in language.texts.values())
@@ -539,25 +546,6 @@ class _Planner:
             return folder.alone is not None or _absence_is_told(name, language, judge)
 
         return read_list(entry, by_name, judge, self._version, told)
-
-
-def _only(language: Language, number: int | None) -> Language:
-    """Return a language reduced to one part, for a file given alone: only its own partner can be missing."""
-    if number is None:
-        return language
-    return Language(
-        language.at,
-        language.code,
-        _only_number(language.texts, number),
-        _only_number(language.metadata, number),
-        (),
-        (),
-        blocked=True,
-    )
-
-
-def _only_number(entries: Mapping[int | None, Entry], number: int) -> Mapping[int | None, Entry]:
-    return {key: entry for key, entry in entries.items() if key == number}
 
 
 def is_dedup(entry: Entry) -> bool:

@@ -15,13 +15,11 @@ from xxhash import xxh3_64_intdigest
 from corpusfmt.formats.general import BadJson, BadText, TooLong
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
+from corpusfmt.formats.oscar.write import DOCUMENT_HEADER
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import JsonFault, strict_json, utf8_fault
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
-
-#: The header under which our own writer keeps a document that did not come from a WARC record.
-DOCUMENT_HEADER = "corpusfmt-document"
 
 _WARNING = {"severity": Severity.WARNING, "grades": ONLY_1_1, "spec": METADATA}
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>", re.IGNORECASE)
@@ -393,7 +391,6 @@ class MetadataScan:
     ) -> None:
         self.rows = Rows()
         self.found = 0
-        self.bytes = 0
         self._path = path
         self._language = language
         self._accepted = iso_639_3(language)
@@ -424,7 +421,6 @@ class MetadataScan:
             self._judge.check(TooLong(self.at(block.line, byte=block.byte), block.length, self._limit))
             self._add_unknown(block.line)
             return
-        self.bytes += len(block.data)
         records = _decode_block(block.data)
         if records is None or not self._accept(records, block.line):
             self._feed_lines(block)

@@ -16,7 +16,6 @@ from corpusfmt.formats.general import BadText, BrokenStream, TooLong, Unreadable
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.metadata import (
-    DOCUMENT_HEADER,
     NO_LENGTH,
     UNKNOWN,
     Fault,
@@ -31,15 +30,14 @@ from corpusfmt.formats.oscar.metadata import (
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
-from corpusfmt.formats.oscar.write import BLANK_LINES_HEADER, BLANKS, EMPTY_TEXT
+from corpusfmt.formats.oscar.write import BLANK_LINES_HEADER, BLANKS, CANONICAL_TAIL, DOCUMENT_HEADER, EMPTY_TEXT
 from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge
 
-#: What follows the last line of a document: its line end, and a blank line.
-CANONICAL_TAIL = b"\n\n"
+_CANONICAL_TAIL = CANONICAL_TAIL.encode()
 _BLANKS = b" \t\r"
 # A part without any blank line this far in is a shuffled one: each of its lines is a document.
 _SHUFFLED_AFTER = 8 * 1024 * 1024
@@ -195,7 +193,7 @@ def _separators(piece: Piece) -> Json:
     around = {}
     if piece.lead:
         around["lead"] = piece.lead.decode()
-    if piece.tail != CANONICAL_TAIL:
+    if piece.tail != _CANONICAL_TAIL:
         around["tail"] = piece.tail.decode()
     return around
 
@@ -331,7 +329,7 @@ class _Pairs:
         self._found += step.documents
         finding = _finding(seen, self._part.version) if seen is not None else None
         findings = [record.finding for record in records if record.finding] or ([finding] if finding else [])
-        raw = b"".join(chain((r.raw + b"\n" for r in records), (p.data + CANONICAL_TAIL for p in skipped)))
+        raw = b"".join(chain((r.raw + b"\n" for r in records), (p.data + _CANONICAL_TAIL for p in skipped)))
         yield from (Rejected(each, raw) for each in findings)
         if step.lost:
             yield from self._drain(findings)
@@ -346,7 +344,7 @@ class _Pairs:
         """Nothing fits any more: hand out every further document and record as rejected for the same reason."""
         for piece in self._pieces:
             self._found += 1
-            yield from (Rejected(each, piece.data + CANONICAL_TAIL) for each in findings)
+            yield from (Rejected(each, piece.data + _CANONICAL_TAIL) for each in findings)
         for record in self._records:
             yield from (Rejected(each, record.raw + b"\n") for each in findings)
 
@@ -363,7 +361,7 @@ class _Pairs:
         yield self._made(text, piece, record.value, number, last=last)
         if piece.lead:
             yield self._separator_rejected(piece.lead, 1, leading=True)
-        if piece.tail != CANONICAL_TAIL and not last:
+        if piece.tail != _CANONICAL_TAIL and not last:
             yield self._separator_rejected(piece.tail, piece.start + piece.count + 1, leading=False)
 
     def _separator_rejected(self, separator: bytes, line: int, *, leading: bool) -> Rejected:
@@ -380,7 +378,7 @@ class _Pairs:
         if kept is not None:
             return _restored(kept, text, self._part.language)
         own: Json = {"version": "1.1", "part": self._part.name, "record": record}
-        if last and piece.tail != CANONICAL_TAIL:
+        if last and piece.tail != _CANONICAL_TAIL:
             own["tail"] = piece.tail.decode()
         return Document(
             self._identity(headers.get("warc-record-id"), number),
@@ -438,11 +436,12 @@ def _restored(kept: Json, text: str, language: str) -> Document:
 
 def _with_blank_lines(text: str, header: str) -> str:
     """Put the lines back that OSCAR takes for separators, as `write.BLANK_LINES_HEADER` lists them."""
-    left_out = _left_out_lines(header)
+    nothing_else = header.startswith("=") and text == EMPTY_TEXT
+    left_out = _left_out_lines(header.removeprefix("=") if nothing_else else header)
     if left_out is None:
         return text
     numbers = [number for number, _ in left_out]
-    lines = [] if text == EMPTY_TEXT and numbers == list(range(len(numbers))) else text.split("\n")
+    lines = [] if nothing_else else text.split("\n")
     if numbers != sorted(set(numbers)) or numbers[0] < 0 or numbers[-1] >= len(lines) + len(numbers):
         return text
     for number, line in left_out:

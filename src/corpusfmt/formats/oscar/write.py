@@ -27,7 +27,8 @@ CANONICAL_TAIL = "\n\n"
 #: The header under which a document that is not of OSCAR origin keeps all but its text.
 DOCUMENT_HEADER = "corpusfmt-document"
 #: The header that says which lines of the original text were left out because OSCAR takes them for separators: their
-#: numbers from 0, comma-separated, each with a colon and its UTF-8 bytes in hexadecimal where it is not empty.
+#: numbers from 0, comma-separated, each with a colon and its UTF-8 bytes in hexadecimal where it is not empty. An equals
+#: sign in front says that there was no other line, and that `EMPTY_TEXT` stands for the text.
 BLANK_LINES_HEADER = "corpusfmt-blank-lines"
 #: A line of nothing else separates documents.
 BLANKS = " \t\r"
@@ -101,7 +102,8 @@ def _item(document: Document) -> Item[OscarText]:
     lines = document.text.split("\n")
     blank = [_left_out(number, line) for number, line in enumerate(lines) if not line.strip(BLANKS)]
     if blank:
-        record["headers"] = {**record["headers"], BLANK_LINES_HEADER: ",".join(blank)}
+        nothing_else = "=" if len(blank) == len(lines) else ""
+        record["headers"] = {**record["headers"], BLANK_LINES_HEADER: nothing_else + ",".join(blank)}
         lines = [line for line in lines if line.strip(BLANKS)] or [EMPTY_TEXT]
     return Item(OscarText("\n".join(lines).encode(), len(lines), record, _around(own, "tail", "1.1", CANONICAL_TAIL)))
 

@@ -137,7 +137,6 @@ def _is_a(value: Any, kind: str) -> bool:
     return isinstance(value, str)
 
 
-
 @RULES.rule("CRO506", "data-value-type", on=RecordSet, spec=_DATA)
 def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
     """A value of an inline record is not of the data type of its field.

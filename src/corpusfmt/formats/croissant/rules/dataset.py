@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from corpusfmt.formats.croissant.graph import Dataset, Description, View
+from corpusfmt.formats.croissant.graph import Dataset, Description
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
 from corpusfmt.formats.croissant.rules.document import Mistyped, Several
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.shapes import DATASET
-from corpusfmt.formats.croissant.vocabulary import SPDX
 from corpusfmt.formats.croissant.version import VERSION_IRI, conforms_to, near_version
+from corpusfmt.formats.croissant.vocabulary import SPDX
 from corpusfmt.model import Problem, Severity
 
 _REQUIRED = "croissant-1.0#required"
@@ -365,7 +365,11 @@ def version_semver(dataset: Dataset) -> Iterator[Problem]:
         if isinstance(value, Literal) and isinstance(value.value, str | int | float):
             text = str(value.value)
             if not (len(text) < 256 and _SEMVER.fullmatch(text)):
-                yield Problem(f"version is `{clip(text)}`, expected MAJOR.MINOR.PATCH", dataset.place_of(value), "write three numbers, as in 1.0.0")
+                yield Problem(
+                    f"version is `{clip(text)}`, expected MAJOR.MINOR.PATCH",
+                    dataset.place_of(value),
+                    "write three numbers, as in 1.0.0",
+                )
 
 
 @RULES.rule("CRO219", "license-not-url", on=Dataset, severity=Severity.WARNING, spec=_REQUIRED)
@@ -383,5 +387,3 @@ def license_not_url(dataset: Dataset) -> Iterator[Problem]:
                 hint = f"write `https://spdx.org/licenses/{known}.html`" if known else "write the URL of the licence"
                 message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected a URL or a CreativeWork"
                 yield Problem(message, dataset.place_of(literal), hint)
-
-

@@ -129,7 +129,9 @@ def path_escapes_container(distributed: Distributed) -> Iterator[Problem]:
         yield from _escaping(resource, "cr:excludes")
 
 
-@RULES.rule("CRO305", "encodingformat-missing", on=Distributed, spec=_FILE_OBJECT, grades={"strict/minor": Severity.WARNING})
+@RULES.rule(
+    "CRO305", "encodingformat-missing", on=Distributed, spec=_FILE_OBJECT, grades={"strict/minor": Severity.WARNING}
+)
 def encodingformat_missing(distributed: Distributed) -> Iterator[Problem]:
     """A FileObject has no encodingFormat, or (in profile strict milder, as no table has it) a FileSet.
 
@@ -162,7 +164,9 @@ def encodingformat_mime(distributed: Distributed) -> Iterator[Problem]:
             yield Problem(message, resource.place_of(literal), "write a MIME type such as text/csv")
 
 
-@RULES.rule("CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums", grades={"strict": Severity.WARNING})
+@RULES.rule(
+    "CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums", grades={"strict": Severity.WARNING}
+)
 def sha256_missing(file: FileObject) -> Iterator[Problem]:
     """A FileObject outside a container has no checksum, in a data set that is not live.
 

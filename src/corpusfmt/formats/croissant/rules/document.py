@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal as OneOf
+from typing import Literal as OneOf
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Reference, View
-from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, NAMESPACES, Literal, Node, local_name, short
+from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, NAMESPACES, Literal, Node, local_name
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, first_and_more
 from corpusfmt.formats.croissant.shapes import (
@@ -43,9 +43,31 @@ class Duplicate:
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Part:
     """Any node of a Croissant class, for what holds of them all."""
+
+    view: View
+
+    @property
+    def at(self) -> Location:
+        return self.view.at
+
+
+@dataclass(slots=True)
+class Element:
+    """A node that others name: a FileObject, FileSet, RecordSet or Field."""
+
+    view: View
+
+    @property
+    def at(self) -> Location:
+        return self.view.at
+
+
+@dataclass(slots=True)
+class Selection:
+    """An extract or a transform, for the expressions that both may hold."""
 
     view: View
 
@@ -234,9 +256,7 @@ def _declared_at(description: Description, namespace: str) -> str | None:
     return None
 
 
-@RULES.rule(
-    "CRO115", "prefix-undeclared", on=Description, severity=Severity.WARNING, spec="croissant-1.0#namespaces"
-)
+@RULES.rule("CRO115", "prefix-undeclared", on=Description, severity=Severity.WARNING, spec="croissant-1.0#namespaces")
 def prefix_undeclared(description: Description) -> Iterator[Problem]:
     """A compact IRI has a prefix that no context declares. It is read as the specification's own prefix of that name.
 
@@ -350,7 +370,7 @@ _NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
 def id_not_iri(description: Description) -> Iterator[Problem]:
     """An `@id` is no IRI reference.
 
-    Why: identifiers are interpreted as IRIs, which have no spaces and none of `<>"{}|\\^` and the backquote.
+    Why: identifiers are interpreted as IRIs, which have no spaces, and no quotes, braces or angle brackets.
     Example: `"@id": "my files"`.
     Fix: write it without them; `name` may hold any text.
     """
@@ -363,20 +383,23 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
             yield Problem(f"{view.title}: `{written}` is no IRI", at, "write it without spaces and quotes")
 
 
+_REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
+
+
 @RULES.rule(
-    "CRO123", "id-missing", on=Part, severity=Severity.WARNING, spec="croissant-1.0#id-and-reference-mechanism"
+    "CRO123", "id-missing", on=Element, severity=Severity.WARNING, spec="croissant-1.0#id-and-reference-mechanism"
 )
-def id_missing(part: Part) -> Iterator[Problem]:
+def id_missing(element: Element) -> Iterator[Problem]:
     """A FileObject, FileSet, RecordSet or Field has no `@id`.
 
     Why: what has no identifier cannot be referenced, and rows of inline data have no name for it.
     Example: a FileSet with only a `name`.
     Fix: add an `@id`; a field's starts with that of its record set and a slash.
     """
-    view = part.view
-    if view.shape.name in ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field") and view.id is None:
-        if not (isinstance(view, Field) and view.is_parent_field) and "@id" not in view.node.dropped:
-            yield Problem(f"{view.title}: no `@id`", view.at, "add one")
+    view = element.view
+    is_shorthand = isinstance(view, Field) and view.is_parent_field
+    if view.id is None and not is_shorthand:
+        yield Problem(f"{view.title}: no `@id`", view.at, "add one")
 
 
 @RULES.rule("CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
@@ -399,11 +422,15 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
 
 
 def _is_croissant(node: Node) -> bool:
-    return any(kind in ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field") for kind in node.types)
+    return any(kind in _REFERABLE for kind in node.types)
 
 
 @RULES.rule(
-    "CRO125", "field-id-prefix", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#id-and-reference-mechanism"
+    "CRO125",
+    "field-id-prefix",
+    on=RecordSet,
+    severity=Severity.WARNING,
+    spec="croissant-1.0#id-and-reference-mechanism",
 )
 def field_id_prefix(record_set: RecordSet) -> Iterator[Problem]:
     """A field's `@id` does not start with that of its record set and a slash.
@@ -448,7 +475,9 @@ def reference_dangling(reference: Reference) -> Iterator[Problem]:
     likely = close_to(target, known) if len(known) < 2000 else ""
     hint = f"did you mean `{likely}`?" if likely else "correct it, or add the node that it names"
     what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
-    yield Problem(f"{holder.title}: {what}, which no node of the document has as `@id`", reference.at, hint, reference.count)
+    yield Problem(
+        f"{holder.title}: {what}, which no node of the document has as `@id`", reference.at, hint, reference.count
+    )
 
 
 @RULES.rule(
@@ -502,5 +531,3 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
     elif not value.is_reference and reference.name in ("cr:source", "cr:references"):
         message = f"{holder.title}: `{holder.key(reference.name)}` names no file, record set or field"
         yield Problem(message, reference.at, "add `fileObject`, `fileSet`, `recordSet` or `field`")
-
-

@@ -1,1 +1,116 @@
 """CRO6xx: the files behind the description (--data)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corpusfmt.formats.croissant.rules.registry import RULES
+from corpusfmt.model import Location, Problem, Severity
+
+_RESOURCES = "croissant-1.0#resources"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFault:
+    """Something that reading the files showed; `kind` says which rule it is for."""
+
+    kind: str
+    message: str
+    at: Location
+    hint: str
+    count: int = 1
+
+
+def _told(fault: DataFault, kind: str) -> Iterator[Problem]:
+    if fault.kind == kind:
+        yield Problem(fault.message, fault.at, fault.hint, fault.count)
+
+
+@RULES.rule("CRO601", "data-file-missing", on=DataFault, spec=_RESOURCES)
+def data_file_missing(fault: DataFault) -> Iterator[Problem]:
+    """A local file is not where the description says. Files on the web are not fetched, and not judged.
+
+    Why: the data cannot be loaded.
+    Example: `"contentUrl": "data/train.csv"`, and no such file beside the description; a path out of its folder.
+    Fix: add the file, or correct the path.
+    """
+    yield from _told(fault, "missing")
+
+
+@RULES.rule("CRO602", "data-size-mismatch", on=DataFault, spec="croissant-1.0#fileobject")
+def data_size_mismatch(fault: DataFault) -> Iterator[Problem]:
+    """A file is not as large as the description says; sizes with a unit may differ by 5 percent.
+
+    Why: it was cut, or replaced.
+    Example: `"contentSize": "117743 B"` and a file of 100 bytes.
+    Fix: fetch the file again, or write the size that it has.
+    """
+    yield from _told(fault, "size")
+
+
+@RULES.rule("CRO603", "data-sha256-mismatch", on=DataFault, spec="croissant-1.0#checksums")
+def data_sha256_mismatch(fault: DataFault) -> Iterator[Problem]:
+    """The SHA-256 (or MD5) of a file is not the one that the description says.
+
+    Why: it is another file, or a damaged one.
+    Example: a file that was edited after it was described.
+    Fix: fetch the file again, or write the digest that it has.
+    """
+    yield from _told(fault, "digest")
+
+
+@RULES.rule("CRO604", "data-archive-corrupt", on=DataFault, spec="croissant-1.0#fileset")
+def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
+    """An archive or table does not read to its end.
+
+    Why: what stands after the damage is lost. Archives are read in place; one that grows to more than 200 times its
+    size (and 256 MiB) is not read further.
+    Example: a zip that was cut short, a member with a wrong checksum.
+    Fix: fetch or pack it again.
+    """
+    yield from _told(fault, "corrupt")
+
+
+@RULES.rule("CRO605", "data-fileset-empty", on=DataFault, severity=Severity.WARNING, spec="croissant-1.0#fileset")
+def data_fileset_empty(fault: DataFault) -> Iterator[Problem]:
+    """The patterns of a file set select nothing.
+
+    Why: `*` does not cross `/`, `**` does; what is included is then reduced by `excludes`.
+    Example: `"includes": "*.jpg"` where all pictures lie in folders.
+    Fix: write `**/*.jpg`.
+    """
+    yield from _told(fault, "empty")
+
+
+@RULES.rule("CRO606", "data-column-missing", on=DataFault, spec="croissant-1.0#extract")
+def data_column_missing(fault: DataFault) -> Iterator[Problem]:
+    """A CSV or TSV file has no column of the name that a field extracts. Case matters.
+
+    Why: the field cannot be loaded.
+    Example: `"column": "userid"` where the header has `userId`.
+    Fix: write the name as the header has it.
+    """
+    yield from _told(fault, "column")
+
+
+@RULES.rule("CRO607", "data-row-width", on=DataFault, spec="croissant-1.0#extract")
+def data_row_width(fault: DataFault) -> Iterator[Problem]:
+    """A row of a CSV or TSV file has more or fewer cells than its header.
+
+    Why: readers shift, drop or invent values.
+    Example: a comma in a cell that is not quoted.
+    Fix: quote cells that hold the delimiter, a quote or a line end.
+    """
+    yield from _told(fault, "width")
+
+
+@RULES.rule("CRO608", "data-ragged-columns", on=DataFault, spec="croissant-1.0#extract")
+def data_ragged_columns(fault: DataFault) -> Iterator[Problem]:
+    """The JSON paths of one record set select different numbers of values from one file.
+
+    Why: each record takes one value of each, so the lists cannot be put side by side.
+    Example: `$[*].id` gives 3 values and `$[*].price` 2, as one object has no price.
+    Fix: complete the objects, with null where there is no value.
+    """
+    yield from _told(fault, "ragged")

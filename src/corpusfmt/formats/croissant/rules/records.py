@@ -21,9 +21,9 @@ from corpusfmt.formats.croissant.graph import (
     rings,
 )
 from corpusfmt.formats.croissant.jsonpath import jsonpath_fault
-from corpusfmt.formats.croissant.nodes import Literal, Node, local_name, short
+from corpusfmt.formats.croissant.nodes import Literal, local_name, short
 from corpusfmt.formats.croissant.rules.distribution import strange
-from corpusfmt.formats.croissant.rules.document import Part
+from corpusfmt.formats.croissant.rules.document import Element, Selection
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import around, clip, first_and_more, one_of
 from corpusfmt.formats.croissant.shapes import TRANSFORM
@@ -199,7 +199,13 @@ def extract_ambiguous(extract: Extract) -> Iterator[Problem]:
 
 # The beginnings of MIME types that have neither columns nor JSON inside.
 _OPAQUE = ("image/", "audio/", "video/")
-_TABLES = ("text/csv", "text/tsv", "text/tab-separated-values", "application/x-parquet", "application/vnd.apache.parquet")
+_TABLES = (
+    "text/csv",
+    "text/tsv",
+    "text/tab-separated-values",
+    "application/x-parquet",
+    "application/vnd.apache.parquet",
+)
 
 
 @RULES.rule("CRO410", "extract-source-mismatch", on=DataSource, severity=Severity.WARNING, spec=_EXTRACT)
@@ -238,15 +244,15 @@ def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
             yield Problem(message, extract.place_of(literal), hint)
 
 
-@RULES.rule("CRO412", "jsonpath-invalid", on=Part, spec=_EXTRACT)
-def jsonpath_invalid(part: Part) -> Iterator[Problem]:
+@RULES.rule("CRO412", "jsonpath-invalid", on=Selection, spec=_EXTRACT)
+def jsonpath_invalid(selection: Selection) -> Iterator[Problem]:
     """A JSON path does not parse.
 
     Why: it selects nothing, and readers fail on it in many ways.
     Example: `$...a`, `a b c`, `$[`.
     Fix: correct it; filters such as `$[?(@.a > 1)]` are allowed.
     """
-    view = part.view
+    view = selection.view
     for literal in view.texts("cr:jsonPath"):
         fault = jsonpath_fault(literal.value)
         if fault is not None:
@@ -266,15 +272,15 @@ def compiled(pattern: str) -> re.Pattern[str] | str:
             return f"too large ({type(error).__name__})"
 
 
-@RULES.rule("CRO413", "regex-invalid", on=Part, spec=_TRANSFORM)
-def regex_invalid(part: Part) -> Iterator[Problem]:
+@RULES.rule("CRO413", "regex-invalid", on=Selection, spec=_TRANSFORM)
+def regex_invalid(selection: Selection) -> Iterator[Problem]:
     """A regular expression does not compile.
 
     Why: no value can be parsed with it.
     Example: `"([a-z"`, `"*.csv"`.
     Fix: correct it; a glob pattern is no regular expression.
     """
-    view = part.view
+    view = selection.view
     for literal in view.texts("cr:regex"):
         outcome = compiled(literal.value)
         if isinstance(outcome, str):
@@ -408,15 +414,15 @@ def _typed(view: View) -> bool:
     return isinstance(view, Field | RecordSet)
 
 
-@RULES.rule("CRO420", "datatype-not-iri", on=Part, spec="croissant-1.0#appendix-1-json-ld-context")
-def datatype_not_iri(part: Part) -> Iterator[Problem]:
+@RULES.rule("CRO420", "datatype-not-iri", on=Element, spec="croissant-1.0#appendix-1-json-ld-context")
+def datatype_not_iri(element: Element) -> Iterator[Problem]:
     """The context leaves a data type a plain string.
 
     Why: "sc:Text" then is text, not the IRI of a class.
     Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`.
     Fix: map it as Appendix 1 does.
     """
-    view = part.view
+    view = element.view
     strings = [value for value in view.node.values.get("cr:dataType", ()) if isinstance(value, Literal)]
     if _typed(view) and strings:
         message = f"{view.title}: `dataType` `{clip(strings[0].value)}` is a string, expected an IRI"
@@ -425,17 +431,17 @@ def datatype_not_iri(part: Part) -> Iterator[Problem]:
 
 
 @RULES.rule(
-    "CRO421", "datatype-unknown", on=Part, spec=_DATA_TYPE,
+    "CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE,
     grades={"minor": Severity.WARNING, "strict": Severity.WARNING},
 )  # fmt: skip
-def datatype_unknown(part: Part) -> Iterator[Problem]:
+def datatype_unknown(element: Element) -> Iterator[Problem]:
     """A data type in the namespace of schema.org or Croissant that is none there. Milder where another is known.
 
     Why: readers do not know how to load it.
     Example: `sc:Str`, `cr:Enum`, the property `sc:name`.
     Fix: use a class of schema.org or Croissant; types of other vocabularies are fine.
     """
-    view = part.view
+    view = element.view
     if not _typed(view):
         return
     unknown = [name for name in view.data_types if not is_known_type(name)]
@@ -539,7 +545,9 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
     if len(origins) < 2:
         return
     joined = _Joined()
-    if any(not list(reference.target_views()) for each in _with_parent_fields(record_set) for reference in each.references):
+    if any(
+        not list(reference.target_views()) for each in _with_parent_fields(record_set) for reference in each.references
+    ):
         return  # a reference that leads nowhere is a finding of its own
     drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
     for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
@@ -607,7 +615,9 @@ def enumeration_name_missing(record_set: RecordSet) -> Iterator[Problem]:
     Fix: call the field `name`, or add `"equivalentProperty": "sc:name"`.
     """
     if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "name"):
-        yield Problem(f"{record_set.title}: no field for `name`", record_set.at, 'add `"equivalentProperty": "sc:name"`')
+        yield Problem(
+            f"{record_set.title}: no field for `name`", record_set.at, 'add `"equivalentProperty": "sc:name"`'
+        )
 
 
 @RULES.rule(
@@ -700,9 +710,7 @@ def bbox_format_unknown(field: Field) -> Iterator[Problem]:
             yield Problem(message, view.place_of(literal), "write one such as CENTER_XYWH, XYWH or XYXY")
 
 
-@RULES.rule(
-    "CRO528", "mask-kind-missing", on=Field, severity=Severity.WARNING, spec="croissant-1.0#segmentationmask"
-)
+@RULES.rule("CRO528", "mask-kind-missing", on=Field, severity=Severity.WARNING, spec="croissant-1.0#segmentationmask")
 def mask_kind_missing(field: Field) -> Iterator[Problem]:
     """A segmentation mask does not say whether it is a polygon or an image.
 
@@ -714,5 +722,3 @@ def mask_kind_missing(field: Field) -> Iterator[Problem]:
     if "cr:SegmentationMask" in types and not {"sc:GeoShape", "sc:ImageObject"}.intersection(types):
         message = f"{field.title}: a mask that is neither sc:GeoShape nor sc:ImageObject"
         yield Problem(message, field.place("cr:dataType"), "add sc:GeoShape for a polygon, sc:ImageObject for an image")
-
-

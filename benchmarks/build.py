@@ -1,0 +1,396 @@
+"""What a whole build costs, by stage, next to builds of the shapes that the OSCAR paper compares, in one run.
+
+    python benchmarks/build.py                                    150 MB of WET made of the bundled sample
+    python benchmarks/build.py WET.gz...                          your own files
+    python benchmarks/build.py --stock-python VENV/bin/python     baselines also with a source build of fasttext (0.9.3)
+
+Costs are CPU seconds, user and system, of whole processes per 150 MB of uncompressed WET, one job. The contenders take
+turns, each in a process of its own, and the cheapest round of each counts. Machines are noisy: trust ratios.
+
+The baselines are one pass of a plain program: gzip and a scan for Content-Length, stock fastText line by line, a set of
+hashes for each language, a file for each language. They write text alone, uncompressed, while `corpusfmt build` writes
+a whole release: compressed parts, metadata, checksums, statistics, and stages that can be resumed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from unittest.mock import patch
+
+if TYPE_CHECKING:
+    from corpusfmt.langid import BackendChoice
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "pipeline" / "sample" / "UDHR-20181112172845-00000.warc.wet.gz"
+MB = 1_000_000
+PER = 150 * MB
+# Those of the recipe oscar-1.1, which all contenders follow.
+MIN_CHARS, MIN_CONFIDENCE = 101, 0.8
+# Of the bytes of a page of Common Crawl, 27 to 31 % are in lines of that length.
+LONG_SHARE = 0.3
+NO_LINE_IS_SO_LONG = 1 << 40
+# Every contender runs in a folder of its own.
+OUTPUT = "out"
+
+OTHERS_MOST, CHEAPER_LEAST = 1.2, 4
+BACKENDS = {"native": "native", "fasttext": "stock fastText"}
+SHAPES = {"every-line": "every line classified, then filtered", "filter-first": "filtered first, then classified"}
+
+# The costs of a build; what stands below `process` are its parts.
+STAGES = {
+    "start": "start: imports, model, plan",
+    "process": "process",
+    "inflate": "- inflate and parse",
+    "split": "- split and filter",
+    "classify": "- language id",
+    "store": "- store by language",
+    "dedup": "dedup",
+    "package": "package",
+    "seal": "seal",
+}
+
+T = TypeVar("T")
+
+
+@dataclass
+class Run:
+    """What one process cost: CPU seconds, peak memory in MB, and what it said of itself."""
+
+    cpu: float
+    memory: float
+    said: dict[str, float]
+
+
+@dataclass
+class Clock:
+    """CPU seconds of this process, by name of what was done."""
+
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def timed(self, name: str, function: Callable[..., T]) -> Callable[..., T]:
+        def call(*arguments: Any, **options: Any) -> T:
+            began = time.process_time()
+            try:
+                return function(*arguments, **options)
+            finally:
+                self.seconds[name] += time.process_time() - began
+
+        return call
+
+    def each(self, name: str, function: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
+        def call(*arguments: Any) -> Iterator[T]:
+            advance = self.timed(name, function(*arguments).__next__)
+            while True:
+                try:
+                    value = advance()
+                except StopIteration:
+                    return
+                yield value
+
+        return call
+
+
+def build(backend: BackendChoice, *files: str) -> dict[str, float]:
+    """Build as `corpusfmt build --jobs 1` does; return the CPU seconds of its stages and the bytes of kept lines."""
+    import corpusfmt
+    from corpusfmt.engine.stages import Stages
+    from corpusfmt.langid import Classifier
+    from corpusfmt.pipeline import process, run, wet
+
+    clock = Clock()
+    run_stage = Stages.run
+
+    def stage(self: Stages, name: str, *arguments: Any) -> Any:
+        return clock.timed(name, run_stage)(self, name, *arguments)
+
+    with (
+        patch.object(Stages, "run", stage),
+        patch.object(process, "wet_records", clock.each("inflate", wet.wet_records)),
+        patch.object(Classifier, "classify", clock.timed("classify", Classifier.classify)),
+        patch.object(run, "_seal", clock.timed("seal", run._seal)),  # noqa: SLF001 - a stage, though it has no task
+    ):
+        report = corpusfmt.build(files, OUTPUT, jobs=1, langid=backend)
+    if report.verdict != "valid":
+        raise SystemExit(f"the build is {report.verdict}: {[finding.message for finding in report.findings]}")
+    return {**clock.seconds, "kept": report.results["stats"]["total"]["original"]["text_bytes"]}
+
+
+def split(backend: BackendChoice, *files: str) -> dict[str, float]:
+    """Return the CPU seconds that splitting and measuring all lines takes, when none is long enough to be classified."""
+    from corpusfmt.io.paths import open_input
+    from corpusfmt.langid import Classifier
+    from corpusfmt.pipeline.wet import wet_records
+
+    clock = Clock()
+    classify = clock.timed("split", Classifier(backend=backend).classify)
+    for path in files:
+        for record in wet_records(partial(open_input, path), path):
+            classify(record.text, NO_LINE_IS_SO_LONG)
+    return dict(clock.seconds)
+
+
+def baseline(shape: str, model: str, *files: str) -> dict[str, float]:
+    """Build as the programs of the paper do, in one pass; runs where corpusfmt is not installed."""
+    import fasttext
+
+    fasttext.FastText.eprint = lambda *_: None
+    predict = fasttext.load_model(model).f.predict
+    Path(OUTPUT).mkdir()
+    seen: defaultdict[str, set[int]] = defaultdict(set)
+    texts: dict[str, BinaryIO] = {}
+    kept = 0
+    with ExitStack() as opened:
+        for page in (page for path in files for page in pages(path)):
+            lines: Iterable[bytes] = page.split(b"\n")
+            if shape == "filter-first":
+                lines = filter(is_long_text, lines)
+            for line in lines:
+                guesses = predict(line + b"\n", 1, 0.0, "strict")
+                if shape == "every-line" and not is_long_text(line):
+                    continue
+                score, label = guesses[0]
+                if score < MIN_CONFIDENCE:
+                    continue
+                kept += len(line) + 1
+                if (key := hash(line)) in seen[label]:
+                    continue
+                seen[label].add(key)
+                if label not in texts:
+                    texts[label] = opened.enter_context(Path(OUTPUT, label).open("wb"))
+                texts[label].write(line + b"\n")
+    return {"kept": kept}
+
+
+def is_long_text(line: bytes) -> bool:
+    if len(line) < MIN_CHARS:
+        return False
+    try:
+        return len(line.decode()) >= MIN_CHARS
+    except UnicodeDecodeError:
+        return False
+
+
+def pages(path: str) -> Iterator[bytes]:
+    """Yield the texts of a WET file, the quickest way that the standard library has."""
+    with gzip.open(path) as file:
+        data = file.read()
+    length = re.compile(rb"\r\nContent-Length: *(\d+)\r\n", re.IGNORECASE)
+    position = 0
+    while position < len(data):
+        start = data.index(b"\r\n\r\n", position) + 4
+        header = data[position:start]
+        declared = length.search(header)
+        assert declared is not None
+        end = start + int(declared[1])
+        if b"conversion\r\n" in header:
+            yield data[start:end]
+        position = end + 4
+
+
+def run(python: str, *arguments: str) -> Run:
+    """Run a worker in a process and a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="build-") as folder, tempfile.TemporaryFile() as output:
+        command = [python, str(Path(__file__).resolve()), "--worker", *arguments]
+        process = subprocess.Popen(command, stdout=output, cwd=folder)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{arguments[:2]} failed")
+        output.seek(0)
+        said = json.load(output)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Run(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / MB, said)
+
+
+def make_wet(size: str, output: str) -> dict[str, float]:
+    """Write a WET file of so many bytes, uncompressed, out of the sample's pages in languages that the model is sure of.
+
+    Every time round their words stand in another order, but for one line in five, so that some lines recur; lines are
+    cut into short ones wherever more than LONG_SHARE of the bytes would be in long ones.
+    """
+    from corpusfmt.io.paths import open_input
+    from corpusfmt.langid import Classifier
+    from corpusfmt.pipeline.wet import wet_records
+
+    rng = random.Random(1)
+    classifier = Classifier()
+    records = wet_records(partial(open_input, str(SAMPLE)), SAMPLE.name)
+    sample = [record for record in records if is_sure(classifier.classify(record.text, MIN_CHARS).scores)]
+    written = in_long = in_all = 0
+    with Path(output).open("wb") as file:
+        for number, record in enumerate(cycle(sample)):
+            if written >= int(size):
+                break
+            lines = []
+            for line in record.text.split(b"\n"):
+                is_long = is_long_text(line)
+                varied = line if rng.random() < 0.2 else shuffled(line, rng)
+                keep = not is_long or in_long <= LONG_SHARE * in_all
+                lines += [varied] if keep else cut(varied)
+                in_long += len(line) if is_long and keep else 0
+                in_all += len(line)
+            text = b"\n".join(lines)
+            headers = record.headers | {
+                "warc-target-uri": f"{record.headers['warc-target-uri']}&n={number}",
+                "warc-record-id": f"<urn:uuid:00000000-0000-4000-8000-{number:012x}>",
+                "content-length": str(len(text)),
+            }
+            head = "".join(f"{name.title()}: {value}\r\n" for name, value in headers.items())
+            member = f"WARC/1.0\r\n{head}\r\n".encode() + text + b"\r\n\r\n"
+            file.write(gzip.compress(member, 6))
+            written += len(member)
+    return {"pages": number}
+
+
+def is_sure(scores: Sequence[float]) -> bool:
+    return sum(score >= 0.95 for score in scores) > 0.9 * len(scores)
+
+
+def shuffled(line: bytes, rng: random.Random) -> bytes:
+    words = line.split(b" ")
+    rng.shuffle(words)
+    return b" ".join(words)
+
+
+def cut(line: bytes) -> list[bytes]:
+    """Cut a line into the lines of a menu; where it has no spaces, between characters."""
+    words = line.split(b" ")
+    if len(words) > 3:
+        return [b" ".join(words[start : start + 4]) for start in range(0, len(words), 4)]
+    characters = line.decode(errors="ignore")
+    return [characters[start : start + 12].encode() for start in range(0, len(characters), 12)]
+
+
+def inflated_size(path: Path) -> int:
+    with gzip.open(path) as file:
+        return sum(map(len, iter(lambda: file.read(MB), b"")))
+
+
+def cheapest(contenders: dict[str, Sequence[str]], rounds: int) -> dict[str, Run]:
+    """Run contenders in turns; return the cheapest run of each."""
+    runs: defaultdict[str, list[Run]] = defaultdict(list)
+    for _ in range(rounds):
+        for name, arguments in contenders.items():
+            runs[name].append(run(*arguments))
+    return {name: min(each, key=lambda run: run.cpu) for name, each in runs.items()}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    print(f"\n| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def costs(whole: Run, splitting: Run) -> dict[str, float]:
+    """Return the CPU seconds of a build by stage, in the order of STAGES."""
+    seconds = dict(whole.said)
+    seconds["split"] = min(splitting.said["split"], seconds["classify"])
+    seconds["store"] = seconds["process"] - seconds["inflate"] - seconds["classify"]
+    seconds["classify"] -= seconds["split"]
+    seconds["start"] = whole.cpu - sum(seconds[stage] for stage in ("process", "dedup", "package", "seal"))
+    return {stage: seconds[stage] for stage in STAGES}
+
+
+def show(best: dict[str, Run], pythons: dict[str, str], size: int) -> None:
+    scale = PER / size
+    wholes = {backend: best[f"build {backend}"] for backend in BACKENDS}
+    stages = {backend: costs(whole, best[f"split {backend}"]) for backend, whole in wholes.items()}
+    others = {backend: (whole.cpu - stages[backend]["classify"]) * scale for backend, whole in wholes.items()}
+    rows = [[name, *(f"{stages[each][stage] * scale:.2f}" for each in BACKENDS)] for stage, name in STAGES.items()]
+    rows += [
+        ["**whole build**", *(f"**{whole.cpu * scale:.2f}**" for whole in wholes.values())],
+        ["all but language id", *(f"{seconds:.2f}" for seconds in others.values())],
+        ["peak memory, MB", *(f"{whole.memory:.0f}" for whole in wholes.values())],
+    ]
+    table([f"`corpusfmt build`, CPU-s per {PER // MB} MB", *BACKENDS.values()], rows)
+    table(
+        [f"baseline, CPU-s per {PER // MB} MB", "whole", *(f"/ ours, {name}" for name in BACKENDS.values())],
+        [
+            [f"{title}, {origin}", f"{each.cpu * scale:.2f}", *(f"{each.cpu / own.cpu:.1f}" for own in wholes.values())]
+            for shape, title in SHAPES.items()
+            for origin in pythons
+            for each in [best[f"{shape} {origin}"]]
+        ],
+    )
+    print()
+    least = min(others.values())
+    print(f"all but language id: {least:.2f} CPU-s; goal, under {OTHERS_MOST}: {verdict(least < OTHERS_MOST)}")
+    if "source build" in pythons:
+        ratio = best["filter-first source build"].cpu / wholes["native"].cpu
+        goal = f"goal, at least {CHEAPER_LEAST}: {verdict(ratio >= CHEAPER_LEAST)}"
+        print(f"filtered first with a source build / ours, native: {ratio:.1f}; {goal}")
+
+
+def verdict(good: bool) -> str:
+    return "reached" if good else "NOT reached"
+
+
+def compare(files: list[Path], stock_python: str | None, rounds: int) -> None:
+    from corpusfmt.langid._model_file import bundled
+
+    pythons = {"stock wheel": sys.executable} | ({"source build": stock_python} if stock_python else {})
+    paths = [str(path.resolve()) for path in files]
+    contenders: dict[str, Sequence[str]] = {}
+    for backend in BACKENDS:
+        contenders[f"build {backend}"] = (sys.executable, "build", backend, *paths)
+        contenders[f"split {backend}"] = (sys.executable, "split", backend, *paths)
+    for shape in SHAPES:
+        for origin, python in pythons.items():
+            contenders[f"{shape} {origin}"] = (python, "baseline", shape, str(bundled()), *paths)
+    size = sum(map(inflated_size, files))
+    best = cheapest(contenders, rounds)
+    share = best["build native"].said["kept"] / size
+    print(f"{size / MB:.0f} MB of WET in {len(files)} files, {share:.0%} of it in kept lines, best of {rounds} rounds")
+    show(best, pythons, size)
+
+
+WORKERS: dict[str, Callable[..., dict[str, float]]] = {
+    "build": build,
+    "split": split,
+    "baseline": baseline,
+    "make-wet": make_wet,
+}
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--worker"]:
+        _, _, worker, *arguments = sys.argv
+        print(json.dumps(WORKERS[worker](*arguments)))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("wet", nargs="*", type=Path, metavar="WET.gz", help="instead of the sample")
+    parser.add_argument("--mb", type=float, default=150, help="of uncompressed WET made of the sample (default: 150)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--stock-python",
+        default=os.environ.get("CORPUSFMT_STOCK_PYTHON"),
+        help="Python of an environment where fasttext was built from source (default: $CORPUSFMT_STOCK_PYTHON)",
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="build-") as folder:
+        files = options.wet
+        if not files:
+            files = [Path(folder, "sample.warc.wet.gz")]
+            run(sys.executable, "make-wet", str(int(options.mb * MB)), str(files[0]))
+        compare(files, options.stock_python, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

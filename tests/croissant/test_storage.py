@@ -1,0 +1,165 @@
+"""Files behind a description: patterns, archives, and what must not happen while reading them."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from croissant.documents import check, document, errors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusfmt.formats.croissant import archives
+from corpusfmt.formats.croissant.globs import matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("*.jpg", "a.jpg", True),
+        ("*.jpg", "d/a.jpg", False),
+        ("**/*.jpg", "a.jpg", True),
+        ("**/*.jpg", "d/e/a.jpg", True),
+        ("d/**", "d/e/a.jpg", True),
+        ("d/**/x/*.txt", "d/1/x/2/x/a.txt", True),
+        ("d/**/x/*.txt", "d/1/y/a.txt", False),
+        ("a/*.txt", "a/b/three.txt", False),
+        ("img?.[a-c]", "img1.b", True),
+        ("img[!0-9].jpg", "img1.jpg", False),
+        ("[]]", "]", True),
+        ("a\\*b", "a*b", True),
+        ("a\\*b", "axb", False),
+        ("./a/*", "a/b", True),
+        ("**", "a/b/c", True),
+        ("", "a", False),
+    ],
+)
+def test_globs(pattern: str, path: str, expected: bool) -> None:
+    assert matches(pattern, path) is expected
+
+
+@given(st.text("ab*?/[]!-\\.", max_size=12), st.text("ab/.", max_size=12))
+def test_a_glob_gives_an_answer(pattern: str, path: str) -> None:
+    assert matches(pattern, path) in (True, False)
+
+
+@given(st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join))
+def test_a_path_without_wildcards_matches_itself(path: str) -> None:
+    if not path.startswith("./"):
+        assert matches(path, path)
+    assert matches("**", path)
+    assert not matches(path + "x", path)
+
+
+@pytest.mark.parametrize("pattern", ["*" * 1_000_000, "a*" * 300, "**/" * 100_000, "[" * 100_000, "*a" * 200 + "b"])
+def test_no_glob_takes_long(pattern: str) -> None:
+    started = time.process_time()
+    matches(pattern, "a" * 300)
+    assert time.process_time() - started < 5
+
+
+def described(**properties: object) -> dict[str, object]:
+    file = {
+        "@type": "cr:FileObject",
+        "@id": "f",
+        "encodingFormat": "application/x-tar",
+        "sha256": "0" * 64,
+        **properties,
+    }
+    return {key: value for key, value in file.items() if value is not None}
+
+
+def checked(folder: Path, *files: dict[str, object]) -> list[str]:
+    return [finding.code for finding in errors(check(folder / "a.json", document(distribution=list(files)), data=True))]
+
+
+MEMBER = {"@type": "cr:FileObject", "@id": "m", "containedIn": {"@id": "f"}, "encodingFormat": "text/plain"}
+ARCHIVE = described(contentUrl="a.tar", sha256=None)
+
+
+def packed(path: Path, members: dict[str, bytes], mode: str = "w") -> None:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_members_of_a_tar(mode: str, tmp_path: Path) -> None:
+    packed(tmp_path / "a.tar", {"./d/m.txt": b"x", "../out.txt": b"y"}, mode)
+    good = {**MEMBER, "contentUrl": "d/m.txt"}
+    live = document(isLiveDataset=True, distribution=[ARCHIVE, good])
+    assert errors(check(tmp_path / "a.json", live, data=True)) == []
+    assert not (tmp_path.parent / "out.txt").exists()
+
+
+def test_links_and_devices_hold_nothing(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        link = tarfile.TarInfo("m.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    live = document(isLiveDataset=True, distribution=[ARCHIVE, {**MEMBER, "contentUrl": "m.txt"}])
+    assert [finding.code for finding in errors(check(tmp_path / "a.json", live, data=True))] == ["CRO601"]
+
+
+def test_a_bomb_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MIN_BOMB", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("m.txt", b"\0" * (8 << 20))
+    file = described(contentUrl="a.zip", sha256=None)
+    live = document(isLiveDataset=True, distribution=[file, {**MEMBER, "contentUrl": "m.txt"}])
+    found = errors(check(tmp_path / "a.json", live, data=True))
+    assert [finding.code for finding in found] == ["CRO604"]
+    assert "200 times its size" in found[0].message
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../a.json", "\\\\server\\a", "d/../../a.json"])
+def test_nothing_outside_is_read(path: str, tmp_path: Path) -> None:
+    assert checked(tmp_path, described(contentUrl=path)) == ["CRO601"]
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert checked(tmp_path, described(contentUrl="pipe")) == ["CRO601"]
+
+
+@pytest.mark.parametrize("head", [b"PK\x03\x04", b"\x1f\x8b\x08\x00", b"BZh9", b"\xfd7zXZ\x00", b"\0" * 257 + b"ustar"])
+@given(rest=st.binary(max_size=600))
+def test_damaged_archives(head: bytes, rest: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    (folder / "a.tar").write_bytes(head + rest)
+    live = document(isLiveDataset=True, distribution=[ARCHIVE, {**MEMBER, "contentUrl": "m.txt"}])
+    report = check(folder / "a.json", live, data=True)
+    assert {finding.code for finding in errors(report)} <= {"CRO601", "CRO604"}
+
+
+@given(st.binary(max_size=300))
+def test_any_table(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("table")
+    (folder / "a.csv").write_bytes(content)
+    field = {
+        "@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text",
+        "source": {"fileObject": {"@id": "f"}, "extract": {"column": "a"}},
+    }  # fmt: skip
+    file = described(contentUrl="a.csv", encodingFormat="text/csv", sha256=None)
+    record_set = {"@type": "cr:RecordSet", "@id": "r", "field": field}
+    live = document(isLiveDataset=True, distribution=file, recordSet=record_set)
+    report = check(folder / "a.json", live, data=True)
+    assert {finding.code for finding in errors(report)} <= {"CRO604", "CRO606", "CRO607"}
+
+
+def test_without_the_option_no_file_is_opened(tmp_path: Path) -> None:
+    report = check(tmp_path / "a.json", document(distribution=described(contentUrl="gone.csv")))
+    assert errors(report) == []
+
+
+def test_files_on_the_web_are_said_to_be_left_out(tmp_path: Path) -> None:
+    web = described(contentUrl="https://example.org/a.csv")
+    report = check(tmp_path / "a.json", document(distribution=web), data=True)
+    assert report.coverage.rules_not_run["CRO601"] == "1 files are on the web, and nothing is fetched"

@@ -1,0 +1,148 @@
+"""What can be given, which version it is, and what is looked at then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from oscar.corpus import Tree, checksums, gunzip, gz, release, relisted, write
+
+import corpusfmt
+from corpusfmt.formats.oscar import FORMAT
+from corpusfmt.formats.oscar.languages import LABELS, RELEASE_2019, RELEASE_2021, iso_639_3
+from corpusfmt.formats.oscar.parts import data_name, parse_name
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import Report, Verdict
+
+PARTS = {"af": [[2, 1, 3]], "de": [[1, 2], [2, 2], [1]]}
+
+
+def told(report: Report) -> list[tuple[str, str]]:
+    return sorted({(finding.code, finding.location.path) for finding in report.findings})
+
+
+def version_of(path: Path) -> str | None:
+    detection = FORMAT.detect(entry_of(str(path)))
+    return detection.version if detection else None
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("given", ["", "af", "de", "de/de_part_2.txt.gz", "af/af.txt.gz"])
+def test_a_release_a_language_or_a_part(version: str, given: str, tmp_path: Path) -> None:
+    write(release(version, PARTS).tree(), tmp_path)
+    report = corpusfmt.validate(tmp_path / given)
+    assert (report.version, report.verdict, told(report)) == (version, Verdict.VALID, [])
+    documents = {"": 8, "af": 3, "de": 5, "de/de_part_2.txt.gz": 2, "af/af.txt.gz": 3}
+    assert report.coverage.documents == documents[given]
+
+
+def test_a_metadata_part_brings_its_text(tmp_path: Path) -> None:
+    write(release("1.1", PARTS).tree(), tmp_path)
+    report = corpusfmt.validate(tmp_path / "de" / "de_meta_part_2.jsonl.gz")
+    assert (report.verdict, report.coverage.documents) == (Verdict.VALID, 2)
+
+
+def test_a_part_alone_is_not_asked_for_the_others(tmp_path: Path) -> None:
+    tree = release("1.1", PARTS).tree()
+    kept = {path: data for path, data in tree.items() if "part_2" in path or path.endswith("de_sha256.txt")}
+    write(kept, tmp_path)
+    assert told(corpusfmt.validate(tmp_path / "de" / "de_part_2.txt.gz")) == []
+    (tmp_path / "de" / "de_meta_part_2.jsonl.gz").unlink()
+    report = corpusfmt.validate(tmp_path / "de" / "de_part_2.txt.gz", format="oscar-1.1")
+    assert told(report) == [("OSC401", "de_part_2.txt.gz")]
+
+
+def test_a_part_is_compared_with_its_digest(tmp_path: Path) -> None:
+    tree = release("1.0", PARTS).tree()
+    write(tree | {"af/af.txt.gz": gz(gunzip(tree["af/af.txt.gz"]) + b"x" * 120 + b"\n\n")}, tmp_path)
+    (finding,) = corpusfmt.validate(tmp_path / "af" / "af.txt.gz").findings
+    assert finding.code == "OSC205"
+    listed = checksums({"af.txt.gz": (tmp_path / "af" / "af.txt.gz").read_bytes()}, "").decode().strip()
+    assert f"`{listed}`" in finding.hint
+
+
+def test_a_language_directory_under_another_name(tmp_path: Path) -> None:
+    tree = {path.replace("de/", "download/"): data for path, data in release("1.1", PARTS).tree().items()}
+    write(tree, tmp_path)
+    assert told(corpusfmt.validate(tmp_path / "download")) == []
+
+
+@pytest.mark.parametrize("prefix", ["", "unshuffled/"])
+def test_variants_side_by_side(prefix: str, tmp_path: Path) -> None:
+    one = release("1.0", PARTS).tree()
+    names = [f"{prefix}original", f"{prefix}deduplicated"]
+    write({f"{name}/{path}": data for name in names for path, data in one.items()}, tmp_path)
+    report = corpusfmt.validate(tmp_path)
+    assert (report.verdict, report.coverage.documents) == (Verdict.VALID, 16)
+
+
+def test_an_id_in_two_variants_is_no_repetition(tmp_path: Path) -> None:
+    one = release("1.1", PARTS).tree()
+    other = release("1.1", PARTS).tree()
+    write({f"original/{path}": data for path, data in one.items()}, tmp_path)
+    write({f"deduplicated/{path}": data for path, data in other.items()}, tmp_path)
+    assert told(corpusfmt.validate(tmp_path)) == []
+
+
+def test_one_language_without_metadata_is_still_1_1(tmp_path: Path) -> None:
+    tree = release("1.1", PARTS).tree()
+    del tree["af/af_meta.jsonl.gz"]
+    write(tree, tmp_path)
+    assert version_of(tmp_path) == "1.1"
+    assert told(corpusfmt.validate(tmp_path)) == [("OSC401", "af/af.txt.gz")]
+    assert version_of(tmp_path / "af") == "1.1"
+
+
+@pytest.mark.parametrize("name", ["data.jsonl.gz", "af.txt", "documents/af.jsonl.gz", "README.md", "af.txt.gz.part"])
+def test_what_is_not_ours(name: str, tmp_path: Path) -> None:
+    write({name: b"x"}, tmp_path)
+    assert version_of(tmp_path) is None
+    assert version_of(tmp_path / name) is None
+
+
+def test_a_file_of_another_name_is_told(tmp_path: Path) -> None:
+    write({"text.txt.gz": gz(b"x\n")}, tmp_path)
+    assert told(corpusfmt.validate(tmp_path / "text.txt.gz", format="oscar")) == [("OSC108", "text.txt.gz")]
+
+
+def test_missing_parts_are_named(tmp_path: Path) -> None:
+    tree = release("1.0", {"de": [[1]] * 12}).tree()
+    write({path: data for path, data in tree.items() if path.count("part_") == 0 or path[-8] not in "34"}, tmp_path)
+    (finding,) = corpusfmt.validate(tmp_path).findings
+    assert (finding.code, finding.count) == ("OSC107", 2)
+    assert "part 3 to 4 missing" in finding.message
+
+
+def test_an_absurd_part_number(tmp_path: Path) -> None:
+    tree = release("1.0", {"de": [[1], [1]]}).tree()
+    number = "9" * 9
+    write(relisted({path.replace("part_2", f"part_{number}"): data for path, data in tree.items()}), tmp_path)
+    (finding,) = corpusfmt.validate(tmp_path).findings
+    assert (finding.code, finding.count) == ("OSC107", int(number) - 2)
+
+
+def test_a_renamed_file_is_told_once(tmp_path: Path) -> None:
+    tree: Tree = release("1.0", {"de": [[1], [1]]}).tree()
+    tree["de/de_sha256.txt"] = tree["de/de_sha256.txt"].replace(b"part_2", b"part_3")
+    assert told(corpusfmt.validate(write(tree, tmp_path))) == [("OSC203", "de/de_sha256.txt")]
+
+
+def test_other_files_that_are_listed_are_compared(tmp_path: Path) -> None:
+    tree = release("1.0", {"af": [[1]]}).tree()
+    tree |= {"af/notes.md": b"text"}
+    tree["af/af_sha256.txt"] += b"0" * 64 + b"  notes.md\n"
+    assert told(corpusfmt.validate(write(tree, tmp_path))) == [("OSC109", "af/notes.md"), ("OSC205", "af/notes.md")]
+
+
+def test_label_tables() -> None:
+    assert (len(LABELS), len(set(LABELS)), len(RELEASE_2019), len(RELEASE_2021)) == (176, 176, 166, 168)
+    assert set(LABELS) > RELEASE_2019 | RELEASE_2021
+    assert all(len(code) == 3 for label in LABELS for code in iso_639_3(label))
+
+
+@pytest.mark.parametrize("number", [None, 1, 12, 1305])
+def test_names_are_read_as_they_are_written(number: int | None) -> None:
+    for role in ("text", "metadata"):
+        parsed = parse_name(data_name("en", role, number))
+        assert parsed is not None
+        assert (parsed.code, parsed.role, parsed.number, parsed.canonical_digits) == ("en", role, number, True)
