@@ -43,5 +43,5 @@ def test_a_format_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert report.by_rule == {"GEN201": 1}
     assert (report.findings[0].location.line, report.findings[0].location.byte) == (3, 11)
     path.write_bytes(b"one\ntwo\n")
-    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma").coverage.documents == 2
+    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma", source_format="lines").coverage.documents == 2
     assert corpusfmt.validate(tmp_path / "dolma").verdict.value == "valid"

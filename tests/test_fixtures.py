@@ -10,6 +10,8 @@ import pytest
 from support import FIXTURES, run_cli
 
 import corpusfmt
+from corpusfmt.formats import formats
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Finding, Verdict
 
 CASES = sorted(path.parent for path in FIXTURES.glob("*/*/*/*/expected.json"))
@@ -60,6 +62,12 @@ def test_case(case: Path) -> None:
     assert (report.verdict is Verdict.VALID) == (not report.counts["error"])
     assert not set(expected.get("near_misses", ())) & report.by_rule.keys()
     assert ("valid" in case.parts) == (not report.counts["error"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_no_two_formats_claim_the_same_input(case: Path) -> None:
+    entry = entry_of(str(input_of(case)))
+    assert len([fmt.name for fmt in formats().values() if fmt.detect(entry)]) <= 1
 
 
 @pytest.mark.parametrize("case", CASES[::17], ids=name_of)
