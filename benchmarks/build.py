@@ -372,8 +372,10 @@ def compare(files: list[Path], stock_python: str | None, rounds: int) -> None:
             contenders[f"{shape} {origin}"] = (python, "baseline", shape, str(bundled()), *paths)
     size = sum(map(inflated_size, files))
     best = cheapest(contenders, rounds)
-    share = best["build native"].said["kept"] / size
-    print(f"{size / MB:.0f} MB of WET in {len(files)} files, {share:.0%} of it in kept lines, best of {rounds} rounds")
+    kept = {each.said["kept"] for each in best.values() if "kept" in each.said}
+    assert len(kept) == 1, f"contenders differ in the bytes of the lines they keep: {kept}"
+    share = kept.pop() / size
+    print(f"{size / MB:.0f} MB of WET, files: {len(files)}; {share:.0%} of it in kept lines, best of {rounds} rounds")
     show(best, pythons, size)
 
 

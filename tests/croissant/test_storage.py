@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tarfile
@@ -14,7 +15,7 @@ from croissant.documents import check, document, errors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant import archives
+from corpusfmt.formats.croissant import archives, storage
 from corpusfmt.formats.croissant.globs import matches
 
 
@@ -163,3 +164,22 @@ def test_files_on_the_web_are_said_to_be_left_out(tmp_path: Path) -> None:
     web = described(contentUrl="https://example.org/a.csv")
     report = check(tmp_path / "a.json", document(distribution=web), data=True)
     assert report.coverage.rules_not_run["CRO601"] == "1 files are on the web, and nothing is fetched"
+
+
+def test_a_json_file_that_is_too_large_is_said_to_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b'[{"a": 1}, {"a": 2}]'
+    (tmp_path / "a.json").write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    described_file = described(contentUrl="a.json", encodingFormat="application/json", sha256=digest)
+    monkeypatch.setattr(storage, "MAX_JSON", len(content) - 1)
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": "r/a",
+            "dataType": "sc:Integer",
+            "source": {"fileObject": {"@id": "f"}, "extract": {"jsonPath": "$[*].a"}},
+        }
+    ]
+    records = [{"@type": "cr:RecordSet", "@id": "r", "field": fields}]
+    report = check(tmp_path / "description.json", document(distribution=described_file, recordSet=records), data=True)
+    assert "CRO608" in report.coverage.rules_not_run

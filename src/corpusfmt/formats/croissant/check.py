@@ -283,7 +283,7 @@ class _Checker:
         coverage = self.judge.coverage
         if not self.options.data:
             return
-        from corpusfmt.formats.croissant.storage import Storage  # noqa: PLC0415 - only --data reads files
+        from corpusfmt.formats.croissant.storage import MAX_JSON, Storage  # noqa: PLC0415 - only --data reads files
 
         storage = Storage(description, self.entry.url.rpartition("/")[0])
         storage.check()
@@ -293,6 +293,8 @@ class _Checker:
         if storage.elsewhere:
             reason = f"{storage.elsewhere} files are on the web, and nothing is fetched"
             coverage.rules_not_run.update(dict.fromkeys(("CRO601", "CRO602", "CRO603"), reason))
+        if storage.too_large:
+            coverage.rules_not_run["CRO608"] = f"{storage.too_large} JSON files are over {MAX_JSON} bytes"
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

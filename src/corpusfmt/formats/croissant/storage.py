@@ -51,6 +51,8 @@ class Storage:
     bytes_read: int = 0
     #: Files on the web, which are not fetched.
     elsewhere: int = 0
+    #: JSON files that were only counted and hashed, being larger than `MAX_JSON`.
+    too_large: int = 0
     _names: dict[int, list[str]] = field(default_factory=dict)
 
     def check(self) -> None:
@@ -200,6 +202,7 @@ class Storage:
             for chunk in chunks:
                 data += chunk
                 if len(data) > MAX_JSON:
+                    self.too_large += 1
                     return
             tree, _ = parse(decode(bytes(data))[0])
         except (JsonFault, StreamFault) as error:
