@@ -6,13 +6,14 @@ python pipeline/demo.py FOLDER
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-SAMPLE = Path(__file__).parent / "sample"
+SAMPLE = Path(os.path.relpath(Path(__file__).parent / "sample"))
 DETAILS = (
     "--name=demo",
     "--license=https://opensource.org/license/mit",

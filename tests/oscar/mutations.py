@@ -99,7 +99,11 @@ def place(rng: random.Random, lines: list[bytes], *, blank: bool) -> int:
 # Files as files ----------------------------------------------------------------------------------------------------
 
 
-@mutation("GEN101", "OSC205", also=frozenset({"GEN102"}))
+# Damage inside a stream decodes to other text, in lines of other lengths, before the checksum tells.
+GARBLED = frozenset({"OSC305"})
+
+
+@mutation("GEN101", "OSC205", also=frozenset({"GEN102"}) | GARBLED)
 def flip_a_bit(rng: random.Random, tree: Tree) -> Tree:
     path = pick(rng, tree)
     data = bytearray(tree[path])
@@ -113,7 +117,7 @@ def cut_a_file(rng: random.Random, tree: Tree) -> Tree:
     return tree | {path: tree[path][: rng.randrange(len(tree[path]))]}
 
 
-@mutation("GEN101")
+@mutation("GEN101", also=GARBLED)
 def zero_a_block(rng: random.Random, tree: Tree) -> Tree:
     path = pick(rng, tree)
     data, start = tree[path], rng.randrange(12, len(tree[path]) - 24)
@@ -219,7 +223,7 @@ def list_a_name_twice(rng: random.Random, tree: Tree) -> Tree:
     return edited_list(rng, tree, lambda lines, index: lines.append(lines[index]))
 
 
-@mutation("OSC202", "OSC203")
+@mutation("OSC202", "OSC203", also=frozenset({"OSC207"}))
 def spoil_a_list_line(rng: random.Random, tree: Tree) -> Tree:
     def change(lines: list[str], index: int) -> None:
         at = rng.randrange(len(lines[index]))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from oscar.corpus import Tree, gunzip, gz, release, relisted, write
+from support import LONG_LINE
 
 import corpusfmt
 from corpusfmt.model import Report, Verdict
@@ -199,3 +200,15 @@ def test_no_file_handles_are_left_open(tree: Tree, tmp_path: Path) -> None:
     for _ in range(5):
         corpusfmt.validate(tmp_path, dedup=True)
     assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.parametrize("count", ['"one"', "-1", "1.5", "null"])
+def test_a_single_record_without_a_usable_count_ends_the_comparison(tmp_path: Path, count: str) -> None:
+    folder = tmp_path / "en"
+    folder.mkdir()
+    text = gz(LONG_LINE.encode() + b"\n\n")
+    metadata = gz(b'{"headers":{},"offset":0,"nb_sentences":%s}\n' % count.encode())
+    for name, data in (("en.txt.gz", text), ("en_meta.jsonl.gz", metadata)):
+        (folder / name).write_bytes(data)
+    report = corpusfmt.validate(tmp_path, select=["OSC4", "OSC5"])
+    assert report.by_rule["OSC402"] == 1

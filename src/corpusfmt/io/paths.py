@@ -86,9 +86,7 @@ def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
             yield Entry(path, filesystem.unstrip_protocol(name), kind, found[name].get("size") or 0)
 
 
-def _walk_local(
-    folder: Path, prefix: str, ancestors: frozenset[tuple[int, int]], depth: int | None
-) -> Iterator[Entry]:
+def _walk_local(folder: Path, prefix: str, ancestors: frozenset[tuple[int, int]], depth: int | None) -> Iterator[Entry]:
     try:
         status = folder.stat()
         names = sorted(os.listdir(folder))

@@ -37,7 +37,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 _GZIP_WBITS = 31
-READ_SIZE = 256 * 1024
+# Each member of a file of many small ones costs a copy of what was read beyond it.
+READ_SIZE = 64 * 1024
 MAX_OUTPUT = 4 * 1024 * 1024
 
 

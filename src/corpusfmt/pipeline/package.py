@@ -42,11 +42,11 @@ class Size(msgspec.Struct):
     words: int = 0
     text_bytes: int = 0
 
-    def add(self, lines: list[bytes]) -> None:
-        """Count one document."""
+    def add(self, lines: list[bytes], words: list[int]) -> None:
+        """Count one document: its lines, and the words of each."""
         self.documents += 1
         self.lines += len(lines)
-        self.words += sum(len(line.split()) for line in lines)
+        self.words += sum(words)
         self.text_bytes += sum(map(len, lines)) + len(lines)
 
 
@@ -84,12 +84,17 @@ def _documents(task: PackageTask, original: Size, final: Size) -> Iterator[Store
                 dropped = dropped_lines(drops, number)
                 first = 0
                 for document in stored_documents(container, task.label):
-                    original.add(document.lines)
-                    kept = [line for place, line in enumerate(document.lines, first) if place not in dropped]
-                    first += len(document.lines)
-                    if kept:
-                        final.add(kept)
-                        yield StoredDocument(document.headers, kept)
+                    lines = document.lines
+                    words = [len(line.split()) for line in lines]
+                    original.add(lines, words)
+                    if dropped:
+                        kept = [place for place in range(len(lines)) if first + place not in dropped]
+                        first += len(lines)
+                        lines = [lines[place] for place in kept]
+                        words = [words[place] for place in kept]
+                    if lines:
+                        final.add(lines, words)
+                        yield StoredDocument(document.headers, lines)
 
 
 def _document(label: str, stored: StoredDocument) -> Document:

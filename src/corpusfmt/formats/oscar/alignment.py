@@ -273,6 +273,8 @@ class Alignment:
                 candidate = start - self.rows.offsets[passed_rows] if shift is None else shift
                 if self.rows.offsets[passed_rows] == UNKNOWN and shift is None:
                     continue
+                if not total and candidate == self.shift:
+                    continue  # a step that changes nothing would be taken for ever
                 if self._agree(passed_rows, passed_documents, candidate, pairs, ended):
                     return Step(passed_rows, passed_documents, candidate)
         return None

@@ -171,7 +171,7 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
     entry = shard.files["text"]
     limit = options.max_line_bytes
     source = Source(entry, limit)
-    blocks, shuffled = _peeked(source.blocks())
+    blocks, shuffled = _peeked(source)
     found = 0
     for found, piece in enumerate(pieces(blocks, source, limit, shuffled=shuffled), 1):
         text = _text_or_rejected(piece, entry.path, part.version, limit)
@@ -198,8 +198,9 @@ def _separators(piece: Piece) -> Json:
     return around
 
 
-def _peeked(blocks: Iterator[Block | LongLine]) -> tuple[Iterator[Block | LongLine], bool]:
-    """Look at the start of a text for blank lines; return all of its blocks, and whether there was none."""
+def _peeked(source: Source) -> tuple[Iterator[Block | LongLine], bool]:
+    """Look at the start of a text for blank lines; return all of its blocks, and whether it is a shuffled one."""
+    blocks = source.blocks()
     seen: list[Block | LongLine] = []
     size = 0
     for block in blocks:
@@ -211,7 +212,8 @@ def _peeked(blocks: Iterator[Block | LongLine]) -> tuple[Iterator[Block | LongLi
             return chain(seen, blocks), False
         if size >= _SHUFFLED_AFTER:
             break
-    return chain(seen, blocks), True
+    # A text that breaks off within its first document has not shown whether blank lines would follow.
+    return chain(seen, blocks), not source.cut
 
 
 @dataclass(slots=True)
