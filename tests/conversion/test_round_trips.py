@@ -48,7 +48,9 @@ def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, tmp_path
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-LINES = st.lists(st.sampled_from(["", "\r", "\u2205", "\u0085", "\u2028", "\0", "a b", "é"]) | TEXT, max_size=6).map("\n".join)
+LINES = st.lists(st.sampled_from(["", "\r", "\u2205", "\u0085", "\u2028", "\0", "a b", "é"]) | TEXT, max_size=6).map(
+    "\n".join
+)
 VALUES = st.recursive(
     st.none()
     | st.booleans()
