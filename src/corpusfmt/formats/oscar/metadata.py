@@ -21,7 +21,6 @@ from corpusfmt.io.text import JsonFault, strict_json, utf8_fault
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
-_WARNING = {"severity": Severity.WARNING, "grades": ONLY_1_1, "spec": METADATA}
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>", re.IGNORECASE)
 _TIME = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[Tt](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d):(?P<second>[0-5]\d|60)(?:\.\d+)?"
@@ -161,7 +160,7 @@ def header_not_string(seen: HeaderNotString) -> Iterator[Problem]:
     yield Problem(message, seen.at, "write it as a string", count=seen.count)
 
 
-@RULES.rule("OSC404", "empty-record", on=EmptyRecord, **_WARNING)  # type: ignore[arg-type]
+@RULES.rule("OSC404", "empty-record", on=EmptyRecord, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
 def empty_record(seen: EmptyRecord) -> Iterator[Problem]:
     """A record stands for no line at all, or has a name twice in one object.
 
@@ -202,7 +201,7 @@ def header_names(seen: HeaderNames) -> Iterator[Problem]:
         yield Problem(f"no header {names}", seen.at, "keep the headers of the record", count=seen.count, minor=minor)
 
 
-@RULES.rule("OSC602", "record-id", on=RecordId, **_WARNING)  # type: ignore[arg-type]
+@RULES.rule("OSC602", "record-id", on=RecordId, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
 def record_id(seen: RecordId) -> Iterator[Problem]:
     """A warc-record-id is not `<urn:uuid:…>`, occurs twice in a language, or has other headers in another language.
 
@@ -223,7 +222,7 @@ def record_id(seen: RecordId) -> Iterator[Problem]:
         yield Problem(message, seen.at, "keep the headers of a record the same in every language", count=seen.count)
 
 
-@RULES.rule("OSC603", "record-date", on=RecordDate, **_WARNING)  # type: ignore[arg-type]
+@RULES.rule("OSC603", "record-date", on=RecordDate, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
 def record_date(seen: RecordDate) -> Iterator[Problem]:
     """A warc-date is not a real RFC 3339 time in UTC.
 
@@ -235,7 +234,7 @@ def record_date(seen: RecordDate) -> Iterator[Problem]:
     yield Problem(message, seen.at, "write it like `2021-02-24T17:55:29Z`", count=seen.count)
 
 
-@RULES.rule("OSC604", "record-type", on=RecordType, **_WARNING)  # type: ignore[arg-type]
+@RULES.rule("OSC604", "record-type", on=RecordType, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
 def record_type(seen: RecordType) -> Iterator[Problem]:
     """A record is not of warc-type `conversion` and content-type `text/plain`.
 
@@ -247,7 +246,7 @@ def record_type(seen: RecordType) -> Iterator[Problem]:
     yield Problem(message, seen.at, "take the text of conversion records only", count=seen.count)
 
 
-@RULES.rule("OSC605", "content-length", on=ContentLength, **_WARNING)  # type: ignore[arg-type]
+@RULES.rule("OSC605", "content-length", on=ContentLength, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
 def content_length(seen: ContentLength) -> Iterator[Problem]:
     """A content-length is no number, or less than the bytes of the document.
 
@@ -264,7 +263,7 @@ def content_length(seen: ContentLength) -> Iterator[Problem]:
     yield Problem(message, seen.at, hint, count=seen.count)
 
 
-@RULES.rule("OSC606", "block-digest", on=BlockDigest, **_WARNING)  # type: ignore[arg-type]
+@RULES.rule("OSC606", "block-digest", on=BlockDigest, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
 def block_digest(seen: BlockDigest) -> Iterator[Problem]:
     """A warc-block-digest is not `sha1:` and 32 characters of base32.
 
