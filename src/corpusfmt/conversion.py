@@ -276,7 +276,7 @@ def _task_name(shard: Shard) -> str:
 def _convert_shard(task: _DirectTask) -> Converted:
     writer = _writer(task.reading.to)
     losses: Counter[str] = Counter()
-    with _Documents(task.reading, task.sidecar) as documents:
+    with _Documents(task.reading, task.sidecar, task.aside) as documents:
         items = _items(writer, documents.of_language(task.language), task.reading.on_loss, losses, documents.path)
         folder = writer.folder(task.folder or (task.stem if writer.by_language else ""))
         files = write_parts(
@@ -289,7 +289,7 @@ def _convert_shard(task: _DirectTask) -> Converted:
 def _sort_shard(task: _SortTask) -> Converted:
     waiting: dict[str, list[bytes]] = {}
     sizes: Counter[str] = Counter()
-    with publish(task.container) as file, _Documents(task.reading, task.sidecar) as documents:
+    with publish(task.container) as file, _Documents(task.reading, task.sidecar, task.container.parent) as documents:
         container = ContainerWriter(file)
         for document in documents.of_language(None):
             language = documents.language(document)
@@ -363,9 +363,10 @@ def _items(
 class _Documents:
     """The documents of one shard; rejected records stop it or go to a sidecar file."""
 
-    def __init__(self, reading: _Reading, sidecar: Path) -> None:
+    def __init__(self, reading: _Reading, sidecar: Path, aside: Path) -> None:
         self._reading = reading
         self._sidecar = sidecar
+        self._aside = aside
         self._stack = ExitStack()
         self._file: BinaryIO | None = None
         self.path = next(iter(reading.shard.files.values())).path
@@ -411,7 +412,7 @@ class _Documents:
         if self._reading.on_bad_record == "stop":
             raise BadInput(rejected.finding)
         if self._file is None:
-            self._file = self._stack.enter_context(publish(self._sidecar))
+            self._file = self._stack.enter_context(publish(self._sidecar, aside=self._aside))
         self.rejected += 1
         finding = rejected.finding
         at = finding.location
@@ -432,7 +433,7 @@ def _seal(
         files |= each.files
     for folder in sorted({path.rpartition("/")[0] for path in files}):
         own = {path.rpartition("/")[2]: facts for path, facts in files.items() if path.rpartition("/")[0] == folder}
-        for name, facts in writer.seal(workplace.destination / folder, own).items():
+        for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
     kind = target.name if len(target.versions) == 1 else to
     description = described(kind, files, name=workplace.destination.name)

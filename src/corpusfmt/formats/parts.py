@@ -44,8 +44,9 @@ class Writer(Generic[T]):
     by_language: bool
     #: Give the path, below the root, of a folder of files (where by_language, of a language).
     folder: Callable[[str], str]
-    #: Write what a folder needs besides its parts (a checksum list); return those files' facts by name.
-    seal: Callable[[Path, Mapping[str, FileFacts]], dict[str, FileFacts]]
+    #: Write what a folder needs besides its parts (a checksum list), by way of a folder for unfinished files; return
+    #: those files' facts by name.
+    seal: Callable[[Path, Mapping[str, FileFacts], Path], dict[str, FileFacts]]
 
 
 @dataclass(frozen=True, slots=True)

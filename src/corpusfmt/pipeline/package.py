@@ -72,7 +72,7 @@ def package(task: PackageTask) -> Packaged:
         folder=task.destination / folder,
         aside=task.aside,
     )
-    files |= writer.seal(task.destination / folder, files)
+    files |= writer.seal(task.destination / folder, files, task.aside)
     return Packaged({f"{folder}/{name}": facts for name, facts in files.items()}, original, final)
 
 

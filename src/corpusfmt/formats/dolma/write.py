@@ -54,5 +54,5 @@ DOLMA = Writer(
     names=_names,
     by_language=False,
     folder=lambda name: f"documents/{name}" if name else "documents",
-    seal=lambda _folder, _files: {},
+    seal=lambda _folder, _files, _aside: {},
 )

@@ -50,11 +50,11 @@ def checksum_list(files: Mapping[str, FileFacts]) -> bytes:
     return "".join(lines).encode()
 
 
-def _seal(folder: Path, files: Mapping[str, FileFacts]) -> dict[str, FileFacts]:
+def _seal(folder: Path, files: Mapping[str, FileFacts], aside: Path) -> dict[str, FileFacts]:
     """Write the checksum list of a language directory over its data files; return the list's own facts by name."""
     name = f"{folder.name}_sha256.txt"
     data = checksum_list(files)
-    publish_bytes(folder / name, data)
+    publish_bytes(folder / name, data, aside=aside)
     return {name: FileFacts(len(data), hashlib.sha256(data).hexdigest())}
 
 
