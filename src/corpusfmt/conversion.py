@@ -154,6 +154,7 @@ def convert(
         raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
     plan = fmt.plan(entry, CheckOptions(version=version))
     _refuse_unpaired(fmt, plan)
+    unread = _left_unread(fmt, plan, on_loss)
     options = CheckOptions(version=plan.version)
     readings = [
         _Reading(fmt.name, shard, options, f"{target.name}-{target_version}", on_bad_record, on_loss, language_field)
@@ -171,6 +172,7 @@ def convert(
         converted = _through_containers(run, readings, writer, part_bytes)
     else:
         converted = _shard_by_shard(run, readings, writer)
+    converted = [*converted, Converted(losses=unread)]
     files = _seal(workplace, writer, converted, f"{target.name}-{target_version}", target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
     report.started, report.finished = started, _now()
@@ -192,6 +194,18 @@ def _refuse_unpaired(fmt: Format, plan: Plan) -> None:
             raise BadInput(finding)
     if not plan.shards:
         raise UsageError(f"nothing to convert: no {fmt.name} data found")
+
+
+def _left_unread(fmt: Format, plan: Plan, on_loss: OnLoss) -> dict[str, int]:
+    """Return what reading leaves out of all shards. Raises `BadInput` where nothing may be lost."""
+    losses: Counter[str] = Counter()
+    for shard in plan.shards:
+        losses.update(fmt.left_unread(shard))
+        if losses and on_loss == "error":
+            at = Location(next(iter(shard.files.values())).path)
+            hint = "accept it with --on-loss warn or allow: it is then counted in the report"
+            raise BadInput(_finding(LOSSY, f"not taken along: {', '.join(losses)}", at, hint))
+    return dict(losses)
 
 
 @dataclass(frozen=True, slots=True)

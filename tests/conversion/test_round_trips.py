@@ -143,6 +143,17 @@ def test_what_oscar_1_0_cannot_hold_is_counted_and_refused(oscar_corpus: Path, t
     assert text == gzip.decompress((oscar_corpus / "en/en.txt.gz").read_bytes())
 
 
+def test_attributes_files_are_a_declared_loss(tmp_path: Path) -> None:
+    write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [{"id": "1", "text": LONG_LINE, "source": "test"}])
+    attributes = tmp_path / "dolma/attributes/pii/data.jsonl.gz"
+    write_rows(attributes, [{"id": "1", "attributes": {"pii__pii__email": []}}])
+    with pytest.raises(BadInput, match="attributes files"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "error", to="dolma")
+    assert not (tmp_path / "error").exists()
+    report = corpusfmt.convert(tmp_path / "dolma", tmp_path / "allow", to="dolma", on_loss="allow")
+    assert report.results["losses"] == {"attributes files": 1}
+
+
 def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test"}
     write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])

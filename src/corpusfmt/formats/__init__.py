@@ -106,6 +106,8 @@ class Format:
     finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None]
     #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected]] | None = None
+    #: Say what of a shard `read` leaves out, by name with its number.
+    left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
     #: Write corpora, by version; empty for formats that only describe.

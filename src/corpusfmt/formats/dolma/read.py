@@ -19,6 +19,12 @@ _BEARABLE = {"DOL306"}
 _NULLABLE = ("added", "created", "metadata")
 
 
+def attribute_files(shard: Shard) -> dict[str, int]:
+    """Return how many attributes files stand beside the documents: they are not merged into them."""
+    count = len(shard.files) - 1
+    return {"attributes files": count} if count else {}
+
+
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a shard in order; a row that cannot be one, and a stream that breaks off, as `Rejected`.
 
