@@ -27,7 +27,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Format, Plan, Rejected, Shard, detect, named_format
 from corpusfmt.formats.parts import Writer, write_parts
-from corpusfmt.io.compress import COMPRESSOR, FileFacts, gzip_member
+from corpusfmt.io.compress import COMPRESSOR, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.publish import publish, publish_bytes
@@ -311,10 +311,10 @@ def _sort_shard(task: _SortTask) -> Converted:
             waiting.setdefault(language, []).append(line)
             sizes[language] += len(line)
             if sizes[language] >= _SECTION_BYTES:
-                container.add(language, gzip_member(b"".join(waiting.pop(language))))
+                container.add(language, scratch_member(b"".join(waiting.pop(language))))
                 del sizes[language]
         for language, lines in sorted(waiting.items()):
-            container.add(language, gzip_member(b"".join(lines)))
+            container.add(language, scratch_member(b"".join(lines)))
         container.finish()
     return Converted(documents=documents.taken, rejected=documents.rejected, languages=sorted(documents.languages))
 

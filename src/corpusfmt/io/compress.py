@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 _GZIP_WBITS = 31
 _BUFFER = 256 * 1024
+_SCRATCH_LEVEL = 1
 
 
 def _fastest_compressor() -> tuple[str, Any, int]:
@@ -26,9 +27,9 @@ _NAME, _LIBRARY, LEVEL = _fastest_compressor()
 COMPRESSOR = f"{_NAME}-{LEVEL}"
 
 
-def gzip_member(data: bytes) -> bytes:
-    """Return one gzip member."""
-    compressor = _compressor()
+def scratch_member(data: bytes) -> bytes:
+    """Return one gzip member, made fast: for what is soon read again and then thrown away."""
+    compressor = _compressor(_SCRATCH_LEVEL)
     return bytes(compressor.compress(data)) + bytes(compressor.flush())
 
 
@@ -74,5 +75,5 @@ class GzipWriter:
         self._size += len(data)
 
 
-def _compressor() -> Any:
-    return _LIBRARY.compressobj(LEVEL, _LIBRARY.DEFLATED, _GZIP_WBITS)
+def _compressor(level: int = LEVEL) -> Any:
+    return _LIBRARY.compressobj(level, _LIBRARY.DEFLATED, _GZIP_WBITS)

@@ -6,6 +6,7 @@ The first occurrence in input order stays. Lines are compared by xxh64 of their 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,11 +89,16 @@ def _range(section: bytes, task: DedupTask) -> tuple[Column, Column]:
     return columns[0, start:end].copy(), columns[1, start:end].copy()
 
 
-def dropped_lines(drops: list[Container], number: int) -> frozenset[int]:
-    """Return the numbers of the lines of one input that are repetitions, over all buckets."""
+def first_occurrences(drops: Sequence[Container], number: int) -> bytes:
+    """Return, for the lines of one input up to its last repetition, 1 for each that stays and 0 for each that goes."""
     import numpy as np  # noqa: PLC0415
 
     found = [
         np.frombuffer(section, dtype=np.uint64) for container in drops for section in container.sections(str(number))
     ]
-    return frozenset(np.concatenate(found).tolist()) if found else frozenset()
+    if not found:
+        return b""
+    stays = np.ones(max(int(section[-1]) for section in found) + 1, dtype=np.uint8)
+    for section in found:
+        stays[section] = 0
+    return stays.tobytes()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import io
-import struct
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import BinaryIO
 import msgspec
 import xxhash
 
-from corpusfmt.io.compress import gzip_member
+from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.keys import sorted_pairs
 from corpusfmt.io.paths import open_input, reason_of
@@ -28,14 +27,18 @@ from corpusfmt.pipeline.wet import WetRecord, wet_records
 
 # What one language may hold in memory before it becomes a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
-_LENGTH = struct.Struct("<I")
+# About what the headers of a record take.
+_HEADERS_BYTES = 1024
+# Records are classified together up to this size: a call for each page would cost more than its work.
+_BATCH_BYTES = 256 * 1024
 
 
 class StoredDocument(msgspec.Struct, array_like=True):
-    """One (record, language): the record's headers, and the kept lines without their LF."""
+    """One (record, language): the record's headers, and its kept lines, each with its LF."""
 
     headers: dict[str, str]
-    lines: list[bytes]
+    lines: int
+    text: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Processed(msgspec.Struct):
 class _Language:
     """What one language has gathered: documents since its last section, hashes of all its lines."""
 
-    documents: list[bytes] = field(default_factory=list)
+    documents: list[StoredDocument] = field(default_factory=list)
     size: int = 0
     count: int = 0
     hashes: array[int] = field(default_factory=lambda: array("Q"))
@@ -114,13 +117,13 @@ def _store(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, c
     languages: dict[str, _Language] = {}
     dropped: Counter[str] = Counter()
     seen = 0
-    for record in records:
-        seen += 1
-        for label, kept in _by_language(record.text, lines, classifier, dropped).items():
+    for batch in _batches(records):
+        seen += len(batch)
+        for headers, label, kept in _by_language(batch, lines, classifier, dropped):
             language = languages.setdefault(label, _Language())
-            stored = msgspec.msgpack.encode(StoredDocument(record.headers, kept))
-            language.documents += (_LENGTH.pack(len(stored)), stored)
-            language.size += len(stored)
+            stored = StoredDocument(headers, len(kept), b"\n".join((*kept, b"")))
+            language.documents.append(stored)
+            language.size += len(stored.text) + _HEADERS_BYTES
             language.count += 1
             language.hashes.extend(map(xxhash.xxh64_intdigest, kept))
             if language.size >= _SECTION_BYTES:
@@ -139,35 +142,54 @@ def _store(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, c
     )
 
 
-def _by_language(text: bytes, lines: Lines, classifier: Classifier, dropped: Counter[str]) -> dict[str, list[bytes]]:
-    """Return the kept lines by label, labels in the order of their first line."""
-    found: dict[str, list[bytes]] = {}
+def _batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
+    batch: list[WetRecord] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += len(record.text)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _by_language(
+    batch: Sequence[WetRecord], lines: Lines, classifier: Classifier, dropped: Counter[str]
+) -> Iterator[tuple[dict[str, str], str, list[bytes]]]:
+    """Yield headers, label and kept lines of each (record, language), in the order of their first lines."""
+    ended = [record.text if record.text.endswith(b"\n") or not record.text else record.text + b"\n" for record in batch]
+    text = b"".join(ended)
     classified = classifier.classify(text, lines.min_chars)
     dropped["too short"] += classified.short
     dropped["invalid UTF-8"] += classified.invalid
-    for start, end, label, score in classified:
-        if score >= lines.min_confidence:
-            found.setdefault(label, []).append(text[start:end])
-        else:
-            dropped["uncertain language"] += 1
-    return found
+    following = iter(classified)
+    line = next(following, None)
+    record_end = 0
+    for record, own in zip(batch, ended, strict=True):
+        record_end += len(own)
+        found: dict[str, list[bytes]] = {}
+        while line is not None and line[0] < record_end:
+            start, end, label, score = line
+            if score >= lines.min_confidence:
+                found.setdefault(label, []).append(text[start:end])
+            else:
+                dropped["uncertain language"] += 1
+            line = next(following, None)
+        for label, kept in found.items():
+            yield record.headers, label, kept
 
 
 def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
     if language.documents:
-        container.add(label, gzip_member(b"".join(language.documents)))
+        container.add(label, scratch_member(msgspec.msgpack.encode(language.documents)))
         language.documents.clear()
         language.size = 0
 
 
-def stored_documents(container: Container, label: str) -> Iterator[StoredDocument]:
-    """Yield what a container holds of one language, in the order of its input."""
-    decoder = msgspec.msgpack.Decoder(StoredDocument)
+def stored_documents(container: Container, label: str) -> Iterator[list[StoredDocument]]:
+    """Yield what a container holds of one language, section by section, in the order of its input."""
+    decoder = msgspec.msgpack.Decoder(list[StoredDocument])
     for section in container.sections(label):
-        data = b"".join(Chunks(io.BytesIO(section), "gzip"))
-        position = 0
-        while position < len(data):
-            (length,) = _LENGTH.unpack_from(data, position)
-            position += _LENGTH.size
-            yield decoder.decode(data[position : position + length])
-            position += length
+        yield decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))

@@ -32,7 +32,7 @@ from corpusfmt.pipeline.summary import stats, stats_table
 from corpusfmt.rules import Grading, Judge
 
 #: Changes with every change of what the stages write: what an older version left behind runs again.
-CODE_FORMAT = 1
+CODE_FORMAT = 2
 _WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
 
 
