@@ -194,9 +194,23 @@ def test_many_buckets_drop_the_same_lines(tmp_path: Path, monkeypatch: pytest.Mo
         wet_file(tmp_path / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
     corpusfmt.build(tmp_path, tmp_path / "one" / "out")
     monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", 7)
-    assert buckets(200) > 20
+    assert len(buckets("en", 200)) > 20
     corpusfmt.build(tmp_path, tmp_path / "many" / "out")
     assert tree(tmp_path / "one") == tree(tmp_path / "many")
+
+
+def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "wet"
+    folder.mkdir()
+    for name in range(7):
+        lines = [f"{LONG_LINE} {n} {name % 3}" for n in range(20)]
+        wet_file(folder / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
+    corpusfmt.build(folder, tmp_path / "apart" / "out")
+    monkeypatch.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", 2)
+    stages = []
+    corpusfmt.build(folder, tmp_path / "joined" / "out", progress=lambda stage, _: stages.append(stage))
+    assert stages.count("compact") == 4
+    assert tree(tmp_path / "apart") == tree(tmp_path / "joined")
 
 
 def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

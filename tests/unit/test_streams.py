@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import zstd
 
 from corpusfmt.io import streams
-from corpusfmt.io.compress import GzipWriter, gzip_member
+from corpusfmt.io.compress import GzipWriter, scratch_member
 from corpusfmt.io.streams import (
     MAX_OUTPUT,
     Chunks,
@@ -138,7 +138,7 @@ def test_written_gzip_depends_on_its_content_alone() -> None:
     writer = GzipWriter(whole)
     writer.write(TEXT)
     facts = writer.finish()
-    assert gzip.decompress(whole.getvalue()) == TEXT == gzip.decompress(gzip_member(TEXT))
+    assert gzip.decompress(whole.getvalue()) == TEXT == gzip.decompress(scratch_member(TEXT))
     assert whole.getvalue()[4:8] == bytes(4)
     assert facts.size == len(whole.getvalue())
     assert written([TEXT[:7], TEXT[7:]])[1] == facts

@@ -1,12 +1,13 @@
 """One file that holds many streams, by key: what a task leaves for the tasks of the next stage.
 
-Instead of a file for each (input, language) there is one container for each input: sections one after the other, and
-an index at the end. A reader takes the sections of one key without touching the others.
+Instead of a file for each (input, language) there is one container for each input: sections one after the other, each at
+a multiple of eight bytes, and an index at the end. A reader takes the sections of one key without touching the others.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 _FOOTER = struct.Struct("<Q8s")
-_MAGIC = b"CFMTBOX1"
+_MAGIC = b"CFMTBOX2"
+# So that a section of 64-bit integers can be used where it lies.
+_ALIGNMENT = 8
 
 
 class ContainerWriter:
@@ -25,10 +28,12 @@ class ContainerWriter:
         self._position = 0
         self._index: dict[str, list[tuple[int, int]]] = {}
 
-    def add(self, key: str, data: bytes) -> None:
+    def add(self, key: str, data: bytes | memoryview) -> None:
+        padding = -len(data) % _ALIGNMENT
         self._file.write(data)
+        self._file.write(bytes(padding))
         self._index.setdefault(key, []).append((self._position, len(data)))
-        self._position += len(data)
+        self._position += len(data) + padding
 
     def finish(self) -> None:
         index = json.dumps(self._index, sort_keys=True, separators=(",", ":")).encode()
@@ -40,13 +45,13 @@ class Container:
     """Reads a container: keys, and the sections of a key in the order of their writing."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
-        end = self._file.seek(-_FOOTER.size, 2)
-        length, magic = _FOOTER.unpack(self._file.read(_FOOTER.size))
+        with path.open("rb") as file:
+            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        end = len(self._data) - _FOOTER.size
+        length, magic = _FOOTER.unpack(self._data[end:])
         if magic != _MAGIC:
             raise ValueError(f"{path} is no container")
-        self._file.seek(end - length)
-        self._index: dict[str, list[tuple[int, int]]] = json.loads(self._file.read(length))
+        self._index: dict[str, list[tuple[int, int]]] = json.loads(bytes(self._data[end - length : end]))
 
     def __enter__(self) -> Self:
         return self
@@ -54,12 +59,12 @@ class Container:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self._data.release()
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._index
+    def keys(self) -> list[str]:
+        return list(self._index)
 
-    def sections(self, key: str) -> Iterator[bytes]:
+    def sections(self, key: str) -> Iterator[memoryview]:
+        """Yield the sections of a key, to be used while the container is open."""
         for offset, length in self._index.get(key, ()):
-            self._file.seek(offset)
-            yield self._file.read(length)
+            yield self._data[offset : offset + length]

@@ -25,9 +25,12 @@ _SOURCE = "common-crawl"
 
 @dataclass(frozen=True, slots=True)
 class PackageTask:
-    """One language over all containers, given in input order; `aside` is this task's own folder."""
+    """Some languages over all containers, given in input order; `aside` is this task's own folder.
 
-    label: str
+    `drops` are the containers that say which lines go, none where all stay.
+    """
+
+    labels: tuple[str, ...]
     containers: tuple[Path, ...]
     drops: tuple[Path, ...]
     output: Output
@@ -71,16 +74,24 @@ class Packaged(msgspec.Struct):
     final: Size
 
 
-def package(task: PackageTask) -> Packaged:
-    """Write the parts of one language, and for OSCAR its checksum list."""
+def package(task: PackageTask) -> dict[str, Packaged]:
+    """Write the parts of each language, and for OSCAR its checksum list."""
+    with ExitStack() as stack:
+        containers = [stack.enter_context(Container(path)) for path in task.containers]
+        drops = [stack.enter_context(Container(path)) for path in task.drops]
+        return {label: _package(task, label, containers, drops) for label in task.labels}
+
+
+def _package(task: PackageTask, label: str, containers: Sequence[Container], drops: Sequence[Container]) -> Packaged:
     fmt, version = named_format(task.output.format)
     writer = fmt.writers[version or fmt.versions[-1]]
     original, final = Size(), Size()
-    folder = writer.folder(task.label)
+    folder = writer.folder(label)
+    documents = _documents(label, containers, drops, original, final)
     files = write_parts(
         writer,
-        (writer.item(_document(task.label, stored)).value for stored in _documents(task, original, final)),
-        stem=task.label,
+        (writer.item(_document(label, stored)).value for stored in documents),
+        stem=label,
         part_bytes=task.output.part_bytes,
         folder=task.destination / folder,
         aside=task.aside,
@@ -89,19 +100,18 @@ def package(task: PackageTask) -> Packaged:
     return Packaged({f"{folder}/{name}": facts for name, facts in files.items()}, original, final)
 
 
-def _documents(task: PackageTask, original: Size, final: Size) -> Iterator[StoredDocument]:
-    with ExitStack() as stack:
-        drops = [stack.enter_context(Container(path)) for path in task.drops]
-        for number, path in enumerate(task.containers):
-            with Container(path) as container:
-                stays = first_occurrences(drops, number)
-                first = 0
-                for documents in stored_documents(container, task.label):
-                    original.add(documents)
-                    kept = list(_kept(documents, stays, first))
-                    final.add(kept)
-                    yield from kept
-                    first += sum(document.lines for document in documents)
+def _documents(
+    label: str, containers: Sequence[Container], drops: Sequence[Container], original: Size, final: Size
+) -> Iterator[StoredDocument]:
+    for number, container in enumerate(containers):
+        stays = first_occurrences(drops, label, number)
+        first = 0
+        for documents in stored_documents(container, label):
+            original.add(documents)
+            kept = list(_kept(documents, stays, first))
+            final.add(kept)
+            yield from kept
+            first += sum(document.lines for document in documents)
 
 
 def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iterator[StoredDocument]:

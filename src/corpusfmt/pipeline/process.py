@@ -21,6 +21,7 @@ from corpusfmt.io.paths import open_input, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
+from corpusfmt.pipeline.dedup import keys_of
 from corpusfmt.pipeline.recipe import Lines
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.wet import WetRecord, wet_records
@@ -131,7 +132,7 @@ def _store(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, c
     for label in sorted(languages):
         _flush(container, label, languages[label])
         container.add(
-            f"{label} keys", sorted_pairs(languages[label].hashes, array("Q", range(len(languages[label].hashes))))
+            keys_of(label), sorted_pairs(languages[label].hashes, array("Q", range(len(languages[label].hashes))))
         )
     container.finish()
     return Processed(

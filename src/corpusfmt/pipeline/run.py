@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
 from corpusfmt.model import Coverage, Json, Location, Report, UsageError
+from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.package import Packaged, PackageTask, package
 from corpusfmt.pipeline.process import Processed, ProcessTask, process
@@ -31,8 +33,12 @@ from corpusfmt.pipeline.rules import RULES, BrokenWet
 from corpusfmt.pipeline.summary import stats, stats_table
 from corpusfmt.rules import Grading, Judge
 
+T = TypeVar("T")
+
 #: Changes with every change of what the stages write: what an older version left behind runs again.
 CODE_FORMAT = 2
+# Smaller tasks would cost more than their work.
+_LINES_A_TASK = 100_000
 _WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
 
 
@@ -128,34 +134,61 @@ def _process(
 
 def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str, Packaged]:
     usable = [(path, each) for path, each in processed if each.quarantined is None]
-    containers = tuple(path for path, _ in usable)
     lines = Counter[str]()
     for _, each in usable:
         lines.update(each.lines)
-    labels = sorted(lines)
     basis = digest(run.fingerprint, [(path.name, each.sha256) for path, each in usable])
-    drops = _dedup(run, labels, lines, containers, basis) if run.recipe.deduplication.lines else {}
+    containers = _compact(run, usable, basis)
+    drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
     tasks = []
-    for label in labels:
-        aside = run.workplace.aside(label)
-        destination = run.workplace.destination
-        argument = PackageTask(label, containers, drops.get(label, ()), run.recipe.output, destination, aside)
-        tasks.append(StageTask(label, argument, basis))
-    results = run.stages.run_whole("package", package, tasks, Packaged, [lines[label] for label in labels])
-    return dict(zip(labels, results, strict=True))
+    batches = _batches(sorted(lines.items()))
+    for labels, _ in batches:
+        destination, aside = run.workplace.destination, run.workplace.aside(labels[0])
+        own_drops = tuple(dict.fromkeys(path for label in labels for path in drops.get(label, ())))
+        argument = PackageTask(labels, containers, own_drops, run.recipe.output, destination, aside)
+        tasks.append(StageTask(labels[0], argument, basis))
+    results = run.stages.run_whole("package", package, tasks, dict[str, Packaged], [size for _, size in batches])
+    return {label: packaged for result in results for label, packaged in result.items()}
 
 
-def _dedup(
-    run: _Run, labels: Sequence[str], lines: Counter[str], containers: tuple[Path, ...], basis: str
-) -> dict[str, tuple[Path, ...]]:
+def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]], basis: str) -> tuple[Path, ...]:
+    """Return the containers that the later stages read: those of the inputs where there are few."""
+    joined = groups(usable)
+    if len(joined) < 2:
+        return tuple(path for path, _ in usable)
     tasks = []
-    for label in labels:
-        for bucket in range(count := buckets(lines[label])):
-            drops = run.workplace.state / "dedup" / f"{label}-{bucket}.box"
-            argument = DedupTask(label, bucket, count, containers, drops)
-            tasks.append(StageTask(f"{label}-{bucket}", argument, basis))
-    run.stages.run_whole("dedup", dedup, tasks, Deduplicated, [lines[task.argument.label] for task in tasks])
-    return {label: tuple(task.argument.drops for task in tasks if task.argument.label == label) for label in labels}
+    for number, group in enumerate(joined):
+        compacted = run.workplace.state / "compact" / f"{number}.box"
+        argument = CompactTask(tuple((path, each.lines) for path, each in group), compacted)
+        tasks.append(StageTask(str(number), argument, basis))
+    run.stages.run_whole("compact", compact, tasks, Compacted, [len(group) for group in joined])
+    return tuple(task.argument.compacted for task in tasks)
+
+
+def _dedup(run: _Run, lines: Mapping[str, int], containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
+    """Return by language where the numbers of the lines to drop stand."""
+    batches = _batches((bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label]))
+    tasks = []
+    drops: dict[str, list[Path]] = {}
+    for batch, _ in batches:
+        name = f"{batch[0].label}-{batch[0].number}"
+        argument = DedupTask(batch, containers, run.workplace.state / "dedup" / f"{name}.box")
+        tasks.append(StageTask(name, argument, basis))
+        for bucket in batch:
+            drops.setdefault(bucket.label, []).append(argument.drops)
+    run.stages.run_whole("dedup", dedup, tasks, Deduplicated, [size for _, size in batches])
+    return drops
+
+
+def _batches(sized: Iterable[tuple[T, int]]) -> list[tuple[tuple[T, ...], int]]:
+    """Return what each task takes and its size, in order: what is large alone, what is small together."""
+    batches: list[tuple[tuple[T, ...], int]] = []
+    for item, size in sized:
+        if not batches or batches[-1][1] + size > _LINES_A_TASK:
+            batches.append(((), 0))
+        items, filled = batches[-1]
+        batches[-1] = ((*items, item), filled + size)
+    return batches
 
 
 def _report(files: Sequence[Entry], processed: Sequence[tuple[Path, Processed]]) -> Report:
