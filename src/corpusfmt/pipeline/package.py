@@ -19,6 +19,7 @@ from corpusfmt.model import Document
 from corpusfmt.pipeline.dedup import first_occurrences
 from corpusfmt.pipeline.process import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
+from corpusfmt.pipeline.size import Size, size_of
 
 _SOURCE = "common-crawl"
 
@@ -38,39 +39,10 @@ class PackageTask:
     aside: Path
 
 
-class Size(msgspec.Struct):
-    """Documents, lines, words (runs without white space) and bytes of text, line ends included."""
-
-    documents: int = 0
-    lines: int = 0
-    words: int = 0
-    text_bytes: int = 0
-
-    def add(self, documents: Sequence[StoredDocument]) -> None:
-        """Count documents."""
-        text = b"".join(document.text for document in documents)
-        self.documents += len(documents)
-        self.lines += sum(document.lines for document in documents)
-        self.words += words(text)
-        self.text_bytes += len(text)
-
-
-def words(text: bytes) -> int:
-    """Return the number of runs without ASCII white space."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
-    data = np.frombuffer(text, dtype=np.uint8)
-    # Tab, LF, VT, FF and CR stand in a row; a difference below zero wraps around to a large one.
-    outside = (data == ord(" ")) | (data - np.uint8(ord("\t")) < 5)
-    starts = np.count_nonzero(outside[:-1] & ~outside[1:])
-    return int(starts) + int(len(data) > 0 and not outside[0])
-
-
 class Packaged(msgspec.Struct):
-    """What one language became: files by path below the output, and its size before and after deduplication."""
+    """What one language became: files by path below the output, and its size."""
 
     files: dict[str, FileFacts]
-    original: Size
     final: Size
 
 
@@ -85,9 +57,9 @@ def package(task: PackageTask) -> dict[str, Packaged]:
 def _package(task: PackageTask, label: str, containers: Sequence[Container], drops: Sequence[Container]) -> Packaged:
     fmt, version = named_format(task.output.format)
     writer = fmt.writers[version or fmt.versions[-1]]
-    original, final = Size(), Size()
+    final = Size()
     folder = writer.folder(label)
-    documents = _documents(label, containers, drops, original, final)
+    documents = _documents(label, containers, drops, final)
     files = write_parts(
         writer,
         (writer.item(_document(label, stored)).value for stored in documents),
@@ -97,19 +69,18 @@ def _package(task: PackageTask, label: str, containers: Sequence[Container], dro
         aside=task.aside,
     )
     files |= writer.seal(task.destination / folder, files, task.aside)
-    return Packaged({f"{folder}/{name}": facts for name, facts in files.items()}, original, final)
+    return Packaged({f"{folder}/{name}": facts for name, facts in files.items()}, final)
 
 
 def _documents(
-    label: str, containers: Sequence[Container], drops: Sequence[Container], original: Size, final: Size
+    label: str, containers: Sequence[Container], drops: Sequence[Container], final: Size
 ) -> Iterator[StoredDocument]:
     for number, container in enumerate(containers):
         stays = first_occurrences(drops, label, number)
         first = 0
         for documents in stored_documents(container, label):
-            original.add(documents)
             kept = list(_kept(documents, stays, first))
-            final.add(kept)
+            final += size_of([document.text for document in kept])
             yield from kept
             first += sum(document.lines for document in documents)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,10 +25,13 @@ from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.pipeline.dedup import keys_of
 from corpusfmt.pipeline.recipe import Lines
 from corpusfmt.pipeline.rules import Defect, WetDefect
+from corpusfmt.pipeline.size import Size, size_of
 from corpusfmt.pipeline.wet import WetRecord, wet_records
 
 # What one language may hold in memory before it becomes a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
+# Of so many lines of a language repetitions are found at once.
+_MOST_SEEN = 1_000_000
 # About what the headers of a record take.
 _HEADERS_BYTES = 1024
 # Records are classified together up to this size: a call for each page would cost more than its work.
@@ -44,11 +48,12 @@ class StoredDocument(msgspec.Struct, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """One input; `backend` and `model` are those of `Classifier`."""
+    """One input; `backend` and `model` are those of `Classifier`, `unique` says that only first occurrences are wanted."""
 
     url: str
     container: Path
     lines: Lines
+    unique: bool
     model: str | None
     backend: BackendChoice
 
@@ -56,14 +61,15 @@ class ProcessTask:
 class Processed(msgspec.Struct):
     """What became of one input: plain data for a marker.
 
-    `lines` and `documents` count by language what was kept, `dropped` counts lines by reason; `fault` or `defect` says
+    `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
+    repeat another one of this input, where repetitions go), `dropped` counts lines by reason; `fault` or `defect` says
     why the input could not be read as WET, and then nothing of it is used.
     """
 
     sha256: str = ""
     records: int = 0
-    documents: dict[str, int] = {}
-    lines: dict[str, int] = {}
+    original: dict[str, Size] = {}
+    stored: dict[str, int] = {}
     dropped: dict[str, int] = {}
     fault: tuple[FaultKind, str] | None = None
     defect: tuple[Defect, str] | None = None
@@ -77,12 +83,38 @@ class Processed(msgspec.Struct):
 
 @dataclass(slots=True)
 class _Language:
-    """What one language has gathered: documents since its last section, hashes of all its lines."""
+    """What one language has gathered: its size, documents since its last section, hashes of all stored lines."""
 
+    original: Size = field(default_factory=Size)
+    unmeasured: list[bytes] = field(default_factory=list)
+    unmeasured_bytes: int = 0
     documents: list[StoredDocument] = field(default_factory=list)
-    size: int = 0
-    count: int = 0
+    section_bytes: int = 0
     hashes: array[int] = field(default_factory=lambda: array("Q"))
+    seen: set[int] = field(default_factory=set)
+
+    def measure(self, text: bytes) -> None:
+        self.unmeasured.append(text)
+        self.unmeasured_bytes += len(text)
+        if self.unmeasured_bytes >= _SECTION_BYTES:
+            self.finish_measuring()
+
+    def finish_measuring(self) -> None:
+        self.original += size_of(self.unmeasured)
+        self.unmeasured.clear()
+        self.unmeasured_bytes = 0
+
+    def store(self, headers: dict[str, str], text: bytes, hashes: Sequence[int]) -> None:
+        self.documents.append(StoredDocument(headers, len(hashes), text))
+        self.section_bytes += len(text) + _HEADERS_BYTES
+        self.hashes.extend(hashes)
+
+    def unseen(self, hashes: Sequence[int]) -> list[bool]:
+        """Say which lines were not seen before; what is forgotten is left to the stage `dedup`."""
+        if len(self.seen) > _MOST_SEEN:
+            self.seen.clear()
+        seen, add = self.seen, self.seen.add
+        return [not (each in seen or add(each)) for each in hashes]
 
 
 def process(task: ProcessTask) -> Processed:
@@ -96,7 +128,7 @@ def process(task: ProcessTask) -> Processed:
                 readers.append(DigestReader(opened.enter_context(_opened(task.url))))
                 return readers[-1]
 
-            processed = _store(wet_records(open_source, task.url), task.lines, classifier, ContainerWriter(file))
+            processed = _store(wet_records(open_source, task.url), task, classifier, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
             return processed
@@ -114,31 +146,35 @@ def _opened(url: str) -> BinaryIO:
         raise WetDefect("unreadable", reason_of(error)) from error
 
 
-def _store(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, container: ContainerWriter) -> Processed:
+def _store(
+    records: Iterator[WetRecord], task: ProcessTask, classifier: Classifier, container: ContainerWriter
+) -> Processed:
     languages: dict[str, _Language] = {}
     dropped: Counter[str] = Counter()
     seen = 0
     for batch in _batches(records):
         seen += len(batch)
-        for headers, label, kept in _by_language(batch, lines, classifier, dropped):
+        for headers, label, kept in _by_language(batch, task.lines, classifier, dropped):
             language = languages.setdefault(label, _Language())
-            stored = StoredDocument(headers, len(kept), b"\n".join((*kept, b"")))
-            language.documents.append(stored)
-            language.size += len(stored.text) + _HEADERS_BYTES
-            language.count += 1
-            language.hashes.extend(map(xxhash.xxh64_intdigest, kept))
-            if language.size >= _SECTION_BYTES:
+            text = b"\n".join((*kept, b""))
+            language.measure(text)
+            hashes = list(map(xxhash.xxh64_intdigest, kept))
+            if task.unique and not all(unseen := language.unseen(hashes)):
+                text = b"".join(line + b"\n" for line in compress(kept, unseen))
+                hashes = list(compress(hashes, unseen))
+            if hashes:
+                language.store(headers, text, hashes)
+            if language.section_bytes >= _SECTION_BYTES:
                 _flush(container, label, language)
-    for label in sorted(languages):
-        _flush(container, label, languages[label])
-        container.add(
-            keys_of(label), sorted_pairs(languages[label].hashes, array("Q", range(len(languages[label].hashes))))
-        )
+    for label, language in sorted(languages.items()):
+        language.finish_measuring()
+        _flush(container, label, language)
+        container.add(keys_of(label), sorted_pairs(language.hashes, array("Q", range(len(language.hashes)))))
     container.finish()
     return Processed(
         records=seen,
-        documents={label: languages[label].count for label in sorted(languages)},
-        lines={label: len(languages[label].hashes) for label in sorted(languages)},
+        original={label: language.original for label, language in sorted(languages.items())},
+        stored={label: len(language.hashes) for label, language in sorted(languages.items())},
         dropped=dict(sorted(dropped.items())),
     )
 
@@ -186,7 +222,7 @@ def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
     if language.documents:
         container.add(label, scratch_member(msgspec.msgpack.encode(language.documents)))
         language.documents.clear()
-        language.size = 0
+        language.section_bytes = 0
 
 
 def stored_documents(container: Container, label: str) -> Iterator[list[StoredDocument]]:

@@ -30,6 +30,7 @@ from corpusfmt.pipeline.package import Packaged, PackageTask, package
 from corpusfmt.pipeline.process import Processed, ProcessTask, process
 from corpusfmt.pipeline.recipe import Recipe, load_recipe
 from corpusfmt.pipeline.rules import RULES, BrokenWet
+from corpusfmt.pipeline.size import Size, Sizes
 from corpusfmt.pipeline.summary import stats, stats_table
 from corpusfmt.rules import Grading, Judge
 
@@ -81,11 +82,12 @@ def build(
     run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, engine, progress))
     processed = _process(run, files, model, classifier.backend)
     packaged = _package(run, processed)
+    sizes = _sizes(processed, packaged)
     report = _report(files, processed)
-    manifest = _manifest(files, processed, packaged, chosen, classifier)
-    _seal(run, packaged, manifest)
+    manifest = _manifest(files, processed, packaged, sizes, chosen, classifier)
+    _seal(run, packaged, sizes, manifest)
     report.started, report.finished = started, _now()
-    report.results = {"stats": stats(packaged), "dropped": manifest["dropped"]}
+    report.results = {"stats": stats(sizes), "dropped": manifest["dropped"]}
     return report
 
 
@@ -120,7 +122,7 @@ def _process(
     for entry in files:
         task_id = f"{entry.name}-{digest(entry.url)[:12]}"
         container = run.workplace.state / "process" / f"{task_id}.box"
-        argument = ProcessTask(entry.url, container, run.recipe.lines, model, backend)
+        argument = ProcessTask(entry.url, container, run.recipe.lines, run.recipe.deduplication.lines, model, backend)
         tasks.append(StageTask(task_id, argument, digest(run.fingerprint, entry.url, entry.size, _modified(entry))))
     results = run.stages.run("process", process, tasks, Processed, [entry.size for entry in files])
     return [
@@ -136,7 +138,7 @@ def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str
     usable = [(path, each) for path, each in processed if each.quarantined is None]
     lines = Counter[str]()
     for _, each in usable:
-        lines.update(each.lines)
+        lines.update(each.stored)
     basis = digest(run.fingerprint, [(path.name, each.sha256) for path, each in usable])
     containers = _compact(run, usable, basis)
     drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
@@ -159,7 +161,7 @@ def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]], basis: str) ->
     tasks = []
     for number, group in enumerate(joined):
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = CompactTask(tuple((path, each.lines) for path, each in group), compacted)
+        argument = CompactTask(tuple((path, each.stored) for path, each in group), compacted)
         tasks.append(StageTask(str(number), argument, basis))
     run.stages.run_whole("compact", compact, tasks, Compacted, [len(group) for group in joined])
     return tuple(task.argument.compacted for task in tasks)
@@ -191,12 +193,24 @@ def _batches(sized: Iterable[tuple[T, int]]) -> list[tuple[tuple[T, ...], int]]:
     return batches
 
 
+def _sizes(processed: Sequence[tuple[Path, Processed]], packaged: Mapping[str, Packaged]) -> dict[str, Sizes]:
+    sizes = {label: Sizes(Size(), each.final) for label, each in packaged.items()}
+    for _, each in processed:
+        for label, size in each.original.items():
+            sizes[label].original += size
+    return sizes
+
+
 def _report(files: Sequence[Entry], processed: Sequence[tuple[Path, Processed]]) -> Report:
     judge = Judge(RULES, Grading(), version="", path=".")
     coverage = Coverage(shards_total=len(files))
     for entry, (_, each) in zip(files, processed, strict=True):
         if each.quarantined is None:
-            coverage.add(Coverage(shards_seen=1, documents=sum(each.documents.values()), bytes=entry.size))
+            coverage.add(
+                Coverage(
+                    shards_seen=1, documents=sum(size.documents for size in each.original.values()), bytes=entry.size
+                )
+            )
         else:
             _quarantine(judge, Location(entry.path), each)
     return Report("wet", "", judge.tally, coverage)
@@ -214,15 +228,15 @@ def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
 def _manifest(
     files: Sequence[Entry],
     processed: Sequence[tuple[Path, Processed]],
-    packaged: dict[str, Packaged],
+    packaged: Mapping[str, Packaged],
+    sizes: Mapping[str, Sizes],
     recipe: Recipe,
     classifier: Classifier,
 ) -> Json:
     dropped = Counter[str]()
     for _, each in processed:
         dropped.update(each.dropped)
-    original, final = (sum(getattr(each, kind).lines for each in packaged.values()) for kind in ("original", "final"))
-    dropped["repeated in its language"] = original - final
+    dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
     return {
         "tool": {"name": "corpusfmt", "version": version("corpusfmt"), "format": CODE_FORMAT},
         "recipe": msgspec.to_builtins(recipe),
@@ -245,13 +259,13 @@ def _fate(processed: Processed) -> Json:
     return {"sha256": processed.sha256, "records": processed.records}
 
 
-def _seal(run: _Run, packaged: dict[str, Packaged], manifest: Json) -> None:
+def _seal(run: _Run, packaged: Mapping[str, Packaged], sizes: Mapping[str, Sizes], manifest: Json) -> None:
     files: dict[str, FileFacts] = {}
     for each in packaged.values():
         files |= each.files
     aside = run.workplace.state
-    publish_bytes(run.workplace.destination / "stats.json", _pretty(stats(packaged)), aside=aside)
-    publish_bytes(run.workplace.destination / "stats.md", stats_table(packaged).encode(), aside=aside)
+    publish_bytes(run.workplace.destination / "stats.json", _pretty(stats(sizes)), aside=aside)
+    publish_bytes(run.workplace.destination / "stats.md", stats_table(sizes).encode(), aside=aside)
     description = described(run.recipe.output.format, files, name=run.workplace.destination.name)
     publish_bytes(run.workplace.destination / "croissant.json", _pretty(description), aside=aside)
     publish_bytes(run.workplace.destination / "MANIFEST.json", _pretty(manifest), aside=aside)

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from corpusfmt.model import Json
-from corpusfmt.pipeline.package import Packaged
+from corpusfmt.pipeline.size import Sizes
 
 
-def stats(packaged: Mapping[str, Packaged]) -> Json:
+def stats(sizes: Mapping[str, Sizes]) -> Json:
     """Return documents, lines, words and bytes of text of each language, before and after deduplication, and in all."""
-    languages = {
-        label: {"original": msgspec.to_builtins(each.original), "final": msgspec.to_builtins(each.final)}
-        for label, each in sorted(packaged.items())
-    }
+    languages = {label: msgspec.to_builtins(each) for label, each in sorted(sizes.items())}
     total = {
         kind: {
             unit: sum(each[kind][unit] for each in languages.values())
@@ -26,13 +23,13 @@ def stats(packaged: Mapping[str, Packaged]) -> Json:
     return {"total": total, "languages": languages}
 
 
-def stats_table(packaged: Mapping[str, Packaged]) -> str:
+def stats_table(sizes: Mapping[str, Sizes]) -> str:
     """Return a Markdown table of size and words by language, after Table 2 of Ortiz Suarez, Sagot and Romary (2019)."""
     rows = [
         "| language | size, original | words, original | size, final | words, final |",
         "|---|--:|--:|--:|--:|",
     ]
-    for label, each in sorted(packaged.items(), key=lambda pair: (-pair[1].final.text_bytes, pair[0])):
+    for label, each in sorted(sizes.items(), key=lambda pair: (-pair[1].final.text_bytes, pair[0])):
         cells = (each.original.text_bytes, each.original.words, each.final.text_bytes, each.final.words)
         rows.append(f"| {label} | " + " | ".join(f"{cell:,}" for cell in cells) + " |")
     return "\n".join(rows) + "\n"
