@@ -196,26 +196,23 @@ def _by_language(
     batch: Sequence[WetRecord], lines: Lines, classifier: Classifier, dropped: Counter[str]
 ) -> Iterator[tuple[dict[str, str], str, list[bytes]]]:
     """Yield headers, label and kept lines of each (record, language), in the order of their first lines."""
-    ended = [record.text if record.text.endswith(b"\n") or not record.text else record.text + b"\n" for record in batch]
-    text = b"".join(ended)
+    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+    texts = [record.text if record.text.endswith(b"\n") or not record.text else record.text + b"\n" for record in batch]
+    text = b"".join(texts)
     classified = classifier.classify(text, lines.min_chars)
+    sure = np.flatnonzero(np.asarray(classified.scores).astype(np.float64) >= lines.min_confidence)
     dropped["too short"] += classified.short
     dropped["invalid UTF-8"] += classified.invalid
-    following = iter(classified)
-    line = next(following, None)
-    record_end = 0
-    for record, own in zip(batch, ended, strict=True):
-        record_end += len(own)
-        found: dict[str, list[bytes]] = {}
-        while line is not None and line[0] < record_end:
-            start, end, label, score = line
-            if score >= lines.min_confidence:
-                found.setdefault(label, []).append(text[start:end])
-            else:
-                dropped["uncertain language"] += 1
-            line = next(following, None)
-        for label, kept in found.items():
-            yield record.headers, label, kept
+    dropped["uncertain language"] += len(classified) - len(sure)
+    starts, ends = np.asarray(classified.starts)[sure], np.asarray(classified.ends)[sure]
+    owners = np.searchsorted(np.cumsum([len(each) for each in texts]), starts, side="right")
+    labels = np.asarray(classified.label_indices)[sure]
+    found: dict[tuple[int, int], list[bytes]] = {}
+    for owner, label, start, end in zip(*(column.tolist() for column in (owners, labels, starts, ends)), strict=True):
+        found.setdefault((owner, label), []).append(text[start:end])
+    for (owner, label), kept in found.items():
+        yield batch[owner].headers, classified.labels[label], kept
 
 
 def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
