@@ -228,6 +228,16 @@ class Tally:
             self._kept_of_rule[finding.code] += 1
             self.findings.append(finding)
 
+    def drop(self, path: str) -> set[str]:
+        """Forget all that was found in a file; return the codes of the rules."""
+        codes = {code for code, _, of in self.counts if of == path}
+        for key in [key for key in self.counts if key[2] == path]:
+            del self.counts[key]
+        self.findings = [each for each in self.findings if each.location.path != path]
+        for code in codes:
+            self._kept_of_rule[code] -= self._kept.pop((code, path), 0)
+        return codes
+
     def without(self, known: Mapping[tuple[str, str], int]) -> Tally:
         """Return what is left where up to `known[code, path]` occurrences of a rule in a path are forgiven."""
         totals: Counter[tuple[str, str]] = Counter()

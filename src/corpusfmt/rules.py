@@ -154,6 +154,11 @@ class Judge:
         """Tell whether a rule has fired here, reported or not."""
         return code in self._fired
 
+    def retract(self, path: str, because: str) -> None:
+        """Take back all that was found in a file: what was read there is not what was written."""
+        for code in self.tally.drop(path):
+            self.coverage.rules_not_run.setdefault(code, because)
+
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
         """Report an exception of our own code as GEN000."""
         self.check(Crash(at or Location(self._path), where, f"{type(error).__name__}: {error}"))

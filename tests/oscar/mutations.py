@@ -99,11 +99,7 @@ def place(rng: random.Random, lines: list[bytes], *, blank: bool) -> int:
 # Files as files ----------------------------------------------------------------------------------------------------
 
 
-# Damage inside a stream decodes to other text, in lines of other lengths, before the checksum tells.
-GARBLED = frozenset({"OSC305"})
-
-
-@mutation("GEN101", "OSC205", also=frozenset({"GEN102"}) | GARBLED)
+@mutation("GEN101", "OSC205", also=frozenset({"GEN102"}))
 def flip_a_bit(rng: random.Random, tree: Tree) -> Tree:
     path = pick(rng, tree)
     data = bytearray(tree[path])
@@ -117,7 +113,7 @@ def cut_a_file(rng: random.Random, tree: Tree) -> Tree:
     return tree | {path: tree[path][: rng.randrange(len(tree[path]))]}
 
 
-@mutation("GEN101", also=GARBLED)
+@mutation("GEN101")
 def zero_a_block(rng: random.Random, tree: Tree) -> Tree:
     path = pick(rng, tree)
     data, start = tree[path], rng.randrange(12, len(tree[path]) - 24)

@@ -47,7 +47,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line: the entry point of the installed script."""
+    """Run the command that the arguments name."""
     for stream in (sys.stdout, sys.stderr):
         # Paths and text of any bytes must print anywhere, on a terminal of any encoding.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -80,7 +81,12 @@ def shut_down(executor: Executor) -> None:
 
 
 def _processes(jobs: int) -> Executor:
-    context = multiprocessing.get_context("spawn")
+    # A clean process that has imported the checks once and forks workers saves each of them half a second.
+    if sys.platform == "linux":
+        context: Any = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["corpusfmt.engine.validate"])
+    else:
+        context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
 
 

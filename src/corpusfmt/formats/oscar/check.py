@@ -143,13 +143,16 @@ def _all_readable(sources: dict[str, Source]) -> bool:
 
 
 def _tell(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignment, judge: Judge) -> None:
+    alignment.finish(judge)
+    metadata.finish()
     for source in sources.values():
+        if source.cut:
+            # Damage decodes to other text before it shows: nothing that was seen in there can be relied on.
+            judge.retract(source.at.path, f"{source.at.path} is corrupt")
         source.judge(judge)
         if len(sources) == 2 and not source.whole:
             for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
                 judge.coverage.rules_not_run.setdefault(code, f"{source.at.path} breaks off")
-    alignment.finish(judge)
-    metadata.finish()
 
 
 def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: Judge) -> None:
