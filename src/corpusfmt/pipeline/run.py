@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from corpusfmt import __version__
 from corpusfmt.description import described
 from corpusfmt.engine.executors import default_jobs
 from corpusfmt.engine.run import Died, Progress
@@ -238,7 +238,7 @@ def _manifest(
         dropped.update(each.dropped)
     dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
     return {
-        "tool": {"name": "corpusfmt", "version": version("corpusfmt"), "format": CODE_FORMAT},
+        "tool": {"name": "corpusfmt", "version": __version__, "format": CODE_FORMAT},
         "recipe": msgspec.to_builtins(recipe),
         "model": {"sha256": classifier.model_digest, "format": classifier.model_format, "backend": classifier.backend},
         "compressor": COMPRESSOR,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from corpusfmt import __version__
 from corpusfmt.model import Finding, Json, Report, Severity
 
 SCHEMA = "corpusfmt-report/1"
@@ -20,7 +21,7 @@ _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.I
 
 def run_record(report: Report) -> Json:
     """Return the object that opens a JSON Lines report."""
-    tool = {"name": "corpusfmt", "version": _version()}
+    tool = {"name": "corpusfmt", "version": __version__}
     return {"kind": "run", "schema": SCHEMA, "tool": tool, "arguments": report.arguments, "started": report.started}
 
 
@@ -98,7 +99,7 @@ def sarif(report: Report) -> Iterator[str]:
     tool = {
         "driver": {
             "name": "corpusfmt",
-            "version": _version(),
+            "version": __version__,
             "rules": [{"id": code, "name": slug} for code, slug in sorted(rules.items())],
         }
     }
@@ -177,12 +178,6 @@ def gitlab(report: Report) -> Iterator[str]:
             }
         )
     yield json.dumps(issues, ensure_ascii=False, indent=2)
-
-
-def _version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 - slow to import
-
-    return version("corpusfmt")
 
 
 def _with_hint(finding: Finding) -> str:
