@@ -15,13 +15,14 @@ from corpusfmt.langid._model_file import outline
 from corpusfmt.langid._values import LABEL_PREFIX, Classified, Guesses, LangidError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from corpusfmt.langid._values import Buffer
 
 _Scored: TypeAlias = "list[tuple[float, str]]"
 
+_BLOCK_BYTES = 1024 * 1024
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
@@ -42,15 +43,8 @@ class FasttextBackend:
             raise ValueError("min_chars must not be negative")
         starts, ends, labels, scores = array("q"), array("q"), array("i"), array("f")
         short = invalid = unlabelled = 0
-        data = bytes(buffer)
-        following = 0
-        while following < len(data):
-            start = following
-            end = data.find(b"\n", start)
-            end = len(data) if end < 0 else end
-            following = end + 1
-            line = data[start:end]
-            if _characters(line) < min_chars:
+        for start, line in _lines(bytes(buffer)):
+            if len(line) < min_chars or _characters(line) < min_chars:
                 short += 1
             elif not _is_utf8(line):
                 invalid += 1
@@ -59,7 +53,7 @@ class FasttextBackend:
             else:
                 score, label = guesses[0]
                 starts.append(start)
-                ends.append(end)
+                ends.append(start + len(line))
                 labels.append(self._index_of[label])
                 scores.append(score)
         return Classified(
@@ -89,6 +83,20 @@ class FasttextBackend:
     def _predict(self, line: bytes, k: int, threshold: float) -> _Scored:
         guesses: _Scored = self._model.f.predict(line + b"\n", k, threshold, "strict")
         return guesses
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines with their places; they are split block by block, lest a buffer of line feeds fill the memory."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)
+        lines = data[start:end].split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        for line in lines:
+            yield start, line
+            start += len(line) + 1
+        start = end
 
 
 def _characters(line: bytes) -> int:
