@@ -27,7 +27,7 @@ LAYERS = (
     ("description",),
     ("report", "engine", "langid"),
     ("formats",),
-    ("io", "_resources"),
+    ("io", "_resources", "_version"),
     ("rules",),
     ("model",),
 )

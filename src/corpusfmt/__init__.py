@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from corpusfmt.pipeline.run import build
     from corpusfmt.report import render
 
-__version__ = "0.1.0"
-
 __all__ = ["Document", "Finding", "Report", "Severity", "build", "convert", "describe", "render", "validate"]
 
 # Where each public name lives: loaded when first used, so that importing corpusfmt costs nothing.
@@ -38,6 +36,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("corpusfmt._version").VERSION
     if name not in _HOMES:
         raise AttributeError(f"module 'corpusfmt' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt import __version__
+from corpusfmt._version import VERSION
 from corpusfmt.cli import build, catalogue, convert, describe, render, validate
 
 app = typer.Typer(
@@ -32,7 +32,7 @@ app.add_typer(render.app, name="report")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(f"corpusfmt {__version__}")
+        print(f"corpusfmt {VERSION}")
         raise typer.Exit
 
 

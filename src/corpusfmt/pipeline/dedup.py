@@ -104,8 +104,9 @@ def _repeated(bucket: Bucket, containers: Sequence[Container]) -> Iterator[tuple
     positions, owners = positions[repeated], owners[repeated]
     order = np.lexsort((positions, owners))
     positions, owners = positions[order], owners[order]
-    present, starts = np.unique(owners, return_index=True)
-    yield from zip(present.tolist(), np.split(positions, starts[1:]), strict=True)
+    edges = np.flatnonzero(np.diff(owners)) + 1
+    for group in np.split(np.arange(len(owners)), edges):
+        yield int(owners[group[0]]), positions[group]
 
 
 def _range(section: memoryview, bucket: Bucket) -> tuple[Column, Column]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from corpusfmt import __version__
+from corpusfmt._version import VERSION
 from corpusfmt.description import described
 from corpusfmt.engine.executors import default_jobs
 from corpusfmt.engine.run import Died, Progress
@@ -238,7 +238,7 @@ def _manifest(
         dropped.update(each.dropped)
     dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
     return {
-        "tool": {"name": "corpusfmt", "version": __version__, "format": CODE_FORMAT},
+        "tool": {"name": "corpusfmt", "version": VERSION, "format": CODE_FORMAT},
         "recipe": msgspec.to_builtins(recipe),
         "model": {"sha256": classifier.model_digest, "format": classifier.model_format, "backend": classifier.backend},
         "compressor": COMPRESSOR,

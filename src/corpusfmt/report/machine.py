@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from corpusfmt import __version__
+from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json, Report, Severity
 
 SCHEMA = "corpusfmt-report/1"
@@ -21,7 +21,7 @@ _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.I
 
 def run_record(report: Report) -> Json:
     """Return the object that opens a JSON Lines report."""
-    tool = {"name": "corpusfmt", "version": __version__}
+    tool = {"name": "corpusfmt", "version": VERSION}
     return {"kind": "run", "schema": SCHEMA, "tool": tool, "arguments": report.arguments, "started": report.started}
 
 
@@ -99,7 +99,7 @@ def sarif(report: Report) -> Iterator[str]:
     tool = {
         "driver": {
             "name": "corpusfmt",
-            "version": __version__,
+            "version": VERSION,
             "rules": [{"id": code, "name": slug} for code, slug in sorted(rules.items())],
         }
     }
