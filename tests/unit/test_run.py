@@ -54,10 +54,16 @@ def own_executor(jobs: int) -> SerialExecutor:
 @pytest.mark.parametrize("engine", ["serial", "processes", "py:unit.test_run:own_executor"])
 def test_results_come_in_task_order(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[1])
-    ended: list[int] = []
-    results = run_tasks(slow_first, range(9), executor_factory(engine, 2), window=3, finished=ended.append)
+    ended: list[tuple[int, object]] = []
+    results = run_tasks(
+        slow_first,
+        range(9),
+        executor_factory(engine, 2),
+        window=3,
+        finished=lambda index, result: ended.append((index, result)),
+    )
     assert list(results) == list(range(9))
-    assert sorted(ended) == list(range(9))
+    assert sorted(ended) == [(number, number) for number in range(9)]
 
 
 def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from corpusfmt._version import VERSION
 from corpusfmt.cli import build, catalogue, convert, describe, render, validate
+from corpusfmt.cli.grouped import GroupedCommand
 
 app = typer.Typer(
     name="corpusfmt",
@@ -22,7 +23,7 @@ app = typer.Typer(
 app.command("validate")(validate.command)
 app.command("convert")(convert.command)
 app.command("describe")(describe.command)
-app.command("build")(build.command)
+app.command("build", cls=GroupedCommand)(build.command)
 app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
 app.command("formats")(catalogue.formats)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import re
 import shutil
 import sys
 import tempfile
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from corpusfmt.io.paths import is_remote
+from corpusfmt.io.paths import matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Coverage, Finding, Report, Tally, UsageError
 
@@ -39,15 +39,10 @@ def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tupl
 
 
 def expanded(given: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Expand the globs that no shell did; a pattern that matches nothing stays, and fails as a missing path."""
+    """Expand the globs that no shell did. Raises `UsageError` for one that matches nothing."""
     for shown, path in given:
-        if is_remote(path) or Path(path).exists() or not glob.has_magic(path):
-            yield shown, path
-            continue
-        matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - patterns may be absolute
-        if not matches:
-            raise UsageError(f"no path matches {path}")
-        yield from ((match, match) for match in matches)
+        matches = matching(path)
+        yield from [(shown, path)] if matches == [path] else ((match, match) for match in matches)
 
 
 def one_report(reports: Sequence[tuple[str, Report]]) -> Report:
@@ -90,3 +85,20 @@ def share(text: str | None) -> float | None:
     if not 0 < value <= 1:
         raise UsageError(f"--sample takes a share like 1% or 0.01; got {text!r}")
     return value
+
+
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def size(text: str) -> int:
+    """Return bytes from `500MB`, `1.5 GB` or `2GiB`."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or not (found := int(float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()])):
+        raise UsageError(f"a size is like 500MB, 1.5GB or 2GiB; got {text!r}")
+    return found
+
+
+def names(values: Sequence[str]) -> tuple[str, ...]:
+    """Return what a repeatable option was given, also several at once with commas between."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import Protocol
 
 _HEARTBEAT_SECONDS = 30.0
+_STEPS_OF_PACE = 100
 
 
 class Step(Protocol):
-    """How far a run is, in shards and in bytes on disk."""
+    """How far a run is, in shards and in bytes on disk; a total of 0 is not known."""
 
     @property
     def shards(self) -> int: ...
@@ -22,13 +26,16 @@ class Step(Protocol):
     def bytes(self) -> int: ...
     @property
     def bytes_total(self) -> int: ...
+    @property
+    def note(self) -> str: ...
 
 
 @contextmanager
 def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
     """Give a function that shows each step it is told."""
     if not sys.stderr.isatty():
-        yield _heartbeat(action)
+        with _heartbeat(action) as beat:
+            yield beat
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -39,16 +46,18 @@ def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(action, total=None)
+        task = bar.add_task(action, total=None, note="")
 
         def show(step: Step) -> None:
             bar.update(
                 task,
-                total=step.bytes_total,
+                total=step.bytes_total or None,
                 completed=step.bytes,
-                description=f"{action} {step.shards}/{step.shards_total}",
+                description=f"{action} {_count(step)}",
+                note=step.note,
             )
 
         yield show
@@ -69,15 +78,47 @@ def shown_stages() -> Iterator[Callable[[str, Step], None]]:
         yield show
 
 
-def _heartbeat(action: str) -> Callable[[Step], None]:
-    last = time.monotonic()
+def _count(step: Step) -> str:
+    return f"{step.shards:,} of {step.shards_total:,}" if step.shards_total else f"{step.shards:,}"
+
+
+class _Pace:
+    """How fast bytes are done, over the last steps: what an earlier run had done says nothing of this one."""
+
+    def __init__(self) -> None:
+        self._steps: deque[tuple[float, int]] = deque(maxlen=_STEPS_OF_PACE)
+
+    def line(self, step: Step) -> str:
+        """Return how far and how fast, and how long it will take where that can be told."""
+        self._steps.append((time.monotonic(), step.bytes))
+        parts = [_count(step)]
+        if step.bytes_total:
+            parts.append(f"{100 * step.bytes // step.bytes_total} %")
+        (began, before), (now, done) = self._steps[0], self._steps[-1]
+        if done > before and now > began:
+            speed = (done - before) / (now - began)
+            parts.append(f"{speed / 1e6:.1f} MB/s")
+            if step.bytes_total:
+                parts.append(f"{timedelta(seconds=round((step.bytes_total - done) / speed))} left")
+        return ", ".join(filter(None, [*parts, step.note]))
+
+
+@contextmanager
+def _heartbeat(action: str) -> Iterator[Callable[[Step], None]]:
+    """Print a line now and then, also while no step ends: a silent job is taken for a dead one."""
+    ended = threading.Event()
+    pace = _Pace()
+    latest: list[str] = []
+
+    def beat() -> None:
+        while not ended.wait(_HEARTBEAT_SECONDS):
+            print(f"{action}: {latest[-1] if latest else 'started'}", file=sys.stderr, flush=True)
 
     def show(step: Step) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _HEARTBEAT_SECONDS:
-            last = now
-            share = 100 * step.bytes // step.bytes_total if step.bytes_total else 100
-            print(f"{action}: {step.shards} of {step.shards_total} shards, {share} %", file=sys.stderr, flush=True)
+        latest[:] = [pace.line(step)]
 
-    return show
+    threading.Thread(target=beat, daemon=True).start()
+    try:
+        yield show
+    finally:
+        ended.set()

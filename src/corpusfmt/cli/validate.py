@@ -73,7 +73,7 @@ def command(
     report: Reports = [],  # noqa: B006
 ) -> None:
     """Check corpora and descriptions against their format, and report every deviation with its place."""
-    from corpusfmt.cli.inputs import expanded, one_report, share, standard_input
+    from corpusfmt.cli.inputs import expanded, names, one_report, share, standard_input
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.validate import validate
     from corpusfmt.report.saved import known_problems
@@ -92,8 +92,8 @@ def command(
                 profile=profile or settings.profile or "standard",
                 data=data,
                 dedup=dedup,
-                select=_names(select) or tuple(settings.select),
-                ignore=(*_names(ignore), *settings.ignore),
+                select=names(select) or tuple(settings.select),
+                ignore=(*names(ignore), *settings.ignore),
                 overrides=settings.overrides,
                 jobs=jobs,
                 engine=engine,
@@ -110,10 +110,6 @@ def command(
         whole.tally = whole.tally.without(known)
     write_reports(whole, output_format, report)
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
-
-
-def _names(values: list[str]) -> tuple[str, ...]:
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
 
 
 def _fail_on(setting: str | None) -> FailOn:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -16,19 +17,22 @@ R = TypeVar("R")
 # A task that was in flight this often when a worker died is run alone, so that the guilty one shows.
 _DEATHS_BEFORE_ALONE = 3
 
-
 # So many results a worker may wait to be taken in order, before no more tasks are started.
 RESULTS_WAITING_A_WORKER = 4
+
+# How often tasks that are still to come are asked for, while nothing ends.
+_NAP_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: tasks and bytes (of input on disk, where known) done, of all."""
+    """How far a run is: tasks and bytes (of input on disk, where known) done, of all; a total of 0 is not known yet."""
 
     shards: int
     shards_total: int
     bytes: int
     bytes_total: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +45,60 @@ class Died:
 class _Flight(Generic[T, R]):
     """The state of one run: what waits, what flies, what is done and not yet taken."""
 
-    def __init__(self, function: Callable[[T], R], tasks: Sequence[T], open_executor: Callable[[], Executor]) -> None:
+    def __init__(
+        self, function: Callable[[T], R], source: Iterator[T | None], open_executor: Callable[[], Executor]
+    ) -> None:
         self.function = function
-        self.tasks = tasks
+        self.source = source
         self.open_executor = open_executor
         self.executor = open_executor()
-        self.waiting = deque(range(len(tasks)))
+        self.tasks: list[T] = []
+        self.waiting: deque[int] = deque()
         self.flying: dict[Future[R], int] = {}
         self.done: dict[int, R | Died] = {}
         self.deaths: Counter[int] = Counter()
+        self.exhausted = False
+        self.starved = False
+        self.broken = False
 
     def launch(self, window: int) -> None:
-        """Submit while the window allows; a pool found broken leaves the rest waiting."""
-        while self.waiting and len(self.flying) + len(self.done) < window:
-            index = self.waiting.popleft()
+        """Submit while the window allows and there are tasks; a pool found broken leaves the rest waiting."""
+        self.starved = False
+        while len(self.flying) + len(self.done) < window and (index := self._next()) is not None:
             try:
-                self.flying[self.executor.submit(self.function, self.tasks[index])] = index
+                future = self.executor.submit(self.function, self.tasks[index])
             except BrokenExecutor:
                 self._requeue(index)
+                self.broken = True
+                break
+            self.flying[future] = index
+            if future.done():
                 break
 
+    def _next(self) -> int | None:
+        if self.waiting:
+            return self.waiting.popleft()
+        if self.exhausted:
+            return None
+        try:
+            task = next(self.source)
+        except StopIteration:
+            self.exhausted = True
+            return None
+        if task is None:
+            self.starved = True
+            return None
+        self.tasks.append(task)
+        return len(self.tasks) - 1
+
     def land(self) -> list[int]:
-        """Wait for something to end; return the indexes of the tasks that did."""
+        """Wait for something to end, or a moment where tasks are still to come; return the indexes of what ended."""
         if self.flying:
-            wait(self.flying, return_when=FIRST_COMPLETED)
-        landed, broken = [], not self.flying
+            wait(self.flying, timeout=_NAP_SECONDS if self.starved else None, return_when=FIRST_COMPLETED)
+        elif self.starved:
+            time.sleep(_NAP_SECONDS)
+        landed: list[int] = []
+        broken, self.broken = self.broken, False
         for future in [future for future in self.flying if future.done()]:
             index = self.flying.pop(future)
             try:
@@ -107,24 +140,28 @@ class _Flight(Generic[T, R]):
 
 def run_tasks(
     function: Callable[[T], R],
-    tasks: Sequence[T],
+    tasks: Iterable[T | None],
     open_executor: Callable[[], Executor],
     *,
     window: int,
-    finished: Callable[[int], None] | None = None,
+    finished: Callable[[int, R | Died], None] | None = None,
 ) -> Iterator[R | Died]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
-    `finished` is told the index of each task as it ends, in any order. An exception of a task is raised here.
+    Tasks are taken one by one as there is room for them; None among them means that the next one is still to come, and
+    is asked for again. `finished` is told the index and result of each task as it ends, in any order. An exception of a
+    task is raised here.
     """
-    flight = _Flight(function, tasks, open_executor)
+    flight = _Flight(function, iter(tasks), open_executor)
     following = 0
     try:
-        while following < len(tasks):
+        while True:
             flight.launch(window)
+            if flight.exhausted and following == len(flight.tasks):
+                break
             for index in flight.land():
                 if finished:
-                    finished(index)
+                    finished(index, flight.done[index])
             while following in flight.done:
                 yield flight.done.pop(following)
                 following += 1

@@ -6,7 +6,7 @@ marker carries another fingerprint runs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import msgspec
 from corpusfmt.engine.executors import executor_factory
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.model import Incomplete
+from corpusfmt.model import Incomplete, Json
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,12 +39,17 @@ class StageTask(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Runs the stages of one job; `folder` holds their markers, `progress` is told the stage and how far it is."""
+    """Runs the stages of one job; `folder` holds their markers.
+
+    `progress` is told the stage and how far it is; `log` the name of an event (`stage-start`, `task-end`, `stage-end`)
+    and what there is to know of it.
+    """
 
     folder: Path
     jobs: int
     engine: str | None
     progress: Callable[[str, Progress], None] | None
+    log: Callable[[str, Json], None] | None = None
 
     def run(
         self,
@@ -55,36 +60,83 @@ class Stages:
         weights: Sequence[int],
     ) -> list[R | Died]:
         """Run the tasks that have no valid marker; return all results, in task order. `weights` are for progress."""
+        weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
+        done = [0, 0]
+        total = sum(weights)
+        results: dict[str, R | Died] = {}
+
+        def ended(task: StageTask[T], result: R | Died) -> Progress:
+            results[task.id] = result
+            done[0] += 1
+            done[1] += weight_of[task.id]
+            return Progress(done[0], len(tasks), done[1], total)
+
+        self.stream(name, function, tasks, kind, ended)
+        return [results[task.id] for task in tasks]
+
+    def stream(
+        self,
+        name: str,
+        function: Callable[[T], R],
+        tasks: Iterable[StageTask[T] | None],
+        kind: type[R],
+        ended: Callable[[StageTask[T], R | Died], Progress],
+    ) -> None:
+        """Run tasks as they come (None: the next is still to come), except those that have a valid marker.
+
+        `ended` is told each task and its result as soon as the marker is on disk, in any order; it answers how far the
+        stage is.
+        """
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         present = {path.name for path in folder.iterdir()}
-        done = [0, 0]
+        missing: list[StageTask[T]] = []
+        counts = {"tasks": 0, "resumed": 0, "died": 0}
+        self._tell("stage-start", {"stage": name})
+        if self.progress:
+            self.progress(name, Progress(0, 0, 0, 0))
 
-        def finished(number: int) -> None:
-            done[0] += 1
-            done[1] += weights[number]
+        def finished(task: StageTask[T], result: R | Died, resumed: bool) -> None:
+            counts["tasks"] += 1
+            counts["resumed"] += resumed
+            counts["died"] += isinstance(result, Died)
+            progress = ended(task, result)
+            facts = {"died": result.reason} if isinstance(result, Died) else {"result": msgspec.to_builtins(result)}
+            self._tell("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
             if self.progress:
-                self.progress(name, Progress(done[0], len(tasks), done[1], sum(weights)))
+                self.progress(name, progress)
 
-        results: dict[int, R | Died] = {}
-        missing = []
-        for number, task in enumerate(tasks):
-            marker = _marker_name(task)
-            found = _read_marker(folder / marker, task.fingerprint, kind) if marker in present else None
-            if found is None:
-                missing.append(number)
-            else:
-                results[number] = found
-                finished(number)
-        outcomes = run_tasks(
+        def unfinished() -> Iterator[StageTask[T] | None]:
+            for task in tasks:
+                marker = _marker_name(task) if task else ""
+                found = _read_marker(folder / marker, task.fingerprint, kind) if task and marker in present else None
+                if task and found is not None:
+                    finished(task, found, resumed=True)
+                    continue
+                if task:
+                    missing.append(task)
+                yield task
+
+        for _ in run_tasks(
             partial(_run_and_mark, folder, function),
-            [tasks[number] for number in missing],
+            unfinished(),
             executor_factory(self.engine, self.jobs),
             window=self.jobs * RESULTS_WAITING_A_WORKER,
-            finished=lambda index: finished(missing[index]),
-        )
-        results.update(zip(missing, outcomes, strict=True))
-        return [results[number] for number in range(len(tasks))]
+            finished=lambda index, result: finished(missing[index], result, resumed=False),
+        ):
+            pass
+        self._tell("stage-end", {"stage": name} | counts)
+
+    def _tell(self, event: str, facts: Json) -> None:
+        if self.log:
+            self.log(event, facts)
+
+    def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
+        """Yield fingerprint and result of every marker of a stage: what it did, where the inputs tell no more."""
+        for path in sorted((self.folder / name).glob("*.json")):
+            marker = _decoded(path, kind)
+            if marker is not None:
+                yield marker
 
     def run_whole(
         self,
@@ -116,11 +168,14 @@ def _run_and_mark(folder: Path, function: Callable[[T], R], task: StageTask[T]) 
     return result
 
 
-def _read_marker(path: Path, fingerprint: str, result_type: type[R]) -> R | None:
+def _read_marker(path: Path, fingerprint: str, kind: type[R]) -> R | None:
+    marker = _decoded(path, kind)
+    return marker[1] if marker is not None and marker[0] == fingerprint else None
+
+
+def _decoded(path: Path, kind: type[R]) -> tuple[str, R] | None:
     try:
         marker = msgspec.json.decode(path.read_bytes(), type=_Marker)
-        if marker.fingerprint != fingerprint:
-            return None
-        return msgspec.json.decode(marker.result, type=result_type)
+        return marker.fingerprint, msgspec.json.decode(marker.result, type=kind)
     except (OSError, msgspec.DecodeError):
         return None

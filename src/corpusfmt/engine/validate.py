@@ -107,7 +107,7 @@ def _check_all(
     coverage.sampled = len(shards) < len(plan.shards)
     done = Progress(0, len(shards), 0, total)
 
-    def finished(index: int) -> None:
+    def finished(index: int, _: object) -> None:
         nonlocal done
         done = replace(done, shards=done.shards + 1, bytes=done.bytes + shards[index].size)
         if progress:

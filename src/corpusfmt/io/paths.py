@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,6 +62,39 @@ def entry_of(url: str) -> Entry:
         return _local_entry(Path(url), Path(url).name)
     except FileNotFoundError:
         raise UsageError(f"no such path: {printable(url)}") from None
+
+
+def matching(pattern: str) -> list[str]:
+    """Return the paths that a pattern matches, sorted, where no such file exists and it is one; else the path itself.
+
+    Raises `UsageError` for a pattern that matches nothing.
+    """
+    if not glob.has_magic(pattern) or (not is_remote(pattern) and Path(pattern).exists()):
+        return [pattern]
+    if is_remote(pattern):
+        import fsspec  # noqa: PLC0415
+
+        filesystem, path = fsspec.core.url_to_fs(pattern)
+        matches = sorted(filesystem.unstrip_protocol(name) for name in filesystem.glob(path))
+    else:
+        matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - patterns may be absolute
+    if not matches:
+        raise UsageError(f"no path matches {printable(pattern)}")
+    return matches
+
+
+def version_of(url: str) -> str:
+    """Return what changes when a file does: its time of modification, or a store's entity tag. Empty where there is none."""
+    try:
+        if not is_remote(url):
+            return str(Path(url).stat().st_mtime_ns)
+        import fsspec  # noqa: PLC0415
+
+        filesystem, path = fsspec.core.url_to_fs(url)
+        facts = filesystem.info(path)
+    except OSError:
+        return ""
+    return str(next((facts[key] for key in ("ETag", "etag", "LastModified", "mtime", "created") if facts.get(key)), ""))
 
 
 def walk(root: str, depth: int | None = None) -> Iterator[Entry]:

@@ -23,6 +23,7 @@ from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.pipeline.dedup import keys_of
+from corpusfmt.pipeline.filters import AddressFilter, Filter, Selector
 from corpusfmt.pipeline.recipe import Lines
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.size import Size, size_of
@@ -56,6 +57,8 @@ class ProcessTask:
     unique: bool
     model: str | None
     backend: BackendChoice
+    filter: Filter
+    addresses: AddressFilter
 
 
 class Processed(msgspec.Struct):
@@ -125,7 +128,7 @@ def process(task: ProcessTask) -> Processed:
             readers: list[DigestReader] = []
 
             def open_source() -> DigestReader:
-                readers.append(DigestReader(opened.enter_context(_opened(task.url))))
+                readers.append(DigestReader(_Source(opened.enter_context(_opened(task.url)))))
                 return readers[-1]
 
             processed = _store(wet_records(open_source, task.url), task, classifier, ContainerWriter(file))
@@ -146,15 +149,29 @@ def _opened(url: str) -> BinaryIO:
         raise WetDefect("unreadable", reason_of(error)) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file that cannot be read to its end is the fault of that file: what else fails here is a matter of the run."""
+
+    file: BinaryIO
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return self.file.read(size)
+        except OSError as error:
+            raise WetDefect("unreadable", reason_of(error)) from error
+
+
 def _store(
     records: Iterator[WetRecord], task: ProcessTask, classifier: Classifier, container: ContainerWriter
 ) -> Processed:
     languages: dict[str, _Language] = {}
     dropped: Counter[str] = Counter()
-    seen = 0
-    for batch in _batches(records):
-        seen += len(batch)
+    selector = Selector(task.filter, task.addresses, dropped)
+    for batch in _batches(selector.pages(records)):
         for headers, label, kept in _by_language(batch, task.lines, classifier, dropped):
+            if not selector.keeps(label, len(kept)):
+                continue
             language = languages.setdefault(label, _Language())
             text = b"\n".join((*kept, b""))
             language.measure(text)
@@ -172,7 +189,7 @@ def _store(
         container.add(keys_of(label), sorted_pairs(language.hashes, array("Q", range(len(language.hashes)))))
     container.finish()
     return Processed(
-        records=seen,
+        records=selector.seen,
         original={label: language.original for label, language in sorted(languages.items())},
         stored={label: len(language.hashes) for label, language in sorted(languages.items())},
         dropped=dict(sorted(dropped.items())),

@@ -11,6 +11,7 @@ import msgspec
 
 from corpusfmt._resources import resource
 from corpusfmt.model import UsageError
+from corpusfmt.pipeline.filters import Filter
 
 
 class Lines(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
@@ -42,6 +43,7 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     lines: Lines
     deduplication: Deduplication
     output: Output
+    filter: Filter = Filter()
 
     @property
     def fingerprint(self) -> str:

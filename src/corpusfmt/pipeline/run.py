@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,23 +14,27 @@ import msgspec
 
 from corpusfmt._version import VERSION
 from corpusfmt.description import described
-from corpusfmt.engine.executors import default_jobs
-from corpusfmt.engine.run import Died, Progress
+from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import BrokenStream, Unreadable
 from corpusfmt.io.compress import COMPRESSOR, FileFacts
-from corpusfmt.io.paths import Entry, entry_of, is_remote, walk
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
 from corpusfmt.model import Coverage, Json, Location, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
+from corpusfmt.pipeline.filters import AddressFilter
+from corpusfmt.pipeline.inputs import Input
+from corpusfmt.pipeline.intake import Intake
+from corpusfmt.pipeline.journal import Journal
+from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
 from corpusfmt.pipeline.package import Packaged, PackageTask, package
-from corpusfmt.pipeline.process import Processed, ProcessTask, process
+from corpusfmt.pipeline.process import Processed
 from corpusfmt.pipeline.recipe import Recipe, load_recipe
 from corpusfmt.pipeline.rules import RULES, BrokenWet
+from corpusfmt.pipeline.scratch import Scratch
 from corpusfmt.pipeline.size import Size, Sizes
 from corpusfmt.pipeline.summary import stats, stats_table
 from corpusfmt.rules import Grading, Judge
@@ -40,7 +45,6 @@ T = TypeVar("T")
 CODE_FORMAT = 2
 # Smaller tasks would cost more than their work.
 _LINES_A_TASK = 100_000
-_WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +66,47 @@ def build(
     engine: str | None = None,
     langid: BackendChoice = "auto",
     model: str | None = None,
+    selection: Selection = NO_SELECTION,
+    sourcing: Sourcing = PLAIN_SOURCING,
+    log: str | Path | None = None,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
     """Make a corpus of WET files: the same bytes for the same inputs, recipe and model, whatever `jobs` and `engine`.
 
-    `inputs` are WET files and folders of them; `destination` is a folder that is new, empty, or holds an unfinished run
-    of the same inputs and recipe, which is then resumed. An input that is no whole WET file is left out and named in the
-    report, whose verdict is then `incomplete`. Raises `UsageError` for what cannot be started, `Incomplete` where a stage
-    could not be finished.
+    `inputs` are WET files, folders of them, patterns, lists of paths, or `-`; `destination` is a folder that is new,
+    empty, or holds an unfinished run of the same inputs and recipe, which is then resumed. `log` is a file to which
+    events are appended as JSON lines. An input that is no whole WET file is left out and named in the report, whose
+    verdict is then `incomplete`. Raises `UsageError` for what cannot be started, `Incomplete` where a stage could not be
+    finished.
     """
     started = _now()
-    files = _wet_files([inputs] if isinstance(inputs, str | Path) else inputs)
-    classifier = _classifier(model, langid)
-    chosen = load_recipe(recipe)
-    fingerprint = digest(CODE_FORMAT, chosen.fingerprint, classifier.model_digest, classifier.backend, COMPRESSOR)
-    workers = jobs or default_jobs(sum(file.size for file in files), len(files))
-    workplace = Workplace(Path(destination), digest(fingerprint, [(file.path, file.size) for file in files]))
-    workplace.claim()
-    run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, engine, progress))
-    processed = _process(run, files, model, classifier.backend)
-    packaged = _package(run, processed)
-    sizes = _sizes(processed, packaged)
-    report = _report(files, processed)
-    manifest = _manifest(files, processed, packaged, sizes, chosen, classifier)
-    _seal(run, packaged, sizes, manifest)
-    report.started, report.finished = started, _now()
-    report.results = {"stats": stats(sizes), "dropped": manifest["dropped"]}
+    supply = sourcing.supply([str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)], jobs)
+    with closing(supply), Journal(log) as journal:
+        classifier = _classifier(model, langid)
+        chosen = selection.applied(load_recipe(recipe), classifier.labels)
+        addresses = selection.by_address
+        fingerprint = digest(
+            CODE_FORMAT, chosen.fingerprint, addresses, classifier.model_digest, classifier.backend, COMPRESSOR
+        )
+        workplace = Workplace(Path(destination), digest(fingerprint, supply.identity))
+        workplace.claim()
+        run = _Run(
+            workplace, chosen, fingerprint, Stages(workplace.state, supply.workers(jobs), engine, progress, journal)
+        )
+        journal("run-start", {"destination": str(destination), "recipe": chosen.name})
+        scratch = Scratch(sourcing.scratch_limit)
+        intake = Intake(run.stages, supply, scratch, fingerprint, chosen, addresses, model, classifier.backend, journal)
+        taken = intake.take_all()
+        files = [each.input for _, each in taken]
+        processed = [(path, each.processed) for path, each in taken]
+        packaged = _package(run, processed)
+        sizes = _sizes(processed, packaged)
+        report = _report(files, processed)
+        manifest = _manifest(files, processed, packaged, sizes, chosen, addresses, classifier)
+        _seal(run, packaged, sizes, manifest)
+        report.started, report.finished = started, _now()
+        report.results = {"stats": stats(sizes), "dropped": manifest["dropped"]}
+        journal("run-end", {"status": report.verdict.value} | report.results)
     return report
 
 
@@ -96,42 +115,6 @@ def _classifier(model: str | None, backend: BackendChoice) -> Classifier:
         return Classifier(model, backend=backend)
     except LangidError as error:
         raise UsageError(str(error)) from error
-
-
-def _wet_files(inputs: Sequence[str | Path]) -> list[Entry]:
-    found: list[Entry] = []
-    for given in inputs:
-        entry = entry_of(str(given))
-        if entry.kind == "directory":
-            below = [each for each in walk(entry.url) if each.kind == "file" and each.name.endswith(_WET_SUFFIXES)]
-            if not below:
-                raise UsageError(f"no WET file (*.warc.wet.gz, *.warc.wet) in {given}")
-            found += below
-        elif entry.kind == "file":
-            found.append(entry)
-        else:
-            raise UsageError(f"{given} is {entry.reason or 'no file'}")
-    unique = {entry.url: entry for entry in found}
-    return sorted(unique.values(), key=lambda entry: (entry.name, entry.path, entry.url))
-
-
-def _process(
-    run: _Run, files: Sequence[Entry], model: str | None, backend: BackendChoice
-) -> list[tuple[Path, Processed]]:
-    tasks = []
-    for entry in files:
-        task_id = f"{entry.name}-{digest(entry.url)[:12]}"
-        container = run.workplace.state / "process" / f"{task_id}.box"
-        argument = ProcessTask(entry.url, container, run.recipe.lines, run.recipe.deduplication.lines, model, backend)
-        tasks.append(StageTask(task_id, argument, digest(run.fingerprint, entry.url, entry.size, _modified(entry))))
-    results = run.stages.run("process", process, tasks, Processed, [entry.size for entry in files])
-    return [
-        (
-            task.argument.container,
-            Processed(defect=("died", result.reason)) if isinstance(result, Died) else result,
-        )
-        for task, result in zip(tasks, results, strict=True)
-    ]
 
 
 def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str, Packaged]:
@@ -201,7 +184,7 @@ def _sizes(processed: Sequence[tuple[Path, Processed]], packaged: Mapping[str, P
     return sizes
 
 
-def _report(files: Sequence[Entry], processed: Sequence[tuple[Path, Processed]]) -> Report:
+def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]]) -> Report:
     judge = Judge(RULES, Grading(), version="", path=".")
     coverage = Coverage(shards_total=len(files))
     for entry, (_, each) in zip(files, processed, strict=True):
@@ -226,11 +209,12 @@ def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
 
 
 def _manifest(
-    files: Sequence[Entry],
+    files: Sequence[Input],
     processed: Sequence[tuple[Path, Processed]],
     packaged: Mapping[str, Packaged],
     sizes: Mapping[str, Sizes],
     recipe: Recipe,
+    addresses: AddressFilter,
     classifier: Classifier,
 ) -> Json:
     dropped = Counter[str]()
@@ -240,6 +224,11 @@ def _manifest(
     return {
         "tool": {"name": "corpusfmt", "version": VERSION, "format": CODE_FORMAT},
         "recipe": msgspec.to_builtins(recipe),
+        "addresses": {
+            kind: {"sha256": each.sha256, "entries": each.entries}
+            for kind, each in (("allow", addresses.allow), ("deny", addresses.deny))
+            if each
+        },
         "model": {"sha256": classifier.model_digest, "format": classifier.model_format, "backend": classifier.backend},
         "compressor": COMPRESSOR,
         "inputs": [
@@ -274,10 +263,6 @@ def _seal(run: _Run, packaged: Mapping[str, Packaged], sizes: Mapping[str, Sizes
 
 def _pretty(value: Json) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def _modified(entry: Entry) -> int:
-    return 0 if is_remote(entry.url) else Path(entry.url).stat().st_mtime_ns
 
 
 def _now() -> str:

@@ -1,0 +1,143 @@
+"""Which pages, languages and documents a run keeps, beyond the choices of lines: by address, by label, by length."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+import msgspec
+
+from corpusfmt.model import Incomplete
+from corpusfmt.pipeline.lists import entries_of
+from corpusfmt.pipeline.wet import WetRecord
+
+_URL = re.compile(r"(?:[^:/?#]+://)?(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
+
+
+class Filter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
+    """Which documents are kept: with at least `min_lines` kept lines, in one of `languages` (empty: in any language)
+    and in none of `exclude_languages`.
+    """
+
+    min_lines: int = 1
+    languages: tuple[str, ...] = ()
+    exclude_languages: tuple[str, ...] = ()
+
+
+class Addresses(msgspec.Struct, frozen=True):
+    """A file of hosts and URL prefixes, known by its content: another content is another run."""
+
+    path: str
+    sha256: str
+    entries: int
+
+
+class AddressFilter(msgspec.Struct, frozen=True):
+    """Which pages are kept: those that `allow` names (all, where there is none) and `deny` does not."""
+
+    allow: Addresses | None = None
+    deny: Addresses | None = None
+
+
+class AddressList:
+    """Hosts, each with its subdomains, and URL prefixes by host."""
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        self._hosts: set[str] = set()
+        self._prefixes: dict[str, list[str]] = {}
+        for entry in entries:
+            host, path = _split(entry)
+            if "/" in entry:
+                self._prefixes.setdefault(host, []).append(path)
+            else:
+                self._hosts.add(host)
+
+    def __contains__(self, url: str) -> bool:
+        host, path = _split(url)
+        if any(map(path.startswith, self._prefixes.get(host, ()))):
+            return True
+        name = host.partition(":")[0]
+        while name:
+            if name in self._hosts:
+                return True
+            name = name.partition(".")[2]
+        return False
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Return the host of a URL, with its port where it has one, and what follows it; scheme and user are left out."""
+    match = _URL.match(url)
+    assert match is not None
+    host, rest = match.groups()
+    return _ascii(host.lower().rstrip(".")), rest
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return host
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: str, sha256: str) -> AddressList:
+    entries, found = _entries(path)
+    if found != sha256:
+        raise Incomplete(f"the list of addresses {path} has changed while the run went on: start again")
+    return AddressList(entries)
+
+
+def _entries(path: str) -> tuple[list[str], str]:
+    entries, sha256 = entries_of(path, "addresses")
+    return [entry for entry in entries if not entry.startswith("#")], sha256
+
+
+def addresses(path: str | None) -> Addresses | None:
+    """Read a list of addresses to know it by its content. Raises `UsageError` where it is none."""
+    if path is None:
+        return None
+    entries, sha256 = _entries(path)
+    return Addresses(path, sha256, len(entries))
+
+
+class Selector:
+    """Decides for the pages of one input, and counts by reason the lines it drops."""
+
+    def __init__(self, chosen: Filter, by_address: AddressFilter, dropped: Counter[str]) -> None:
+        self._filter = chosen
+        self._languages = frozenset(chosen.languages)
+        self._excluded = frozenset(chosen.exclude_languages)
+        self._allow, self._deny = (
+            None if each is None else _loaded(each.path, each.sha256) for each in (by_address.allow, by_address.deny)
+        )
+        self._dropped = dropped
+        self.seen = 0
+
+    def pages(self, records: Iterable[WetRecord]) -> Iterator[WetRecord]:
+        """Yield the pages that are looked at, by their addresses; `seen` counts all."""
+        for record in records:
+            self.seen += 1
+            reason = self._refusal(record.headers.get("warc-target-uri", "").strip("<>"))
+            if reason is None:
+                yield record
+            else:
+                self._dropped[reason] += record.text.count(b"\n") + (record.text[-1:] not in {b"", b"\n"})
+
+    def _refusal(self, url: str) -> str | None:
+        if self._deny is not None and url in self._deny:
+            return "page of a denied address"
+        if self._allow is not None and url not in self._allow:
+            return "page of no allowed address"
+        return None
+
+    def keeps(self, label: str, lines: int) -> bool:
+        """Tell whether a document of so many kept lines in a language is kept."""
+        if label in self._excluded or (self._languages and label not in self._languages):
+            self._dropped["language not asked for"] += lines
+        elif lines < self._filter.min_lines:
+            self._dropped["document of too few lines"] += lines
+        else:
+            return True
+        return False

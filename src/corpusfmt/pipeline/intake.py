@@ -1,0 +1,149 @@
+"""Stage `process` over inputs as they come: each classified and stored once, the bound on scratch space kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from corpusfmt.engine.run import Died, Progress
+from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.workplace import digest
+from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.langid import BackendChoice
+from corpusfmt.model import Json
+from corpusfmt.pipeline.filters import AddressFilter
+from corpusfmt.pipeline.inputs import Arrival, Input
+from corpusfmt.pipeline.process import Processed, ProcessTask, process
+from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.pipeline.supply import Supply
+
+_STAGE = "process"
+
+
+class Taken(msgspec.Struct):
+    """An input and what became of it: the marker of an input that may be gone."""
+
+    input: Input
+    processed: Processed
+
+
+@dataclass(frozen=True, slots=True)
+class _TakeTask:
+    arrival: Arrival
+    task: ProcessTask
+
+
+def _take(task: _TakeTask) -> Taken:
+    return Taken(task.arrival.input, process(task.task))
+
+
+@dataclass(slots=True)
+class Intake:
+    """Takes all inputs of a supply; `fingerprint` is of all that a result depends on besides its input."""
+
+    stages: Stages
+    supply: Supply
+    scratch: Scratch
+    fingerprint: str
+    recipe: Recipe
+    addresses: AddressFilter
+    model: str | None
+    backend: BackendChoice
+    log: Callable[[str, Json], None]
+
+    _running: set[str] = field(default_factory=set)
+
+    def take_all(self) -> list[tuple[Path, Taken]]:
+        """Return container and result of each input, in the order of inputs, whichever came first.
+
+        Raises `Incomplete` where the bound on scratch space leaves no room.
+        """
+        for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+            path.unlink()
+        taken = {each.input.key: each for each in self._recorded()} if self.supply.open_ended else {}
+        known = {key: each.input for key, each in taken.items()}
+        languages = {label for each in taken.values() for label in each.processed.original}
+        for each in taken.values():
+            self._keep(each)
+        inputs, size = self.supply.expected(known)
+
+        def ended(task: StageTask[_TakeTask], result: Taken | Died) -> Progress:
+            arrival = task.argument.arrival
+            if isinstance(result, Died):
+                result = Taken(arrival.input, Processed(defect=("died", result.reason)))
+            self._end(arrival, result)
+            taken[arrival.input.key] = result
+            languages.update(result.processed.original)
+            done = sum(each.input.size for each in taken.values())
+            return Progress(len(taken), inputs, done, size, f"{len(languages)} languages")
+
+        self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended)
+        self.scratch.check()
+        ordered = sorted(taken.values(), key=lambda each: each.input.rank)
+        return [(self._container(each.input), each) for each in ordered]
+
+    def _recorded(self) -> Iterator[Taken]:
+        for fingerprint, taken in self.stages.recorded(_STAGE, Taken):
+            if fingerprint == self._fingerprint(taken.input):
+                yield taken
+
+    def _tasks(self, known: dict[str, Input], taken: dict[str, Taken]) -> Iterator[StageTask[_TakeTask] | None]:
+        for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
+            if arrival is None:
+                yield None
+            elif arrival.problem:
+                failed = Taken(arrival.input, Processed(defect=("unreadable", arrival.problem)))
+                self._end(arrival, failed)
+                taken[arrival.input.key] = failed
+            else:
+                if known.get(arrival.input.key) != arrival.input:
+                    yield from self._admission(arrival.input)
+                yield self._task(arrival)
+
+    def _admission(self, each: Input) -> Iterator[None]:
+        need = self.scratch.need(each.size)
+        while not self.scratch.admits(need):
+            if not self._running:
+                raise self.scratch.refuse(each.path, need)
+            yield None
+        self.scratch.reserve(each.key, need)
+        self._running.add(each.key)
+
+    def _task(self, arrival: Arrival) -> StageTask[_TakeTask]:
+        container = self._container(arrival.input)
+        recipe = self.recipe
+        argument = ProcessTask(
+            arrival.url,
+            container,
+            recipe.lines,
+            recipe.deduplication.lines,
+            self.model,
+            self.backend,
+            recipe.filter,
+            self.addresses,
+        )
+        return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
+
+    def _end(self, arrival: Arrival, result: Taken) -> None:
+        self._running.discard(arrival.input.key)
+        self.scratch.release(arrival.input.key)
+        self._keep(result)
+        reason = result.processed.quarantined
+        if reason is not None:
+            self.log("quarantine", {"input": arrival.input.path, "reason": reason})
+        self.supply.done(arrival, quarantined=reason is not None)
+
+    def _keep(self, taken: Taken) -> None:
+        if taken.processed.quarantined is None:
+            size = self._container(taken.input).stat().st_size
+            self.scratch.keep(taken.input.key, taken.input.size, size, sum(taken.processed.stored.values()))
+
+    def _container(self, each: Input) -> Path:
+        return self.stages.folder / _STAGE / f"{each.task_id}.box"
+
+    def _fingerprint(self, each: Input) -> str:
+        return digest(self.fingerprint, each.key, each.size, each.version)

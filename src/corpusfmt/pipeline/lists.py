@@ -1,0 +1,44 @@
+"""Lists that the user gives as files: one entry a line, blank lines left out."""
+
+from __future__ import annotations
+
+from corpusfmt.io.lines import Line, lines
+from corpusfmt.io.paths import open_input, printable, reason_of
+from corpusfmt.io.streams import Chunks, DigestReader, StreamFault, codec_of_name
+from corpusfmt.model import UsageError
+
+_MOST_ENTRY_BYTES = 16 * 1024
+
+
+def entries_of(path: str, what: str) -> tuple[list[str], str]:
+    """Return the entries of a list, which may be compressed, and the SHA-256 of its file.
+
+    Raises `UsageError` naming the list, which is to hold `what`, and the line that is wrong.
+    """
+    found: list[str] = []
+    shown = printable(path)
+    try:
+        with open_input(path) as file:
+            reader = DigestReader(file)
+            for line in lines(Chunks(reader, codec_of_name(path)), _MOST_ENTRY_BYTES):
+                entry = _text(line.data) if isinstance(line, Line) else None
+                if entry is None:
+                    raise UsageError(f"{shown}:{line.line}: no line of text: is this a list of {what}?")
+                if entry:
+                    found.append(entry)
+            reader.drain()
+    except OSError as error:
+        raise UsageError(f"cannot read the list of {what} {shown}: {reason_of(error)}") from error
+    except StreamFault as fault:
+        raise UsageError(f"cannot read the list of {what} {shown}: {fault.reason}") from fault
+    if not found:
+        raise UsageError(f"the list of {what} {shown} is empty")
+    return found, reader.sha256
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        text = data.decode().strip()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text

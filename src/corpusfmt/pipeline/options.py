@@ -1,0 +1,97 @@
+"""What a run can be asked for besides its recipe: filters, and how inputs come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from corpusfmt.engine.executors import available_processors
+from corpusfmt.model import UsageError
+from corpusfmt.pipeline.fetch import Fetched
+from corpusfmt.pipeline.filters import AddressFilter, addresses
+from corpusfmt.pipeline.inputs import LIST_SUFFIXES, inputs_named, paths_listed
+from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.supply import Listed, Supply, Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Filters by option, each above what the recipe says (None: what the recipe says).
+
+    `allow_urls` and `deny_urls` are files of hosts and URL prefixes.
+    """
+
+    min_lines: int | None = None
+    languages: Sequence[str] | None = None
+    exclude_languages: Sequence[str] | None = None
+    allow_urls: str | None = None
+    deny_urls: str | None = None
+
+    def applied(self, recipe: Recipe, known: Sequence[str]) -> Recipe:
+        """Return the recipe with these filters. Raises `UsageError` for a language that the model does not know."""
+        asked = {
+            "min_lines": self.min_lines,
+            "languages": None if self.languages is None else tuple(sorted(set(self.languages))),
+            "exclude_languages": None if self.exclude_languages is None else tuple(sorted(set(self.exclude_languages))),
+        }
+        chosen = msgspec.structs.replace(
+            recipe.filter, **{key: each for key, each in asked.items() if each is not None}
+        )
+        unknown = sorted({*chosen.languages, *chosen.exclude_languages}.difference(known))
+        if unknown:
+            raise UsageError(f"the model knows no language {', '.join(unknown)}; it knows: {', '.join(sorted(known))}")
+        if chosen.min_lines < 1:
+            raise UsageError(f"a document has at least 1 line; --min-lines is {chosen.min_lines}")
+        return msgspec.structs.replace(recipe, filter=chosen)
+
+    @property
+    def by_address(self) -> AddressFilter:
+        """Read the lists of addresses. Raises `UsageError` where they are none."""
+        return AddressFilter(addresses(self.allow_urls), addresses(self.deny_urls))
+
+
+@dataclass(frozen=True, slots=True)
+class Sourcing:
+    """How inputs come, and what they may take on disk.
+
+    `base` is where the relative lines of a list lie. `watch` is a folder that fills, until it holds `_DONE` or
+    `watch_until` inputs were taken (0: no bound). `fetch_command` downloads the lines of a list, `fetch_ahead` (0: two a
+    worker) of them on disk at most. `delete_input` removes each local input once it is stored. `scratch_limit` bounds the
+    bytes that the run keeps beside its output (0: no bound).
+    """
+
+    base: str | None = None
+    watch: Path | None = None
+    watch_until: int = 0
+    fetch_command: str | None = None
+    fetch_ahead: int = 0
+    delete_input: bool = False
+    scratch_limit: int = 0
+
+    def supply(self, given: Sequence[str], jobs: int | None) -> Supply:
+        """Return what gives the inputs. Raises `UsageError` where options contradict each other or name nothing."""
+        if self.watch_until and self.watch is None:
+            raise UsageError("--watch-until needs --watch DIR")
+        if self.fetch_ahead and self.fetch_command is None:
+            raise UsageError("--fetch-ahead needs --fetch-command")
+        if self.watch is not None:
+            if given or self.fetch_command is not None or self.base is not None:
+                raise UsageError("--watch takes its inputs from the folder: name no others")
+            if not self.watch.is_dir():
+                raise UsageError(f"--watch: no such folder: {self.watch}")
+            return Watched(self.watch.resolve(), self.watch_until, self.delete_input)
+        if not given:
+            raise UsageError("name WET files, folders of them or a list, or --watch DIR")
+        if self.fetch_command is not None:
+            if self.base is not None or not all(each.endswith(LIST_SUFFIXES) for each in given):
+                raise UsageError("--fetch-command takes lists of paths (*.paths, *.paths.gz) and no --base")
+            lines = dict.fromkeys(line for each in given for line in paths_listed(each))
+            return Fetched(list(lines), self.fetch_command, self.fetch_ahead or 2 * (jobs or available_processors()))
+        return Listed(inputs_named(given, self.base), self.delete_input)
+
+
+#: What is asked for where nothing is.
+NO_SELECTION, PLAIN_SOURCING = Selection(), Sourcing()

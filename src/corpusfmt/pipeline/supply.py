@@ -1,0 +1,194 @@
+"""Where the inputs of a run come from, one after the other: a list, a folder that fills, or somebody's own downloads."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from corpusfmt.engine.executors import available_processors, default_jobs
+from corpusfmt.io.paths import is_remote, version_of
+from corpusfmt.io.publish import publish
+from corpusfmt.io.streams import READ_SIZE, DigestReader
+from corpusfmt.model import Json, UsageError
+from corpusfmt.pipeline.inputs import STANDARD_INPUT, Arrival, Input, arrival_of, wet_files
+from corpusfmt.pipeline.scratch import Scratch
+
+#: The file that says that nothing more will come into a watched folder.
+DONE = "_DONE"
+# A file that has not changed for so long is taken for whole.
+_SETTLED_SECONDS = 2.0
+_LOOK_SECONDS = 0.5
+
+
+class Supply(Protocol):
+    """Gives inputs, and is told what became of them."""
+
+    @property
+    def identity(self) -> Json:
+        """What a run of the same inputs has in common with an earlier one that it resumes."""
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether inputs that an earlier run has taken may be gone: then they are known by their markers alone."""
+
+    def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
+        """Return how many inputs there are with those known, and how many bytes; 0 where nobody can tell."""
+
+    def workers(self, jobs: int | None) -> int:
+        """Return the number of workers asked for, or else that which the inputs deserve."""
+
+    def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
+        """Yield the inputs, None while the next one is still to come; `known` ones are done, and may be gone."""
+
+    def done(self, arrival: Arrival, *, quarantined: bool) -> None:
+        """Take note that an input has its marker, or cannot have one."""
+
+    def close(self) -> None:
+        """End whatever still runs."""
+
+
+def remove_if_unchanged(arrival: Arrival) -> None:
+    """Delete a local input of which everything is stored; a file that has changed since is another one."""
+    if arrival.url and not is_remote(arrival.url) and version_of(arrival.url) == arrival.input.version:
+        Path(arrival.url).unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class Listed:
+    """Inputs known from the start; `delete` removes each once it is done."""
+
+    inputs: Sequence[Arrival]
+    delete: bool = False
+
+    @property
+    def identity(self) -> Json:
+        # Of a list that shrinks as the run goes on, nothing but the settings can be the same in the run that resumes.
+        if self.delete:
+            return {"deleted when done": True}
+        return {"inputs": [(each.input.path, each.input.size) for each in self.inputs]}
+
+    @property
+    def open_ended(self) -> bool:
+        return self.delete
+
+    def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
+        every = {**known, **{each.input.key: each.input for each in self.inputs}}
+        return len(every), sum(each.size for each in every.values())
+
+    def workers(self, jobs: int | None) -> int:
+        if any(each.input.key == STANDARD_INPUT for each in self.inputs):
+            return jobs or available_processors()
+        return jobs or default_jobs(sum(each.input.size for each in self.inputs), len(self.inputs))
+
+    def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
+        del known, scratch
+        for arrival in self.inputs:
+            yield _spooled(state, arrival.input) if arrival.input.key == STANDARD_INPUT else arrival
+
+    def done(self, arrival: Arrival, *, quarantined: bool) -> None:
+        if self.delete and not quarantined:
+            remove_if_unchanged(arrival)
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+
+def _spooled(state: Path, known: Input) -> Arrival:
+    """Keep standard input in a file, so that a run that is resumed needs it no more, or gets the same again."""
+    spool = state / "standard-input" / known.name
+    source = DigestReader(sys.stdin.buffer)
+    if not spool.exists():
+        with publish(spool) as file:
+            shutil.copyfileobj(source, file, READ_SIZE)
+    else:
+        source.drain()
+        with spool.open("rb") as file:
+            before = DigestReader(file)
+            before.drain()
+        if source.size and source.sha256 != before.sha256:
+            raise UsageError("standard input is not what the unfinished run was given: give it the same, or nothing")
+    return Arrival(Input(known.path, known.key, spool.stat().st_size), str(spool))
+
+
+@dataclass(slots=True)
+class Watched:
+    """The WET files that come into a folder, until it holds `_DONE` or `most` of them have been taken (0: no bound).
+
+    A file is taken once it has not changed for two seconds, or once `_DONE` is there. One that changes after it was
+    taken is taken again.
+    """
+
+    folder: Path
+    most: int = 0
+    delete: bool = False
+    _taken: dict[str, Input] = field(default_factory=dict)
+    _busy: set[str] = field(default_factory=set)
+    _seen: dict[str, tuple[Input, float]] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> Json:
+        return {"watched": str(self.folder.resolve())}
+
+    @property
+    def open_ended(self) -> bool:
+        return True
+
+    def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
+        del known
+        return self.most, 0
+
+    def workers(self, jobs: int | None) -> int:
+        return jobs or available_processors()
+
+    def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
+        del state, scratch
+        gone = [key for key in known if not Path(key).exists()]
+        self._taken.update((key, known[key]) for key in gone)
+        looked = -_LOOK_SECONDS
+        while not self._full():
+            if time.monotonic() - looked < _LOOK_SECONDS:
+                yield None
+                continue
+            looked = time.monotonic()
+            # Asked before the folder is listed: what lies there once it says so is whole.
+            ended = (self.folder / DONE).exists()
+            for arrival in self._settled(ended=ended):
+                if self._full() and arrival.input.key not in self._taken:
+                    break
+                self._taken[arrival.input.key] = arrival.input
+                self._busy.add(arrival.input.key)
+                yield arrival
+            if ended and not self._busy:
+                return
+
+    def _full(self) -> bool:
+        return 0 < self.most <= len(self._taken)
+
+    def _settled(self, *, ended: bool) -> list[Arrival]:
+        settled = []
+        now = time.monotonic()
+        for entry in wet_files(str(self.folder)):
+            arrival = arrival_of(entry.path, entry.url, entry.size)
+            key = arrival.input.key
+            if self._taken.get(key) == arrival.input or key in self._busy:
+                continue
+            before, since = self._seen.get(key, (None, now))
+            if before != arrival.input:
+                since = now
+                self._seen[key] = (arrival.input, now)
+            if ended or (entry.size and now - since >= _SETTLED_SECONDS):
+                settled.append(arrival)
+        return settled
+
+    def done(self, arrival: Arrival, *, quarantined: bool) -> None:
+        self._busy.discard(arrival.input.key)
+        if self.delete and not quarantined:
+            remove_if_unchanged(arrival)
+
+    def close(self) -> None:
+        """Nothing runs."""
