@@ -72,6 +72,7 @@ def wet_record(number: int, text: str | bytes, **headers: str) -> bytes:
 
 def wet_file(path: Path, records: Sequence[bytes]) -> Path:
     """Write a WET file, one gzip member a record, a warcinfo first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     info = warc_record("warcinfo", b"software: test\r\n", [("Content-Type", "application/warc-fields")])
     path.write_bytes(b"".join(gzipped(record) for record in (info, *records)))
     return path

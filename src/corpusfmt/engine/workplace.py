@@ -32,6 +32,11 @@ class Workplace:
     def state(self) -> Path:
         return self.destination / STATE
 
+    @staticmethod
+    def is_unfinished(destination: Path) -> bool:
+        """Tell whether a folder holds an unfinished run."""
+        return (destination / STATE / "run").exists()
+
     def claim(self) -> None:
         """Take a new or empty folder, or one that the same run left unfinished. Raises `UsageError` for any other."""
         mark = self.state / "run"

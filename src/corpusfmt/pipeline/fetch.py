@@ -163,8 +163,9 @@ def _download(path: str) -> str:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a command with all that it started; what it has written so far does not count."""
     with suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGKILL)
         else:
-            process.terminate()
+            process.kill()

@@ -64,20 +64,25 @@ def arrival_of(path: str, url: str, size: int) -> Arrival:
     return Arrival(Input(path, key, size, version_of(url)), url)
 
 
-def inputs_named(given: Sequence[str], base: str | None = None) -> list[Arrival]:
+def inputs_named(given: Sequence[str], base: str | None = None, *, some_gone: bool = False) -> list[Arrival]:
     """Return the inputs that files, folders, patterns and lists name, each once, in the order of inputs.
 
     The lines of a list are paths below `base` (default: the list's own folder). `-` stands for standard input, whose
     arrival has no address yet. Raises `UsageError` for a path that is none; a file that a list names and that is not
-    there is an input nevertheless, to be reported when it cannot be read.
+    there is an input nevertheless, to be reported when it cannot be read. With `some_gone`, what is not there any more
+    is passed over.
     """
     found: list[Arrival] = []
     for pattern in given:
         if pattern == STANDARD_INPUT:
             found.append(Arrival(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT), ""))
             continue
-        for path in matching(pattern):
-            found += _listed(path, base) if path.endswith(LIST_SUFFIXES) else _there(path)
+        try:
+            for path in matching(pattern):
+                found += _listed(path, base) if path.endswith(LIST_SUFFIXES) else _there(path)
+        except UsageError:
+            if not some_gone or pattern.endswith(LIST_SUFFIXES):
+                raise
     if base is not None and not any(pattern.endswith(LIST_SUFFIXES) for pattern in given):
         raise UsageError("--base is for lists of paths (*.paths, *.paths.gz), and none is given")
     unique = {arrival.input.key: arrival for arrival in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -32,10 +33,11 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, KeyboardInterrupt):
-            self("run-end", {"status": "interrupted"})
-        elif error is not None:
-            self("run-end", {"status": "failed", "reason": str(error)})
+        with suppress(OSError):  # what ended the run must not be hidden by a log that cannot be written either
+            if isinstance(error, KeyboardInterrupt):
+                self("run-end", {"status": "interrupted"})
+            elif error is not None:
+                self("run-end", {"status": "failed", "reason": str(error)})
         if self._file is not None:
             self._file.close()
 

@@ -71,8 +71,8 @@ class Sourcing:
     delete_input: bool = False
     scratch_limit: int = 0
 
-    def supply(self, given: Sequence[str], jobs: int | None) -> Supply:
-        """Return what gives the inputs. Raises `UsageError` where options contradict each other or name nothing."""
+    def supply(self, given: Sequence[str], jobs: int | None, *, resuming: bool) -> Supply:
+        """Return what gives the inputs; a run that is resumed may have deleted some. Raises `UsageError` where options contradict each other or name nothing."""
         if self.watch_until and self.watch is None:
             raise UsageError("--watch-until needs --watch DIR")
         if self.fetch_ahead and self.fetch_command is None:
@@ -90,7 +90,7 @@ class Sourcing:
                 raise UsageError("--fetch-command takes lists of paths (*.paths, *.paths.gz) and no --base")
             lines = dict.fromkeys(line for each in given for line in paths_listed(each))
             return Fetched(list(lines), self.fetch_command, self.fetch_ahead or 2 * (jobs or available_processors()))
-        return Listed(inputs_named(given, self.base), self.delete_input)
+        return Listed(inputs_named(given, self.base, some_gone=resuming and self.delete_input), self.delete_input)
 
 
 #: What is asked for where nothing is.

@@ -80,7 +80,8 @@ def build(
     finished.
     """
     started = _now()
-    supply = sourcing.supply([str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)], jobs)
+    given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
+    supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(Path(destination)))
     with closing(supply), Journal(log) as journal:
         classifier = _classifier(model, langid)
         chosen = selection.applied(load_recipe(recipe), classifier.labels)

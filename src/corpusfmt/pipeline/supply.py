@@ -86,9 +86,12 @@ class Listed:
         return jobs or default_jobs(sum(each.input.size for each in self.inputs), len(self.inputs))
 
     def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
-        del known, scratch
+        del scratch
         for arrival in self.inputs:
-            yield _spooled(state, arrival.input) if arrival.input.key == STANDARD_INPUT else arrival
+            if arrival.input.key == STANDARD_INPUT:
+                yield _spooled(state, arrival.input)
+            elif known.get(arrival.input.key, arrival.input) == arrival.input or arrival.input.version:
+                yield arrival
 
     def done(self, arrival: Arrival, *, quarantined: bool) -> None:
         if self.delete and not quarantined:

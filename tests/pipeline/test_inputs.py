@@ -1,0 +1,157 @@
+"""Every way to name WET files gives the same corpus, and what is no WET file is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, wet_file, wet_record
+
+import corpusfmt
+from corpusfmt.model import UsageError
+from corpusfmt.pipeline.inputs import inputs_named
+from corpusfmt.pipeline.options import Sourcing
+
+
+@pytest.fixture
+def wet(tmp_path: Path) -> Path:
+    """Two files below a folder, one of them not compressed."""
+    folder = tmp_path / "wet"
+    (folder / "segment").mkdir(parents=True)
+    wet_file(folder / "segment" / "b.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    plain = wet_file(folder / "a.warc.wet", [wet_record(2, f"{LONG_LINE}\n{LONG_LINE} 2\n")])
+    plain.write_bytes(gzip.decompress(plain.read_bytes()))
+    return folder
+
+
+def names(out: Path) -> list[str]:
+    return [each["name"] for each in json.loads((out / "MANIFEST.json").read_bytes())["inputs"]]
+
+
+def test_folder_pattern_and_lists_are_the_same_inputs(tmp_path: Path, wet: Path) -> None:
+    corpusfmt.build(wet, tmp_path / "folder" / "out")
+    assert names(tmp_path / "folder" / "out") == ["a.warc.wet", "segment/b.warc.wet.gz"]
+    corpusfmt.build(str(wet / "**" / "*.wet*"), tmp_path / "pattern" / "out")
+    lines = "segment/b.warc.wet.gz\r\n\na.warc.wet\nsegment/b.warc.wet.gz\n"
+    (wet / "wet.paths").write_bytes(lines.encode())
+    (tmp_path / "wet.paths.gz").write_bytes(gzipped(lines.encode()))
+    corpusfmt.build(wet / "wet.paths", tmp_path / "list" / "out")
+    for number, base in enumerate((str(wet), f"file://{wet}", f"file://{wet}/")):
+        corpusfmt.build(tmp_path / "wet.paths.gz", tmp_path / str(number) / "out", sourcing=Sourcing(base=base))
+    assert tree(tmp_path / "folder") == tree(tmp_path / "list") == tree(tmp_path / "0")
+    manifests = []
+    for other in ("pattern", "1", "2"):
+        files = tree(tmp_path / other)
+        manifests.append(json.loads(files.pop("out/MANIFEST.json")))
+        assert files.items() < tree(tmp_path / "folder").items()
+    digests = [[each["sha256"] for each in manifest["inputs"]] for manifest in manifests]
+    assert digests[0] == digests[1] == digests[2]
+
+
+def test_a_list_may_name_what_is_not_there(tmp_path: Path, wet: Path) -> None:
+    (wet / "wet.paths").write_text("a.warc.wet\nmissing.warc.wet.gz\n")
+    report = corpusfmt.build(wet / "wet.paths", tmp_path / "out")
+    assert report.verdict.value == "incomplete"
+    assert [(each.code, each.location.path) for each in report.findings] == [("GEN001", "missing.warc.wet.gz")]
+    assert report.results["stats"]["total"]["final"]["lines"] == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "base"),
+    [
+        (b"https://example.org/a.warc.wet.gz\n", None),
+        (b"https://example.org/a.warc.wet.gz\n", "memory://bucket"),
+        (b"../a.warc.wet.gz\n", "memory://bucket"),
+        (b"", None),
+        (b"\n\n", None),
+        (b"caf\xe9\n", None),
+        (b"a\0b\n", None),
+        (b"a" * 20_000, None),
+        (b"\x1f\x8b not gzip", None),
+    ],
+)
+def test_lists_that_are_none_are_refused(tmp_path: Path, lines: bytes, base: str | None) -> None:
+    path = tmp_path / ("wet.paths.gz" if lines.startswith(b"\x1f") else "wet.paths")
+    path.write_bytes(lines)
+    with pytest.raises(UsageError, match=r"wet\.paths"):
+        corpusfmt.build(path, tmp_path / "out", sourcing=Sourcing(base=base))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_base_without_a_list_and_a_pattern_without_a_match(tmp_path: Path, wet: Path) -> None:
+    with pytest.raises(UsageError, match="--base"):
+        corpusfmt.build(wet, tmp_path / "out", sourcing=Sourcing(base="elsewhere"))
+    with pytest.raises(UsageError, match="no path matches"):
+        corpusfmt.build(str(tmp_path / "*.none"), tmp_path / "out")
+    with pytest.raises(UsageError, match="--watch"):
+        corpusfmt.build([], tmp_path / "out")
+
+
+def test_hidden_files_and_unfinished_work_are_no_inputs(wet: Path) -> None:
+    for name in (".half.warc.wet.gz", "part.warc.wet.gz.part", ".corpusfmt/fetched/x.warc.wet.gz"):
+        (wet / name).parent.mkdir(exist_ok=True, parents=True)
+        (wet / name).touch()
+    assert [each.input.path for each in inputs_named([str(wet)])] == ["a.warc.wet", "segment/b.warc.wet.gz"]
+
+
+def test_names_of_any_bytes_and_length(tmp_path: Path) -> None:
+    folder = tmp_path / "wet"
+    folder.mkdir()
+    odd = os.fsdecode(b"caf\xe9.warc.wet.gz")
+    for number, name in enumerate((odd, "n" * 240 + ".wet.gz", "日本語.warc.wet.gz")):
+        wet_file(folder / name, [wet_record(number, f"{LONG_LINE} {number}\n")])
+    report = corpusfmt.build(folder, tmp_path / "out")
+    assert report.verdict.value == "valid"
+    assert report.results["stats"]["total"]["final"]["lines"] == 3
+    assert names(tmp_path / "out")[0] == "caf\\xe9.warc.wet.gz"
+
+
+def test_standard_input_is_one_file(tmp_path: Path, wet: Path) -> None:
+    whole = (wet / "segment" / "b.warc.wet.gz").read_bytes()
+    for data in (whole, gzip.decompress(whole)):
+        out = tmp_path / str(len(data)) / "out"
+        done = run_cli("build", "-", "--output", out, stdin=data)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert names(out) == ["standard-input.warc.wet"]
+    corpusfmt.build(wet / "segment" / "b.warc.wet.gz", tmp_path / "file" / "out")
+    assert (out / "en" / "en.txt.gz").read_bytes() == (tmp_path / "file/out/en/en.txt.gz").read_bytes()
+    assert run_cli("build", "-", "--output", tmp_path / "empty", stdin=b"").returncode == 3
+
+
+def test_standard_input_is_kept_for_the_run_that_resumes(tmp_path: Path) -> None:
+    data = (SAMPLE / "UDHR-20181112172845-00000.warc.wet.gz").read_bytes()
+    out = tmp_path / "out"
+    code = (
+        "import corpusfmt.pipeline.run as run, os\n"
+        "run._package = lambda *_: os._exit(9)\n"
+        "from corpusfmt.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "build", "-", "--output", str(out)]
+    assert subprocess.run(command, input=data, capture_output=True, check=False).returncode == 9
+    done = run_cli("build", "-", "--output", out, stdin=data[:-1])
+    assert done.returncode == 2
+    assert b"standard input is not what" in done.stderr
+    assert run_cli("build", "-", "--output", out, stdin=b"").returncode == 0
+    assert run_cli("build", "-", "--output", tmp_path / "whole", stdin=data).returncode == 0
+    assert tree(out).keys() == tree(tmp_path / "whole").keys()
+    assert (out / "MANIFEST.json").read_bytes() == (tmp_path / "whole" / "MANIFEST.json").read_bytes()
+
+
+def test_a_pattern_and_versions_in_a_store(tmp_path: Path, wet: Path) -> None:
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    for path in ("a.warc.wet", "segment/b.warc.wet.gz"):
+        store.pipe_file(f"/patterns/{path}", (wet / path).read_bytes())
+    found = inputs_named(["memory://patterns/*.wet", "memory://patterns/segment"])
+    assert [each.input.name for each in found] == ["a.warc.wet", "b.warc.wet.gz"]
+    assert all(each.input.version for each in found)
+    store.pipe_file("/patterns/a.warc.wet", (wet / "a.warc.wet").read_bytes())
+    again = inputs_named(["memory://patterns/*.wet"])
+    assert again[0].input.version != found[0].input.version
+    assert corpusfmt.build("memory://patterns", tmp_path / "out").verdict.value == "valid"

@@ -1,0 +1,208 @@
+"""What a run tells while it goes on, and how it survives what kills it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import LONG_LINE, SAMPLE, run_cli, tree, wet_file, wet_record
+
+import corpusfmt
+from corpusfmt.cli import progress
+from corpusfmt.engine.run import Progress
+from corpusfmt.pipeline.options import Sourcing
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
+
+
+def test_the_log_tells_stages_tasks_and_quarantine(tmp_path: Path) -> None:
+    wet_file(tmp_path / "wet" / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    (tmp_path / "wet" / "b.warc.wet.gz").write_bytes(b"")
+    log = tmp_path / "log.jsonl"
+    done = run_cli("build", tmp_path / "wet", "--output", tmp_path / "out", "--log", log)
+    assert done.returncode == 3
+    assert b"left out: b.warc.wet.gz: GEN101" in done.stderr
+    told = events(log)
+    assert [each["event"] for each in told if each["event"] != "task-end"][:4] == [
+        "run-start",
+        "stage-start",
+        "quarantine",
+        "stage-end",
+    ]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", each["time"]) for each in told)
+    stages = [each["stage"] for each in told if each["event"] == "stage-start"]
+    assert stages[0] == "process"
+    assert stages[-1] == "package"
+    ended = [each for each in told if each["event"] == "task-end" and each["stage"] == "process"]
+    assert [each["result"]["processed"]["lines"] for each in ended] == [{"en": 1}, {}]
+    (quarantine,) = (each for each in told if each["event"] == "quarantine")
+    assert quarantine["input"] == "b.warc.wet.gz"
+    assert told[-1]["event"] == "run-end"
+    assert (told[-1]["status"], told[-1]["stats"]["total"]["final"]["lines"]) == ("incomplete", 1)
+
+
+def test_the_log_of_a_resumed_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    log = tmp_path / "log.jsonl"
+    for raised, status in ((KeyboardInterrupt(), "interrupted"), (OSError(28, "No space left on device"), "failed")):
+        with monkeypatch.context() as patched:
+            patched.setattr("corpusfmt.pipeline.run._package", lambda *_, error=raised: (_ for _ in ()).throw(error))
+            with pytest.raises(type(raised)):
+                corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out", log=log)
+        assert (events(log)[-1]["event"], events(log)[-1]["status"]) == ("run-end", status)
+    corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out", log=log)
+    ended = [each["resumed"] for each in events(log) if each["event"] == "task-end" and each["stage"] == "process"]
+    assert ended == [False, True, True]
+    assert [each["status"] for each in events(log) if each["event"] == "run-end"] == ["interrupted", "failed", "valid"]
+
+
+def test_heartbeats_tell_how_far_how_fast_and_how_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_HEARTBEAT_SECONDS", 0.02)
+    told: list[str] = []
+    with progress.shown_stages() as show:
+        for done in range(3):
+            show("process", Progress(done, 1200, done * 10_000_000, 100_000_000, f"{done} languages"))
+            time.sleep(0.06)
+        told += capsys.readouterr().err.split("\n")
+        show("dedup", Progress(0, 0, 0, 0))
+        time.sleep(0.06)
+        told += capsys.readouterr().err.split("\n")
+    assert "process: 0 of 1,200, 0 %, 0 languages" in told
+    line = r"process: 2 of 1,200, 20 %, \d+\.\d MB/s, \d:\d\d:\d\d left, 2 languages"
+    assert [each for each in told if re.fullmatch(line, each)]
+    assert "dedup: 0" in told
+
+
+def test_a_terminal_shows_stages_and_languages(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "corpusfmt", "build", str(SAMPLE), "--output", str(tmp_path / "out")]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    with subprocess.Popen(command, stderr=theirs, stdout=subprocess.DEVNULL, env=environment) as run:
+        os.close(theirs)
+        shown = b""
+        try:
+            while data := os.read(ours, 65536):
+                shown += data
+        except OSError:
+            pass
+    os.close(ours)
+    assert run.returncode == 0
+    for part in (b"process 2 of 2", b"76 languages", b"package 76 of 76"):
+        assert part in shown
+
+
+def test_options_stand_in_groups_in_the_help() -> None:
+    shown = run_cli("build", "--help").stdout.decode()
+    heads = [line for line in shown.split("\n") if line.endswith(":") and not line.startswith(" ")]
+    assert heads == ["Arguments:", "Options:", "Filters:", "Low resources:", "Operation:"]
+    assert shown.index("--min-lines") > shown.index("Filters:") > shown.index("--recipe")
+
+
+def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    for number in range(4):
+        wet_file(whole / f"{number}.warc.wet.gz", [wet_record(number, f"{LONG_LINE} {number % 3}\n")])
+    mixed = Path(shutil.copytree(whole, tmp_path / "mixed"))
+    shutil.copy(whole / "1.warc.wet.gz", mixed / "1-deadly.warc.wet.gz")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    options = ("--engine", "py:deadly:workers", "--jobs", "2", "--delete-input")
+    done = run_cli("build", mixed, "--output", tmp_path / "out", *options, env=environment)
+    assert done.returncode == 3
+    assert b"left out: 1-deadly.warc.wet.gz: WET104" in done.stderr
+    assert [path.name for path in mixed.iterdir()] == ["1-deadly.warc.wet.gz"]
+    corpusfmt.build(whole, tmp_path / "clean")
+    built, clean = tree(tmp_path / "out"), tree(tmp_path / "clean")
+    manifest = json.loads(built.pop("MANIFEST.json"))
+    assert [each["name"] for each in manifest["inputs"] if "quarantined" in each] == ["1-deadly.warc.wet.gz"]
+    del clean["MANIFEST.json"], clean["croissant.json"], built["croissant.json"]
+    assert built == clean
+
+
+def workers_of(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    found = [int(child) for task in tasks for child in task.read_text().split()]
+    return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc")
+def test_workers_killed_at_random_moments_cost_nothing(tmp_path: Path) -> None:
+    wet = tmp_path / "wet"
+    for number in range(6):
+        lines = [f"{LONG_LINE} {(number * 31 + line) % 997}\n" * 5 for line in range(1500)]
+        wet_file(wet / f"{number}.warc.wet.gz", [wet_record(number * 10_000 + n, line) for n, line in enumerate(lines)])
+    corpusfmt.build(wet, tmp_path / "clean" / "out")
+    out = tmp_path / "killed" / "out"
+    rng = random.Random(17)
+    killed = 0
+    command = [sys.executable, "-m", "corpusfmt", "build", str(wet), "--output", str(out), "--jobs", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
+        pause = time.monotonic()
+        while run.poll() is None:
+            time.sleep(0.005)
+            if killed < 3 and time.monotonic() > pause:
+                try:
+                    workers = workers_of(run.pid)
+                    if workers and list((out / ".corpusfmt" / "process").glob("*.partial")):
+                        os.kill(rng.choice(workers), signal.SIGKILL)
+                        killed += 1
+                        pause = time.monotonic() + rng.uniform(0.3, 0.8)
+                except (FileNotFoundError, ProcessLookupError):
+                    continue
+        assert run.stderr is not None
+        said = run.stderr.read()
+    assert killed
+    assert (run.returncode, said) == (0, b"")
+    assert tree(tmp_path / "killed") == tree(tmp_path / "clean")
+
+
+def test_a_full_disk_stops_the_run_and_deletes_nothing_that_is_not_stored(tmp_path: Path, oscar_corpus: Path) -> None:
+    wet = Path(shutil.copytree(SAMPLE, tmp_path / "wet"))
+    command = [
+        sys.executable,
+        "-m",
+        "corpusfmt",
+        "build",
+        str(wet),
+        "--output",
+        str(tmp_path / "out"),
+        "--delete-input",
+    ]
+
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, 8_000))
+
+    done = subprocess.run(command, capture_output=True, check=False, preexec_fn=full)
+    assert done.returncode == 3
+    assert b"File too large" in done.stderr
+    assert (wet / "UDHR-20181112172845-00000.warc.wet.gz").exists()
+    assert not [path for path in tree(tmp_path / "oscar") if ".corpusfmt/" not in path]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert tree(tmp_path / "oscar") == tree(oscar_corpus)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that opens and cannot be read")
+def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    wet = tmp_path / "wet"
+    wet_file(wet / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    (wet / "b.warc.wet").symlink_to("/proc/self/mem")
+    report = corpusfmt.build(wet, tmp_path / "out", sourcing=Sourcing(delete_input=True))
+    assert [(each.code, each.location.path) for each in report.findings] == [("GEN001", "b.warc.wet")]
+    assert report.results["stats"]["total"]["final"]["lines"] == 1
+    assert [path.name for path in wet.iterdir()] == ["b.warc.wet"]
