@@ -48,7 +48,7 @@ def test_the_log_tells_stages_tasks_and_quarantine(tmp_path: Path) -> None:
     assert stages[0] == "process"
     assert stages[-1] == "package"
     ended = [each for each in told if each["event"] == "task-end" and each["stage"] == "process"]
-    assert [each["result"]["processed"]["lines"] for each in ended] == [{"en": 1}, {}]
+    assert [each["result"]["processed"]["stored"] for each in ended] == [{"en": 1}, {}]
     (quarantine,) = (each for each in told if each["event"] == "quarantine")
     assert quarantine["input"] == "b.warc.wet.gz"
     assert told[-1]["event"] == "run-end"
@@ -103,7 +103,7 @@ def test_a_terminal_shows_stages_and_languages(tmp_path: Path) -> None:
             pass
     os.close(ours)
     assert run.returncode == 0
-    for part in (b"process 2 of 2", b"76 languages", b"package 76 of 76"):
+    for part in (b"process 2 of 2", b"76 languages", b"package 1 of 1"):
         assert part in shown
 
 
@@ -135,8 +135,8 @@ def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> No
 
 
 def workers_of(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    found = [int(child) for task in tasks for child in task.read_text().split()]
+    lists = list(Path(f"/proc/{pid}/task").glob("*/children"))
+    found = [int(child) for path in lists for child in path.read_text().split()]
     return [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
@@ -158,7 +158,7 @@ def test_workers_killed_at_random_moments_cost_nothing(tmp_path: Path) -> None:
             if killed < 3 and time.monotonic() > pause:
                 try:
                     workers = workers_of(run.pid)
-                    if workers and list((out / ".corpusfmt" / "process").glob("*.partial")):
+                    if workers and any((out / ".corpusfmt" / "process").glob("*.partial")):
                         os.kill(rng.choice(workers), signal.SIGKILL)
                         killed += 1
                         pause = time.monotonic() + rng.uniform(0.3, 0.8)
@@ -180,7 +180,7 @@ def test_a_full_disk_stops_the_run_and_deletes_nothing_that_is_not_stored(tmp_pa
         "build",
         str(wet),
         "--output",
-        str(tmp_path / "out"),
+        str(tmp_path / "oscar"),
         "--delete-input",
     ]
 

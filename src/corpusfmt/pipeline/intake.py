@@ -14,6 +14,7 @@ from corpusfmt.engine.workplace import digest
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.langid import BackendChoice
 from corpusfmt.model import Json
+from corpusfmt.pipeline.compact import groups
 from corpusfmt.pipeline.filters import AddressFilter
 from corpusfmt.pipeline.inputs import Arrival, Input
 from corpusfmt.pipeline.process import Processed, ProcessTask, process
@@ -67,9 +68,10 @@ class Intake:
         taken = {each.input.key: each for each in self._recorded()} if self.supply.open_ended else {}
         known = {key: each.input for key, each in taken.items()}
         languages = {label for each in taken.values() for label in each.processed.original}
+        inputs, size = self.supply.expected(known)
+        self.scratch.twice = not inputs or len(groups(range(inputs))) > 1
         for each in taken.values():
             self._keep(each)
-        inputs, size = self.supply.expected(known)
 
         def ended(task: StageTask[_TakeTask], result: Taken | Died) -> Progress:
             arrival = task.argument.arrival

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from corpusfmt.model import Incomplete
 from corpusfmt.report.text import human_size
 
-# What the stages after `process` write for each line, at most: its signature again, and whether it is a repetition.
-_LATER_BYTES_A_LINE = 24
+# What stage `dedup` writes for each line at most: its number, where it is a repetition.
+_DROP_BYTES = 8
 
 
 @dataclass(slots=True)
@@ -20,6 +20,8 @@ class Scratch:
     """
 
     limit: int
+    #: Whether there are so many inputs that stage `compact` writes their containers once more.
+    twice: bool = False
     used: int = 0
     _share: float = 0.0
     _kept: dict[str, int] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class Scratch:
 
     def keep(self, key: str, size: int, container: int, lines: int) -> None:
         """Count what an input of this size has left: its container, and what its lines will take in later stages."""
-        left = container + lines * _LATER_BYTES_A_LINE
+        left = container * (1 + self.twice) + lines * _DROP_BYTES
         self.used += left - self._kept.get(key, 0)
         self._kept[key] = left
         if size:
