@@ -63,16 +63,20 @@ def test_each_filter_drops_and_counts(tmp_path: Path, wet: Path) -> None:
     for number, (selection, lines, dropped) in enumerate(
         [
             (Selection(), 9, plain),
-            (Selection(min_lines=2), 6, plain | {"document of too few lines": 3}),
-            (Selection(languages=["de"]), 3, plain | {"language not asked for": 6}),
-            (Selection(exclude_languages=["de"]), 6, plain | {"language not asked for": 3}),
-            (Selection(languages=["de", "en"], exclude_languages=["de"]), 6, plain | {"language not asked for": 3}),
-            (Selection(deny_urls=str(tmp_path / "deny.txt")), 6, {"too short": 2, "page of a denied address": 4}),
-            (Selection(allow_urls=str(tmp_path / "allow.txt")), 6, {"too short": 2, "page of no allowed address": 4}),
+            (Selection(min_lines=2), 6, plain | {"in a document of too few lines": 3}),
+            (Selection(languages=["de"]), 3, plain | {"in a language not asked for": 6}),
+            (Selection(exclude_languages=["de"]), 6, plain | {"in a language not asked for": 3}),
+            (
+                Selection(languages=["de", "en"], exclude_languages=["de"]),
+                6,
+                plain | {"in a language not asked for": 3},
+            ),
+            (Selection(deny_urls=str(tmp_path / "deny.txt")), 6, {"too short": 2, "at a denied address": 4}),
+            (Selection(allow_urls=str(tmp_path / "allow.txt")), 6, {"too short": 2, "at no allowed address": 4}),
             (
                 Selection(allow_urls=str(tmp_path / "allow.txt"), deny_urls=str(tmp_path / "deny.txt")),
                 3,
-                {"too short": 1, "page of a denied address": 4, "page of no allowed address": 4},
+                {"too short": 1, "at a denied address": 4, "at no allowed address": 4},
             ),
         ]
     ):
@@ -90,12 +94,15 @@ def test_filters_of_a_recipe_and_options_above_them(tmp_path: Path, wet: Path) -
     recipe = tmp_path / "mine.toml"
     text = (SAMPLE.parent / "oscar-1.1.toml").read_text()
     recipe.write_text(text + '\n[filter]\nmin-lines = 2\nlanguages = ["en", "de"]\n')
-    assert corpusfmt.build(wet, tmp_path / "1", recipe=str(recipe)).results["dropped"]["document of too few lines"] == 3
+    assert (
+        corpusfmt.build(wet, tmp_path / "1", recipe=str(recipe)).results["dropped"]["in a document of too few lines"]
+        == 3
+    )
     done = run_cli(
         "build", wet, "-o", tmp_path / "2", "--recipe", recipe, "--min-lines", "1", "--exclude-languages", "de,fr"
     )
     assert done.returncode == 0
-    assert b"3 language not asked for" in done.stdout
+    assert b"3 in a language not asked for" in done.stdout
     manifest = json.loads((tmp_path / "2" / "MANIFEST.json").read_bytes())
     assert manifest["recipe"]["filter"] == {
         "min-lines": 1,

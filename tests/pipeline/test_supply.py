@@ -202,6 +202,17 @@ def test_watching_ends_with_a_count(
     assert report.coverage.shards_total == 2
 
 
+def test_nothing_that_comes_is_no_corpus(tmp_path: Path, files: Path, plain: dict[str, bytes]) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "_DONE").touch()
+    with pytest.raises(Incomplete, match="no input has come"):
+        corpusfmt.build([], tmp_path / "out", sourcing=Sourcing(watch=folder))
+    shutil.copytree(files, folder, dirs_exist_ok=True)
+    corpusfmt.build([], tmp_path / "out", sourcing=Sourcing(watch=folder))
+    assert tree(tmp_path / "out") == plain
+
+
 def copying(files: Path, tmp_path: Path) -> str:
     """Return a command that downloads, and notes how many copies lie on disk."""
     script = tmp_path / "fetch.py"

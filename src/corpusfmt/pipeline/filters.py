@@ -127,17 +127,17 @@ class Selector:
 
     def _refusal(self, url: str) -> str | None:
         if self._deny is not None and url in self._deny:
-            return "page of a denied address"
+            return "at a denied address"
         if self._allow is not None and url not in self._allow:
-            return "page of no allowed address"
+            return "at no allowed address"
         return None
 
     def keeps(self, label: str, lines: int) -> bool:
         """Tell whether a document of so many kept lines in a language is kept."""
         if label in self._excluded or (self._languages and label not in self._languages):
-            self._dropped["language not asked for"] += lines
+            self._dropped["in a language not asked for"] += lines
         elif lines < self._filter.min_lines:
-            self._dropped["document of too few lines"] += lines
+            self._dropped["in a document of too few lines"] += lines
         else:
             return True
         return False

@@ -13,7 +13,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.langid import BackendChoice
-from corpusfmt.model import Json
+from corpusfmt.model import Incomplete, Json
 from corpusfmt.pipeline.compact import groups
 from corpusfmt.pipeline.filters import AddressFilter
 from corpusfmt.pipeline.inputs import Arrival, Input
@@ -61,7 +61,7 @@ class Intake:
     def take_all(self) -> list[tuple[Path, Taken]]:
         """Return container and result of each input, in the order of inputs, whichever came first.
 
-        Raises `Incomplete` where the bound on scratch space leaves no room.
+        Raises `Incomplete` where the bound on scratch space leaves no room, or nothing has come.
         """
         for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
@@ -84,6 +84,8 @@ class Intake:
             return Progress(len(taken), inputs, done, size, f"{len(languages)} languages")
 
         self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended)
+        if not taken:
+            raise Incomplete("no input has come: run the same command again once there are some")
         self.scratch.check()
         ordered = sorted(taken.values(), key=lambda each: each.input.rank)
         return [(self._container(each.input), each) for each in ordered]
