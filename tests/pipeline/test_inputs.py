@@ -93,7 +93,12 @@ def test_a_base_without_a_list_and_a_pattern_without_a_match(tmp_path: Path, wet
 
 
 def test_hidden_files_and_unfinished_work_are_no_inputs(wet: Path) -> None:
-    for name in (".half.warc.wet.gz", "part.warc.wet.gz.part", ".corpusfmt/fetched/x.warc.wet.gz"):
+    for name in (
+        ".half.warc.wet.gz",
+        "part.warc.wet.gz.part",
+        ".corpusfmt/fetched/x.warc.wet.gz",
+        ".~tmp~/y.warc.wet.gz",
+    ):
         (wet / name).parent.mkdir(exist_ok=True, parents=True)
         (wet / name).touch()
     assert [each.input.path for each in inputs_named([str(wet)])] == ["a.warc.wet", "segment/b.warc.wet.gz"]
@@ -155,3 +160,21 @@ def test_a_pattern_and_versions_in_a_store(tmp_path: Path, wet: Path) -> None:
     again = inputs_named(["memory://patterns/*.wet"])
     assert again[0].input.version != found[0].input.version
     assert corpusfmt.build("memory://patterns", tmp_path / "out").verdict.value == "valid"
+
+
+def test_a_store_that_fails_in_its_own_way_costs_one_input(tmp_path: Path, wet: Path) -> None:
+    import fsspec
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    class Failing(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships no types
+        protocol = "failing"
+
+        def open(self, path: str, *_: object, **__: object) -> object:
+            raise RuntimeError("403 Forbidden")
+
+    fsspec.register_implementation("failing", Failing, clobber=True)
+    (wet / "wet.paths").write_text("b.warc.wet.gz\n")
+    report = corpusfmt.build(wet / "wet.paths", tmp_path / "out", sourcing=Sourcing(base="failing://bucket"))
+    assert [(each.code, each.message) for each in report.findings] == [
+        ("GEN001", "cannot be read: RuntimeError: 403 Forbidden")
+    ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from corpusfmt.engine.workplace import STATE, digest
+from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, entry_of, is_remote, matching, printable, version_of, walk
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.lists import entries_of
@@ -106,7 +106,7 @@ def _there(path: str) -> Iterator[Arrival]:
 def wet_files(folder: str) -> Iterator[Entry]:
     """Yield the WET files below a folder by their names; hidden ones are somebody's unfinished work, or our own."""
     for entry in walk(folder):
-        hidden = entry.name.startswith(".") or f"{STATE}/" in entry.path
+        hidden = any(part.startswith(".") for part in entry.path.split("/"))
         if entry.kind == "file" and entry.name.endswith(WET_SUFFIXES) and not hidden:
             yield entry
 

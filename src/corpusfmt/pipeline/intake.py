@@ -143,8 +143,9 @@ class Intake:
 
     def _keep(self, taken: Taken) -> None:
         if taken.processed.quarantined is None:
-            size = self._container(taken.input).stat().st_size
-            self.scratch.keep(taken.input.key, taken.input.size, size, sum(taken.processed.stored.values()))
+            container = self._container(taken.input)
+            left = container.stat().st_size + container.with_suffix(".json").stat().st_size
+            self.scratch.keep(taken.input.key, taken.input.size, left, sum(taken.processed.stored.values()))
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / f"{each.task_id}.box"

@@ -6,7 +6,7 @@ import io
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -18,7 +18,7 @@ import xxhash
 from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.keys import sorted_pairs
-from corpusfmt.io.paths import open_input, reason_of
+from corpusfmt.io.paths import is_remote, open_input, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
@@ -128,7 +128,7 @@ def process(task: ProcessTask) -> Processed:
             readers: list[DigestReader] = []
 
             def open_source() -> DigestReader:
-                readers.append(DigestReader(_Source(opened.enter_context(_opened(task.url)))))
+                readers.append(DigestReader(_opened(task.url, opened)))
                 return readers[-1]
 
             processed = _store(wet_records(open_source, task.url), task, classifier, ContainerWriter(file))
@@ -142,24 +142,33 @@ def process(task: ProcessTask) -> Processed:
         return Processed(defect=(defect.defect, defect.reason))
 
 
-def _opened(url: str) -> BinaryIO:
+@contextmanager
+def _reading(url: str) -> Iterator[None]:
+    """Make a failure to read the fault of the file that is read: what else fails here is a matter of the run."""
     try:
-        return open_input(url)
+        yield
     except OSError as error:
         raise WetDefect("unreadable", reason_of(error)) from error
+    except Exception as error:
+        if not is_remote(url):
+            raise
+        # A store raises whatever the library does that talks to it.
+        raise WetDefect("unreadable", f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A file that cannot be read to its end is the fault of that file: what else fails here is a matter of the run."""
-
+    url: str
     file: BinaryIO
 
     def read(self, size: int = -1, /) -> bytes:
-        try:
+        with _reading(self.url):
             return self.file.read(size)
-        except OSError as error:
-            raise WetDefect("unreadable", reason_of(error)) from error
+
+
+def _opened(url: str, stack: ExitStack) -> _Source:
+    with _reading(url):
+        return _Source(url, stack.enter_context(open_input(url)))
 
 
 def _store(

@@ -45,9 +45,9 @@ class Scratch:
         """Count bytes that lie there, until they are given back as a negative number."""
         self.used += size
 
-    def keep(self, key: str, size: int, container: int, lines: int) -> None:
-        """Count what an input of this size has left: its container, and what its lines will take in later stages."""
-        left = container * (1 + self.twice) + lines * _DROP_BYTES
+    def keep(self, key: str, size: int, stored: int, lines: int) -> None:
+        """Count what an input of this size has left: what is stored of it, and what that will take in later stages."""
+        left = stored * (1 + self.twice) + lines * _DROP_BYTES
         self.used += left - self._kept.get(key, 0)
         self._kept[key] = left
         if size:

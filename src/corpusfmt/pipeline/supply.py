@@ -86,10 +86,11 @@ class Listed:
         return jobs or default_jobs(sum(each.input.size for each in self.inputs), len(self.inputs))
 
     def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
-        del scratch
         for arrival in self.inputs:
             if arrival.input.key == STANDARD_INPUT:
-                yield _spooled(state, arrival.input)
+                spooled = _spooled(state, arrival.input)
+                scratch.hold(spooled.input.size)
+                yield spooled
             elif known.get(arrival.input.key, arrival.input) == arrival.input or arrival.input.version:
                 yield arrival
 
