@@ -54,11 +54,11 @@ def test_folder_pattern_and_lists_are_the_same_inputs(tmp_path: Path, wet: Path)
 
 
 def test_a_list_may_name_what_is_not_there(tmp_path: Path, wet: Path) -> None:
-    (wet / "wet.paths").write_text("a.warc.wet\nmissing.warc.wet.gz\n")
-    report = corpusfmt.build(wet / "wet.paths", tmp_path / "out")
-    assert report.verdict.value == "incomplete"
-    assert [(each.code, each.location.path) for each in report.findings] == [("GEN001", "missing.warc.wet.gz")]
-    assert report.results["stats"]["total"]["final"]["lines"] == 2
+    (tmp_path / "wet.paths").write_text("a.warc.wet\nmissing.warc.wet.gz\n")
+    done = run_cli("build", tmp_path / "wet.paths", "--base", wet, "--output", tmp_path / "out")
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"left out: missing.warc.wet.gz: GEN001 cannot be read: ")
+    assert names(tmp_path / "out") == ["a.warc.wet", "missing.warc.wet.gz"]
 
 
 @pytest.mark.parametrize(

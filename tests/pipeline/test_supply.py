@@ -210,7 +210,8 @@ def test_nothing_that_comes_is_no_corpus(tmp_path: Path, files: Path, plain: dic
     with pytest.raises(Incomplete, match="no input has come"):
         corpusfmt.build([], tmp_path / "out", sourcing=Sourcing(watch=folder))
     shutil.copytree(files, folder, dirs_exist_ok=True)
-    corpusfmt.build([], tmp_path / "out", sourcing=Sourcing(watch=folder))
+    done = run_cli("build", "--watch", folder, "--watch-until", str(COUNT), "--output", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, b"")
     assert tree(tmp_path / "out") == plain
 
 
