@@ -125,8 +125,9 @@ def test_filters_belong_to_the_identity_of_a_run(tmp_path: Path, wet: Path) -> N
     listed.write_text("example.org\n")
     done = run_cli(*options)
     assert (done.returncode, b"other inputs or settings" in done.stderr) == (2, True)
-    listed.write_text("example.com\n")
-    assert run_cli(*options).returncode == 0
+    listed.unlink()
+    (tmp_path / "moved.txt").write_text("example.com\n")
+    assert run_cli(*options[:-1], tmp_path / "moved.txt").returncode == 0
 
 
 def test_what_cannot_be_a_filter(tmp_path: Path, wet: Path) -> None:

@@ -78,9 +78,26 @@ def test_a_task_that_always_kills_its_worker_is_told_alone() -> None:
     assert [result for result in results if not isinstance(result, Died)] == [0, 1, 3, 4, 5]
 
 
+def exhaust_on(fatal_and_number: tuple[int, int]) -> int:
+    fatal, number = fatal_and_number
+    return len(bytearray(2**62)) if fatal == number else number
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_a_task_that_takes_more_memory_than_there_is_is_told(engine: str) -> None:
+    tasks = [(2, number) for number in range(6)]
+    results = list(run_tasks(exhaust_on, tasks, executor_factory(engine, 2), window=4))
+    assert results == [0, 1, Died("not enough memory"), 3, 4, 5]
+
+
 def test_an_exception_of_a_task_is_raised() -> None:
     with pytest.raises(ValueError, match="three"):
         list(run_tasks(fail_on_three, range(6), executor_factory("processes", 2), window=4))
+
+
+def test_tasks_may_come_later() -> None:
+    asked = iter([1, None, 2, None, None, 3])
+    assert list(run_tasks(double, asked, executor_factory("processes", 2), window=4)) == [2, 4, 6]
 
 
 def test_unknown_engines_are_refused() -> None:

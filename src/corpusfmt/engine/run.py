@@ -17,6 +17,9 @@ R = TypeVar("R")
 # A task that was in flight this often when a worker died is run alone, so that the guilty one shows.
 _DEATHS_BEFORE_ALONE = 3
 
+# What ends a worker, or should: of one that has run out of memory nothing else is to be expected.
+_DEATHS = (BrokenExecutor, MemoryError)
+
 # So many results a worker may wait to be taken in order, before no more tasks are started.
 RESULTS_WAITING_A_WORKER = 4
 
@@ -103,7 +106,7 @@ class _Flight(Generic[T, R]):
             index = self.flying.pop(future)
             try:
                 self.done[index] = future.result()
-            except BrokenExecutor:
+            except _DEATHS:
                 broken = True
                 self._requeue(index)
             else:
@@ -120,7 +123,7 @@ class _Flight(Generic[T, R]):
         for index in self.flying.values():
             self._requeue(index)
         self.flying.clear()
-        shut_down(self.executor)
+        stop_now(self.executor)
         suspects = sorted(index for index in self.waiting if self.deaths[index] >= _DEATHS_BEFORE_ALONE)
         self.waiting = deque(sorted(set(self.waiting).difference(suspects)))
         for index in suspects:
@@ -132,6 +135,8 @@ class _Flight(Generic[T, R]):
         executor = self.open_executor()
         try:
             return executor.submit(self.function, self.tasks[index]).result()
+        except MemoryError:
+            return Died("not enough memory")
         except BrokenExecutor as error:
             return Died(str(error) or "the worker process died")
         finally:

@@ -77,7 +77,7 @@ class Fetched:
         self._scratch = scratch
         folder = state / "fetched"
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         waiting = deque(path for path in sorted(self.paths) if path not in known)
         flying: dict[Future[Arrival], str] = {}
         while waiting or flying:

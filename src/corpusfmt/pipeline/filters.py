@@ -40,6 +40,11 @@ class AddressFilter(msgspec.Struct, frozen=True):
     allow: Addresses | None = None
     deny: Addresses | None = None
 
+    @property
+    def fingerprint(self) -> tuple[str | None, ...]:
+        """What a result depends on: the content of the lists, not where they lie."""
+        return tuple(each.sha256 if each else None for each in (self.allow, self.deny))
+
 
 class AddressList:
     """Hosts, each with its subdomains, and URL prefixes by host."""

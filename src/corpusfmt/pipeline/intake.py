@@ -69,6 +69,7 @@ class Intake:
         known = {key: each.input for key, each in taken.items()}
         languages = {label for each in taken.values() for label in each.processed.original}
         inputs, size = self.supply.expected(known)
+        done = [sum(each.size for each in known.values())]
         self.scratch.twice = not inputs or len(groups(range(inputs))) > 1
         for each in taken.values():
             self._keep(each)
@@ -78,10 +79,11 @@ class Intake:
             if isinstance(result, Died):
                 result = Taken(arrival.input, Processed(defect=("died", result.reason)))
             self._end(arrival, result)
+            before = taken.get(arrival.input.key)
             taken[arrival.input.key] = result
+            done[0] += arrival.input.size - (before.input.size if before else 0)
             languages.update(result.processed.original)
-            done = sum(each.input.size for each in taken.values())
-            return Progress(len(taken), inputs, done, size, f"{len(languages)} languages")
+            return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
         self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended)
         if not taken:

@@ -87,7 +87,12 @@ def build(
         chosen = selection.applied(load_recipe(recipe), classifier.labels)
         addresses = selection.by_address
         fingerprint = digest(
-            CODE_FORMAT, chosen.fingerprint, addresses, classifier.model_digest, classifier.backend, COMPRESSOR
+            CODE_FORMAT,
+            chosen.fingerprint,
+            addresses.fingerprint,
+            classifier.model_digest,
+            classifier.backend,
+            COMPRESSOR,
         )
         workplace = Workplace(Path(destination), digest(fingerprint, supply.identity))
         workplace.claim()
