@@ -450,7 +450,7 @@ def _seal(
         for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
     kind = target.name if len(target.versions) == 1 else to
-    description = described(kind, files, name=workplace.destination.name)
+    description = described(kind, files, root=workplace.destination, name=workplace.destination.name)
     text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
     publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
     workplace.release()

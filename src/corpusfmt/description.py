@@ -1,79 +1,241 @@
-"""Describe a corpus as a Croissant document: its files with sizes and SHA-256, and its records."""
+"""Describe a corpus as a Croissant document: its files with sizes and SHA-256, its languages, and its records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from corpusfmt.formats import CheckOptions, detect
-from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description
+from corpusfmt.engine.executors import default_jobs, executor_factory
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
+from corpusfmt.formats import CheckOptions, Format, Rejected, Shard, detect, named_format
+from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
+from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.paths import entry_of, open_input
+from corpusfmt.io.paths import entry_of, is_remote, open_input
 from corpusfmt.io.streams import DigestReader
-from corpusfmt.model import Json, UsageError
+from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 
-_LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
-_METADATA_FIELDS = (
-    FieldOf("record_id", "sc:Text", {"jsonPath": "$.headers.warc-record-id"}, "Identifier of the crawled record"),
-    FieldOf("url", "sc:URL", {"jsonPath": "$.headers.warc-target-uri"}, "Address of the page"),
-    FieldOf("offset", "sc:Integer", {"jsonPath": "$.offset"}, "First line of the document in its part, counted from 0"),
-    FieldOf("nb_sentences", "sc:Integer", {"jsonPath": "$.nb_sentences"}, "Number of lines of the document"),
-)
-_DOCUMENT_FIELDS = (
-    FieldOf("id", "sc:Text", {"jsonPath": "$.id"}, "Identifier, unique within its source"),
-    FieldOf("text", "sc:Text", {"jsonPath": "$.text"}, "Text of the document"),
-    FieldOf("source", "sc:Text", {"jsonPath": "$.source"}, "Where the document comes from"),
-)
-_LINES = RecordSetOf("lines", "The text, line by line", "**/*.txt.gz", "text/plain", (_LINE,))
-_METADATA = RecordSetOf(
-    "metadata", "The metadata, one record a document", "**/*_meta*.jsonl.gz", "application/jsonlines", _METADATA_FIELDS
-)
+#: Properties of a dataset that Croissant requires, and only its owner knows.
+REQUIRED = ("license", "creator", "url", "datePublished")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without."""
+
+    languages: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
+
+    def __or__(self, other: Contents) -> Contents:
+        return Contents(self.languages | other.languages, self.fields | other.fields)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
+    """A format as it is described: in a sentence, and by its record sets over files and contents."""
+
     summary: str
-    record_sets: tuple[RecordSetOf, ...]
+    record_sets: Callable[[Sequence[str], Contents], Iterator[RecordSetOf]]
+    #: What the path of a file says about the language of its documents; None where only the documents can.
+    language: Callable[[str], str | None] | None = None
+
+
+_LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
+_METADATA_FIELDS = (
+    FieldOf("record_id", "sc:Text", {"column": "headers"}, "Identifier of the crawled record", "$['warc-record-id']"),
+    FieldOf("url", "sc:URL", {"column": "headers"}, "Address of the page", "$['warc-target-uri']"),
+    FieldOf("date", "sc:DateTime", {"column": "headers"}, "When the page was crawled", "$['warc-date']"),
+    FieldOf("offset", "sc:Integer", {"column": "offset"}, "First line of the document in its part, counted from 0"),
+    FieldOf("nb_sentences", "sc:Integer", {"column": "nb_sentences"}, "Number of lines of the document"),
+)
+_ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")
+_TEXT = FieldOf("text", "sc:Text", {"column": "text"}, "Text of the document")
+# Described where they occur: a reader that is told of a column that no file has gives up.
+_OPTIONAL_FIELDS = (
+    FieldOf("source", "sc:Text", {"column": "source"}, "Where the document comes from"),
+    FieldOf("added", "sc:DateTime", {"column": "added"}, "When the document was taken into the corpus"),
+    FieldOf("created", "sc:DateTime", {"column": "created"}, "When the document was made"),
+    FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.language"),
+    FieldOf("url", "sc:URL", {"column": "metadata"}, "Address that the document comes from", "$.url"),
+)
+
+
+def _oscar_text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
+    texts = [path for path in paths if path.endswith(".txt.gz")]
+    yield RecordSetOf("lines", "The text, line by line", patterns(texts), "text/plain", (_LINE,))
+
+
+def _oscar_text_and_metadata(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+    yield from _oscar_text(paths, contents)
+    metadata = patterns([path for path in paths if path.endswith(".jsonl.gz")])
+    summary = "The metadata, one record a document, in the order of the text"
+    yield RecordSetOf("metadata", summary, metadata, "application/jsonlines", _METADATA_FIELDS)
+
+
+def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+    rows = patterns([path for path in paths if "attributes" not in path.split("/")])
+    fields = (_ID, _TEXT, *(field for field in _OPTIONAL_FIELDS if field.name in contents.fields))
+    yield RecordSetOf("documents", "The documents", rows, "application/jsonlines", fields)
+
+
+# OSCAR 1.x calls a few languages by codes that BCP 47 gives to others, or to none.
+_BCP_47 = {old: tag for tag, old in V2_LABELS.items() if old is not None}
+
+
+def _oscar_language(path: str) -> str | None:
+    code = posixpath.basename(path).partition("_")[0].partition(".")[0]
+    return _BCP_47.get(code, code)
 
 
 _KINDS: Mapping[str, _Kind] = {
-    "oscar-1.0": _Kind("Text by language in the layout of OSCAR 1.0", (_LINES,)),
-    "oscar-1.1": _Kind("Text by language with metadata in the layout of OSCAR 1.1", (_LINES, _METADATA)),
-    "dolma": _Kind(
-        "Documents in the Dolma format",
-        (RecordSetOf("documents", "The documents", "documents/**", "application/jsonlines", _DOCUMENT_FIELDS),),
+    "oscar-1.0": _Kind("Text by language in the layout of OSCAR 1.0", _oscar_text, _oscar_language),
+    "oscar-1.1": _Kind(
+        "Text by language with metadata in the layout of OSCAR 1.1", _oscar_text_and_metadata, _oscar_language
     ),
+    "dolma": _Kind("Documents in the Dolma format", _documents),
 }
 
 
-def describe(path: str | Path, **details: object) -> Json:
+def describe(
+    path: str | Path,
+    *,
+    base: str | Path | None = None,
+    jobs: int | None = 1,
+    progress: Callable[[Progress], None] | None = None,
+    **details: object,
+) -> Json:
     """Return the Croissant description of an OSCAR or Dolma corpus, ready to be written as JSON.
 
     `details` are properties of the dataset: name, description, license, creator, url, version, datePublished, inLanguage,
-    as the specification has them. Every data file is read once, for its digest. Raises `UsageError` where `path` is no
-    corpus, `OSError` where a file cannot be read.
+    as the specification has them; languages that are not given are those of the corpus. Paths are relative to `base`, the
+    folder that the description will lie in, where the corpus is that folder or below it, and else to the corpus. Every
+    data file is read for its digest, and documents for what they have. Raises `UsageError` where `path` is no corpus,
+    `BadInput` where its records are wrong, `OSError` where a file cannot be read.
     """
     entry = entry_of(str(path))
     fmt, detection = detect(entry)
-    kind = fmt.name if fmt.name in _KINDS else f"{fmt.name}-{detection.version}"
+    kind = _kind_name(fmt, detection.version)
     if kind not in _KINDS:
-        raise UsageError(f"{path} is {fmt.name}: only OSCAR and Dolma corpora can be described")
+        raise UsageError(f"{path} is {fmt.name}: known how to describe are {', '.join(_KINDS)}")
     plan = fmt.plan(entry, CheckOptions(version=detection.version))
-    found = {file.path: _facts(file.url) for shard in plan.shards for file in shard.files.values()}
+    if not plan.shards:
+        raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
+    workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
+    prefix = _prefix(entry.url if entry.kind == "directory" else posixpath.dirname(entry.url), base)
+    files: dict[str, FileFacts] = {}
+    contents = Contents()
+    for look in _looks(kind, fmt, plan.shards, CheckOptions(version=plan.version), workers, progress):
+        files |= {prefix + name: facts for name, facts in look.files.items()}
+        contents |= look.contents
     name = str(details.pop("name", Path(entry.url).resolve().name))
-    return described(kind, found, name=name, **details)
+    return _described(kind, files, contents, name, details)
 
 
-def described(kind: str, files: Mapping[str, FileFacts], *, name: str, **details: object) -> Json:
-    """Return the description of files whose sizes and digests are known; `kind` is a name like `oscar-1.1` or `dolma`."""
+def described(kind: str, files: Mapping[str, FileFacts], *, root: Path, name: str) -> Json:
+    """Return the description of files below `root` whose sizes and digests are known; `kind` is like `oscar-1.1` or `dolma`.
+
+    What the documents have is judged by the first of them.
+    """
+    fmt, version = named_format(kind)
+    contents = Contents(_languages(kind, files))
+    if files and _KINDS[kind].language is None:
+        options = CheckOptions(version=version or fmt.versions[-1])
+        shards = fmt.plan(entry_of(str(root)), options).shards
+        contents |= _contents(fmt, shards[0], options, at_most=1)
+        contents = replace(contents, languages=frozenset())
+    return _described(kind, files, contents, name, {})
+
+
+def _described(
+    kind: str, files: Mapping[str, FileFacts], contents: Contents, name: str, details: Mapping[str, object]
+) -> Json:
     known = _KINDS[kind]
-    record_sets = known.record_sets
-    suffixes = {path.rpartition(".")[2] for path in files if path.startswith("documents/")}
-    if kind == "dolma" and len(suffixes) == 1:
-        record_sets = (replace(record_sets[0], includes=f"documents/**/*.{suffixes.pop()}"),)
-    summary = str(details.pop("description", known.summary))
-    return description(name=name, summary=summary, files=files, record_sets=record_sets, details=details)
+    derived: Json = {"description": known.summary}
+    if contents.languages:
+        derived["inLanguage"] = sorted(contents.languages)
+    record_sets = [each for each in known.record_sets(sorted(files), contents) if each.includes]
+    return description(name=name, files=files, record_sets=record_sets, details=derived | dict(details))
+
+
+def _kind_name(fmt: Format, version: str) -> str:
+    return fmt.name if len(fmt.versions) == 1 else f"{fmt.name}-{version}"
+
+
+def _prefix(root: str, base: str | Path | None) -> str:
+    """Return what stands before the paths of a corpus in a description that lies in the folder `base`."""
+    if base is None or is_remote(root):
+        return ""
+    try:
+        inside = Path(root).resolve().relative_to(Path(base).resolve()).as_posix()
+    except ValueError:
+        return ""
+    return "" if inside == "." else f"{inside}/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What reading one shard told."""
+
+    files: Mapping[str, FileFacts]
+    contents: Contents
+
+
+def _looks(
+    kind: str,
+    fmt: Format,
+    shards: Sequence[Shard],
+    options: CheckOptions,
+    workers: int,
+    progress: Callable[[Progress], None] | None,
+) -> Iterator[_Look]:
+    done = Progress(0, len(shards), 0, sum(shard.size for shard in shards))
+
+    def finished(index: int) -> None:
+        nonlocal done
+        done = replace(done, shards=done.shards + 1, bytes=done.bytes + shards[index].size)
+        if progress:
+            progress(done)
+
+    window = workers * RESULTS_WAITING_A_WORKER
+    look_at = partial(_look_at, kind, fmt.name, options)
+    for look in run_tasks(look_at, shards, executor_factory(None, workers), window=window, finished=finished):
+        if isinstance(look, Died):
+            raise Incomplete(f"a worker died every time ({look.reason})")
+        yield look
+
+
+def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -> _Look:
+    files = {entry.path: _facts(entry.url) for entry in shard.files.values()}
+    if _KINDS[kind].language is not None:
+        return _Look(files, Contents(_languages(kind, files)))
+    fmt, _ = named_format(format_name)
+    return _Look(files, _contents(fmt, shard, options))
+
+
+def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
+    language = _KINDS[kind].language
+    return frozenset(filter(None, map(language, paths))) if language else frozenset()
+
+
+def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:
+    assert fmt.read is not None
+    languages: set[str] = set()
+    wanted = {field.name for field in _OPTIONAL_FIELDS}
+    missing = set(wanted)
+    for document in islice(fmt.read(shard, options), at_most):
+        if isinstance(document, Rejected):
+            raise BadInput(document.finding)
+        if document.lang is not None:
+            languages.add(document.lang)
+        if missing:
+            metadata = document.metadata or {}
+            missing -= {name for name in ("source", "added", "created") if getattr(document, name) is not None}
+            missing -= {name for name in ("language", "url") if metadata.get(name) is not None}
+    return Contents(frozenset(languages), frozenset(wanted - missing))
 
 
 def _facts(url: str) -> FileFacts:

@@ -3,22 +3,50 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from corpusfmt.cli.outcome import guarded
+from corpusfmt.cli.progress import shown_progress
 
-Corpus = Annotated[str, typer.Argument(metavar="DIR", help="An OSCAR or Dolma corpus.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write (default: print).")]
+Corpus = Annotated[str, typer.Argument(metavar="DIR", help="A corpus.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Where to write (default: print). Paths are relative to its folder, where the corpus is there or below.",
+    ),
+]
 Name = Annotated[str | None, typer.Option(help="Name of the dataset (default: that of the folder).")]
 Description = Annotated[str | None, typer.Option(help="What the dataset is.")]
 Licence = Annotated[str | None, typer.Option("--license", metavar="URL", help="Licence of the dataset.")]
-Creator = Annotated[str | None, typer.Option(help="Organisation that made the dataset.")]
+Creator = Annotated[list[str], typer.Option(help="Organisation that made the dataset; repeatable.")]
+Publisher = Annotated[list[str], typer.Option(help="Organisation that publishes the dataset; repeatable.")]
 Url = Annotated[str | None, typer.Option(help="Page of the dataset.")]
 Version = Annotated[str | None, typer.Option("--dataset-version", help="MAJOR.MINOR.PATCH")]
-Published = Annotated[str | None, typer.Option("--date-published", metavar="DATE", help="ISO 8601 date.")]
+Published = Annotated[str | None, typer.Option("--date-published", metavar="DATE", help="Like 2024-01-31.")]
+Created = Annotated[str | None, typer.Option("--date-created", metavar="DATE", help="Like 2024-01-31.")]
+Modified = Annotated[str | None, typer.Option("--date-modified", metavar="DATE", help="Like 2024-01-31.")]
+CiteAs = Annotated[str | None, typer.Option("--cite-as", help="How to cite the dataset: a reference, or BibTeX.")]
+Keyword = Annotated[list[str], typer.Option("--keyword", help="Repeatable.")]
+InLanguage = Annotated[
+    list[str], typer.Option("--in-language", metavar="TAG", help="Repeatable (default: those of the corpus).")
+]
+SameAs = Annotated[list[str], typer.Option("--same-as", metavar="URL", help="Another page of it; repeatable.")]
+SdLicence = Annotated[
+    str | None, typer.Option("--sd-license", metavar="URL", help="Licence of the description itself.")
+]
+ConfigFile = Annotated[
+    str | None, typer.Option("--config", metavar="FILE", help="Settings in TOML: its section `describe` says the same.")
+]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
+]
 
 
 @guarded
@@ -28,25 +56,50 @@ def command(
     name: Name = None,
     description: Description = None,
     licence: Licence = None,
-    creator: Creator = None,
+    creator: Creator = [],  # noqa: B006 - typer needs a value, and nothing here changes it
+    publisher: Publisher = [],  # noqa: B006
     url: Url = None,
     dataset_version: Version = None,
     date_published: Published = None,
+    date_created: Created = None,
+    date_modified: Modified = None,
+    cite_as: CiteAs = None,
+    keyword: Keyword = [],  # noqa: B006
+    in_language: InLanguage = [],  # noqa: B006
+    same_as: SameAs = [],  # noqa: B006
+    sd_license: SdLicence = None,
+    config: ConfigFile = None,
+    jobs: Jobs = None,
 ) -> None:
-    """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, and its records."""
-    from corpusfmt.description import describe
+    """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
+    from corpusfmt.description import REQUIRED, describe
+    from corpusfmt.engine.config import Config, Details, load_config
     from corpusfmt.io.publish import publish_bytes
 
-    given = {
+    options = {
         "name": name,
         "description": description,
         "license": licence,
-        "creator": {"@type": "sc:Organization", "name": creator} if creator else None,
+        "creator": creator,
+        "publisher": publisher,
         "url": url,
-        "version": dataset_version,
-        "datePublished": date_published,
+        "dataset_version": dataset_version,
+        "date_published": date_published,
+        "date_created": date_created,
+        "date_modified": date_modified,
+        "cite_as": cite_as,
+        "keyword": keyword,
+        "in_language": in_language,
+        "same_as": same_as,
+        "sd_license": sd_license,
     }
-    document = describe(corpus, **{key: value for key, value in given.items() if value is not None})
+    settings = load_config(config) if config else Config()
+    details = settings.describe.under(Details.of(options)).properties()
+    with shown_progress("describing") as show:
+        document = describe(corpus, base=output and output.parent, jobs=jobs, progress=show, **details)
+    missing = [name for name in REQUIRED if name not in document]
+    if missing:
+        print(f"not said, but required by Croissant: {', '.join(missing)}", file=sys.stderr)
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     if output is None:
         print(text, end="")

@@ -1,13 +1,15 @@
-"""A user's settings for validation, from a TOML file: which rules to ignore or grade otherwise, where, and why."""
+"""A user's settings, from a TOML file: which rules to ignore or grade otherwise, where, and why; what a dataset is."""
 
 from __future__ import annotations
 
+import datetime as dt
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from corpusfmt.model import Severity, UsageError
+from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
 
 
@@ -18,6 +20,69 @@ class _RuleTable(msgspec.Struct, forbid_unknown_fields=True):
     paths: tuple[str, ...] = ("*",)
 
 
+class Details(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
+    """What only its owner knows of a dataset: the section `describe` of a settings file, and the options of that name."""
+
+    name: str | None = None
+    description: str | None = None
+    license: str | None = None
+    creator: tuple[str, ...] = ()
+    publisher: tuple[str, ...] = ()
+    url: str | None = None
+    dataset_version: str | None = None
+    date_published: dt.date | None = None
+    date_created: dt.date | None = None
+    date_modified: dt.date | None = None
+    cite_as: str | None = None
+    keyword: tuple[str, ...] = ()
+    in_language: tuple[str, ...] = ()
+    same_as: tuple[str, ...] = ()
+    sd_license: str | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, object]) -> Details:
+        """Return the details that options name. Raises `UsageError` for a value that an option cannot have."""
+        given = {name.replace("_", "-"): value for name, value in options.items() if value}
+        try:
+            return msgspec.convert(given, cls)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{error}") from error
+
+    def under(self, stronger: Details) -> Details:
+        """Return these details, overruled by others where they say anything."""
+        mine, theirs = msgspec.to_builtins(self), msgspec.to_builtins(stronger)
+        return msgspec.convert(mine | theirs, Details)
+
+    def properties(self) -> Json:
+        """Return them as properties of a Croissant description, those only that are given."""
+        given = {
+            "name": self.name,
+            "description": self.description,
+            "license": self.license,
+            "creator": _organisations(self.creator),
+            "publisher": _organisations(self.publisher),
+            "url": self.url,
+            "version": self.dataset_version,
+            "datePublished": _iso(self.date_published),
+            "dateCreated": _iso(self.date_created),
+            "dateModified": _iso(self.date_modified),
+            "citeAs": self.cite_as,
+            "keywords": list(self.keyword),
+            "inLanguage": list(self.in_language),
+            "sameAs": list(self.same_as),
+            "sdLicense": self.sd_license,
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+def _organisations(names: tuple[str, ...]) -> list[Json]:
+    return [{"@type": "sc:Organization", "name": name} for name in names]
+
+
+def _iso(date: dt.date | None) -> str | None:
+    return date.isoformat() if date else None
+
+
 class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     """The settings of one file; what the command line says wins over them."""
 
@@ -26,6 +91,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     rule: tuple[_RuleTable, ...] = ()
+    describe: Details = Details()
 
     @property
     def overrides(self) -> tuple[Override, ...]:

@@ -261,7 +261,8 @@ def _seal(run: _Run, packaged: Mapping[str, Packaged], sizes: Mapping[str, Sizes
     aside = run.workplace.state
     publish_bytes(run.workplace.destination / "stats.json", _pretty(stats(sizes)), aside=aside)
     publish_bytes(run.workplace.destination / "stats.md", stats_table(sizes).encode(), aside=aside)
-    description = described(run.recipe.output.format, files, name=run.workplace.destination.name)
+    root = run.workplace.destination
+    description = described(run.recipe.output.format, files, root=root, name=root.name)
     publish_bytes(run.workplace.destination / "croissant.json", _pretty(description), aside=aside)
     publish_bytes(run.workplace.destination / "MANIFEST.json", _pretty(manifest), aside=aside)
     run.workplace.release()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,41 +14,64 @@ from corpusfmt.model import Json
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 _MIME_TYPES = {".gz": "application/gzip", ".zst": "application/zstd", ".jsonl": "application/jsonlines"}
+_SUFFIXES = re.compile(r"(?:\.[a-z]+)?\.[a-z]+$")
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOf:
-    """One field of a record set: its name, data type, and how it is taken out of a file."""
+    """One field of a record set: its name, data type, how it is taken out of a file, and what of an object it is.
+
+    Names of JSON Lines are extracted as columns: readers of the field load such files as tables, and apply a JSON path to
+    the value of a column only.
+    """
 
     name: str
     data_type: str
     extract: Mapping[str, str]
     description: str
+    json_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSetOf:
-    """Records of one kind, read from the files that match `includes`."""
+    """Records of one kind, read from the files that match the patterns of `includes`."""
 
     name: str
     description: str
-    includes: str
+    includes: Sequence[str]
     encoding: str
     fields: Sequence[FieldOf]
+
+
+def patterns(paths: Sequence[str]) -> list[str]:
+    """Return glob patterns that match the paths: one for each depth and suffix, in which `*` stands for what varies.
+
+    Only `*` is used, which some readers let cross folders, and some do not: `**` means different things to them.
+    """
+    alike: defaultdict[tuple[int, str], list[list[str]]] = defaultdict(list)
+    for path in paths:
+        suffix = _SUFFIXES.search(path)
+        parts = path.split("/")
+        alike[len(parts), suffix[0] if suffix else ""].append(parts)
+    return sorted(_pattern(group, suffix) for (_, suffix), group in alike.items())
+
+
+def _pattern(paths: Sequence[Sequence[str]], suffix: str) -> str:
+    folders = [parts[0] if len(set(parts)) == 1 else "*" for parts in list(zip(*paths, strict=True))[:-1]]
+    return "/".join([*("*" if set(folder) & set("*?[") else folder for folder in folders), f"*{suffix}"])
 
 
 def description(
     *,
     name: str,
-    summary: str,
     files: Mapping[str, FileFacts],
     record_sets: Sequence[RecordSetOf],
     details: Mapping[str, object],
 ) -> Json:
     """Return the description of a corpus: every file with its size and SHA-256, and its record sets.
 
-    `files` go by path below the corpus; `details` are further properties of the dataset (license, creator, url, version,
-    datePublished, inLanguage), taken as they are.
+    `files` go by path below the description; `details` are further properties of the dataset (description, license,
+    creator, url, version, datePublished, inLanguage), taken as they are.
     """
     distribution: list[Json] = [_file_object(path, files[path]) for path in sorted(files)]
     distribution += [_file_set(each) for each in record_sets]
@@ -55,7 +80,6 @@ def description(
         "@context": context,
         "@type": "sc:Dataset",
         "name": name,
-        "description": summary,
         "conformsTo": CONFORMS_TO,
         **details,
         "distribution": distribution,
@@ -82,7 +106,7 @@ def _file_set(records: RecordSetOf) -> Json:
         "@id": f"{records.name}-files",
         "name": f"{records.name}-files",
         "encodingFormat": records.encoding,
-        "includes": records.includes,
+        "includes": records.includes[0] if len(records.includes) == 1 else list(records.includes),
     }
 
 
@@ -94,7 +118,7 @@ def _record_set(records: RecordSetOf) -> Json:
             "name": each.name,
             "description": each.description,
             "dataType": each.data_type,
-            "source": {"fileSet": {"@id": f"{records.name}-files"}, "extract": dict(each.extract)},
+            "source": _source(records, each),
         }
         for each in records.fields
     ]
@@ -105,3 +129,10 @@ def _record_set(records: RecordSetOf) -> Json:
         "description": records.description,
         "field": fields,
     }
+
+
+def _source(records: RecordSetOf, field: FieldOf) -> Json:
+    source: Json = {"fileSet": {"@id": f"{records.name}-files"}, "extract": dict(field.extract)}
+    if field.json_path is not None:
+        source["transform"] = {"jsonPath": field.json_path}
+    return source

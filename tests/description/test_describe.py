@@ -1,0 +1,203 @@
+"""Descriptions say what lies there: files by digest, languages, fields; valid to the letter once their owner has spoken."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import LONG_LINE, gzipped, run_cli, tree
+
+import corpusfmt
+from corpusfmt.formats.croissant.write import patterns
+from corpusfmt.model import BadInput, UsageError
+
+DETAILS: dict[str, Any] = {
+    "license": "https://opensource.org/license/mit",
+    "creator": {"@type": "sc:Organization", "name": "Example"},
+    "url": "https://example.org/corpus",
+    "datePublished": "2024-01-31",
+}
+DOCUMENT: dict[str, Any] = {"id": "1", "text": LONG_LINE, "source": "test"}
+
+
+def dolma(root: Path, files: dict[str, list[dict[str, Any]]]) -> Path:
+    for name, rows in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzipped(b"".join(json.dumps(row).encode() + b"\n" for row in rows)))
+    return root
+
+
+def fields_of(description: dict[str, Any], record_set: str) -> dict[str, str]:
+    (found,) = (each for each in description["recordSet"] if each["name"] == record_set)
+    return {field["name"]: field["dataType"] for field in found["field"]}
+
+
+def includes_of(description: dict[str, Any]) -> list[Any]:
+    return [each["includes"] for each in description["distribution"] if each["@type"] == "cr:FileSet"]
+
+
+@pytest.mark.parametrize("version", ["oscar-1.0", "oscar-1.1", "dolma"])
+def test_a_description_is_valid_to_the_letter_and_true_of_the_data(
+    version: str, oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path
+) -> None:
+    corpus = {"oscar-1.1": oscar_corpus, "dolma": dolma_corpus, "oscar-1.0": tmp_path / "corpus"}[version]
+    if version == "oscar-1.0":
+        corpusfmt.convert(oscar_corpus, corpus, to=version, on_loss="allow")
+    description = corpusfmt.describe(corpus, base=corpus, **DETAILS)
+    described = {each["contentUrl"]: each for each in description["distribution"] if "contentUrl" in each}
+    for path, data in tree(corpus).items():
+        if path.endswith(".gz"):
+            facts = described.pop(path)
+            assert facts["sha256"] == hashlib.sha256(data).hexdigest()
+            assert facts["contentSize"] == f"{len(data)} B"
+    assert not described
+    folder = Path(shutil.copytree(corpus, tmp_path / "copy"))
+    (folder / "croissant.json").write_text(json.dumps(description))
+    for profile in ("strict", "standard"):
+        report = corpusfmt.validate(folder / "croissant.json", profile=profile, data=True)
+        assert report.counts["error"] == 0, corpusfmt.render(report)
+    assert {"CRO214", "CRO217", "CRO218", "CRO219"}.isdisjoint(report.by_rule)
+
+
+def test_what_a_conversion_writes_is_what_describe_says(dolma_corpus: Path) -> None:
+    written = json.loads((dolma_corpus / "croissant.json").read_bytes())
+    described = corpusfmt.describe(dolma_corpus)
+    assert described.pop("inLanguage")
+    assert described == written
+
+
+def test_languages_are_those_of_the_folders(oscar_corpus: Path) -> None:
+    tags = corpusfmt.describe(oscar_corpus)["inLanguage"]
+    assert {"af", "de", "my"} <= set(tags)
+    assert ("gsw" in tags) == (oscar_corpus / "als").is_dir()
+    assert "als" not in tags
+
+
+def test_languages_and_fields_are_those_of_every_document(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        DOCUMENT,
+        DOCUMENT | {"id": "2", "metadata": {"language": "fr", "url": "https://example.org"}},
+    ]
+    other = DOCUMENT | {"id": "3", "created": "2020-01-31", "metadata": {"language": "en"}}
+    corpus = dolma(tmp_path, {"documents/a/0.jsonl.gz": rows, "documents/1.jsonl.gz": [other]})
+    description = corpusfmt.describe(corpus, jobs=2)
+    assert description["inLanguage"] == ["en", "fr"]
+    assert fields_of(description, "documents") == {
+        "id": "sc:Text",
+        "text": "sc:Text",
+        "source": "sc:Text",
+        "created": "sc:DateTime",
+        "language": "sc:Text",
+        "url": "sc:URL",
+    }
+    assert includes_of(description) == [["documents/*.jsonl.gz", "documents/a/*.jsonl.gz"]]
+
+
+def test_languages_that_are_given_win(tmp_path: Path) -> None:
+    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT | {"metadata": {"language": "fr"}}]})
+    assert corpusfmt.describe(corpus, inLanguage=["br"])["inLanguage"] == ["br"]
+    assert "inLanguage" not in corpusfmt.describe(dolma(tmp_path / "none", {"documents/0.jsonl.gz": [DOCUMENT]}))
+
+
+def test_attributes_files_are_listed_but_are_no_documents(tmp_path: Path) -> None:
+    attributes = {"id": "1", "attributes": {"pii__pii__email": []}}
+    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT], "attributes/pii/0.jsonl.gz": [attributes]})
+    description = corpusfmt.describe(corpus)
+    names = [each["name"] for each in description["distribution"] if each["@type"] == "cr:FileObject"]
+    assert names == ["attributes/pii/0.jsonl.gz", "documents/0.jsonl.gz"]
+    assert includes_of(description) == ["documents/*.jsonl.gz"]
+
+
+def test_wrong_records_are_not_described(tmp_path: Path) -> None:
+    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT, {"id": 2, "text": ""}]})
+    with pytest.raises(BadInput, match=r"0\.jsonl\.gz:2: DOL302"):
+        corpusfmt.describe(corpus)
+
+
+def test_a_folder_without_data_is_not_described(tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    with pytest.raises(UsageError, match="no dolma data"):
+        corpusfmt.describe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["af/af.txt.gz", "de/de.txt.gz"], ["*/*.txt.gz"]),
+        (["af/af_part_1.txt.gz", "af/af_part_2.txt.gz"], ["af/*.txt.gz"]),
+        (["af.txt.gz"], ["*.txt.gz"]),
+        (["documents/a.json.gz", "documents/b.jsonl.zst"], ["documents/*.json.gz", "documents/*.jsonl.zst"]),
+        (["documents/v1.5/a.jsonl"], ["documents/v1.5/*.jsonl"]),
+        (["a[1]/a.jsonl"], ["*/*.jsonl"]),
+        (["plain"], ["*"]),
+        ([], []),
+    ],
+)
+def test_patterns(paths: list[str], expected: list[str]) -> None:
+    assert patterns(paths) == expected
+
+
+SETTINGS = """
+[describe]
+name = "corpus of the file"
+description = "What it is"
+license = "https://opensource.org/license/mit"
+creator = ["One", "Two"]
+publisher = ["Three"]
+url = "https://example.org/corpus"
+dataset-version = "1.2.0"
+date-published = 2024-01-31
+date-created = "2023-12-24"
+date-modified = 2024-02-29
+cite-as = "One and Two (2024)"
+keyword = ["text", "web"]
+same-as = ["https://example.org/mirror"]
+sd-license = "https://creativecommons.org/publicdomain/zero/1.0/"
+"""
+
+
+def test_settings_of_a_file_are_overruled_by_options(tmp_path: Path) -> None:
+    corpus = dolma(tmp_path / "d", {"documents/0.jsonl.gz": [DOCUMENT | {"metadata": {"language": "fr"}}]})
+    (tmp_path / "corpusfmt.toml").write_text(SETTINGS)
+    output = tmp_path / "croissant.json"
+    options = ("--name", "corpus of the option", "--creator", "Four", "--date-published", "2024-03-01")
+    done = run_cli("describe", corpus, "--config", tmp_path / "corpusfmt.toml", "-o", output, *options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    described = json.loads(output.read_bytes())
+    assert described["name"] == "corpus of the option"
+    assert [creator["name"] for creator in described["creator"]] == ["Four"]
+    assert described["datePublished"] == "2024-03-01"
+    assert described["dateCreated"] == "2023-12-24"
+    assert described["keywords"] == ["text", "web"]
+    assert includes_of(described) == ["d/documents/*.jsonl.gz"]
+    report = corpusfmt.validate(output, profile="strict", data=True)
+    assert report.by_rule == {"CRO313": 1}
+
+
+def test_what_the_owner_must_still_say_is_named(tmp_path: Path) -> None:
+    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT]})
+    done = run_cli("describe", corpus, "--url", "https://example.org")
+    assert done.returncode == 0
+    assert done.stderr == b"not said, but required by Croissant: license, creator, datePublished\n"
+    assert json.loads(done.stdout)["url"] == "https://example.org"
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "said"),
+    [
+        ("[describe]\nlicence = 'x'\n", (), "unknown field `licence`"),
+        ("[describe]\ncreator = 'x'\n", (), "$.describe.creator"),
+        ("", ("--date-published", "soon"), "$.date-published"),
+    ],
+)
+def test_wrong_details_are_refused(settings: str, options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    corpus = dolma(tmp_path / "d", {"documents/0.jsonl.gz": [DOCUMENT]})
+    (tmp_path / "corpusfmt.toml").write_text(settings)
+    done = run_cli("describe", corpus, "--config", tmp_path / "corpusfmt.toml", *options)
+    assert done.returncode == 2
+    assert said in done.stderr.decode()
