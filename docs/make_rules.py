@@ -13,7 +13,8 @@ from corpusfmt.pipeline.rules import RULES as WET_RULES
 PAGE = Path(__file__).parent / "rules.md"
 TITLES = {
     "GEN": "Bytes, lines and JSON, in every format",
-    "OSC": "OSCAR",
+    "OSC": "OSCAR 1.0 and 1.1",
+    "OSJ": "OSCAR 22.01 and 23.01",
     "DOL": "Dolma",
     "CRO": "Croissant",
     "WET": "WET files, in `corpusfmt build`",

@@ -224,7 +224,7 @@ class _Run:
 
 def _names(shard: Shard) -> tuple[str, str, int | None]:
     """Return the folder below the data, the stem and the part number of a shard."""
-    path = next(iter(shard.files.values())).path
+    path = shard.target or next(iter(shard.files.values())).path
     match = _SHARD_NAME.match(path)
     if match is None:
         return "", path, None

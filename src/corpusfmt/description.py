@@ -41,7 +41,7 @@ class _Kind:
     summary: str
     record_sets: Callable[[Sequence[str], Contents], Iterator[RecordSetOf]]
     #: What the path of a file says about the language of its documents; None where only the documents can.
-    language: Callable[[str], str | None] | None = None
+    language: Callable[[str], str] | None = None
 
 
 _LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
@@ -51,6 +51,12 @@ _METADATA_FIELDS = (
     FieldOf("date", "sc:DateTime", {"column": "headers"}, "When the page was crawled", "$['warc-date']"),
     FieldOf("offset", "sc:Integer", {"column": "offset"}, "First line of the document in its part, counted from 0"),
     FieldOf("nb_sentences", "sc:Integer", {"column": "nb_sentences"}, "Number of lines of the document"),
+)
+_RECORD_FIELDS = (
+    FieldOf("content", "sc:Text", {"column": "content"}, "Text of the document, its lines separated by LF"),
+    *(replace(field, extract={"column": "warc_headers"}) for field in _METADATA_FIELDS[:3]),
+    FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.identification.label"),
+    FieldOf("confidence", "sc:Float", {"column": "metadata"}, "How sure that language is", "$.identification.prob"),
 )
 _ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")
 _TEXT = FieldOf("text", "sc:Text", {"column": "text"}, "Text of the document")
@@ -82,13 +88,16 @@ def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf
     yield RecordSetOf("documents", "The documents", rows, "application/jsonlines", fields)
 
 
-# OSCAR 1.x calls a few languages by codes that BCP 47 gives to others, or to none.
-_BCP_47 = {old: tag for tag, old in V2_LABELS.items() if old is not None}
+def _records(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
+    yield RecordSetOf("documents", "The documents", patterns(paths), "application/jsonlines", _RECORD_FIELDS)
 
 
-def _oscar_language(path: str) -> str | None:
-    code = posixpath.basename(path).partition("_")[0].partition(".")[0]
-    return _BCP_47.get(code, code)
+# OSCAR calls a few languages by codes that BCP 47 gives to others, or to none.
+_BCP_47 = {old: tag for tag, old in V2_LABELS.items() if old is not None} | {"multi": "mul"}
+
+
+def _oscar_language(path: str) -> str:
+    return posixpath.basename(path).partition("_")[0].partition(".")[0]
 
 
 _KINDS: Mapping[str, _Kind] = {
@@ -96,6 +105,8 @@ _KINDS: Mapping[str, _Kind] = {
     "oscar-1.1": _Kind(
         "Text by language with metadata in the layout of OSCAR 1.1", _oscar_text_and_metadata, _oscar_language
     ),
+    "oscar2-22.01": _Kind("Documents in the layout of OSCAR 22.01", _records),
+    "oscar2-23.01": _Kind("Documents in the layout of OSCAR 23.01", _records),
     "dolma": _Kind("Documents in the Dolma format", _documents),
 }
 
@@ -156,7 +167,8 @@ def _described(
     known = _KINDS[kind]
     derived: Json = {"description": known.summary}
     if contents.languages:
-        derived["inLanguage"] = sorted(contents.languages)
+        tags = _BCP_47 if kind.startswith("oscar") else {}
+        derived["inLanguage"] = sorted({tags.get(language, language) for language in contents.languages})
     record_sets = [each for each in known.record_sets(sorted(files), contents) if each.includes]
     return description(name=name, files=files, record_sets=record_sets, details=derived | dict(details))
 
@@ -218,7 +230,7 @@ def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -
 
 def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
     language = _KINDS[kind].language
-    return frozenset(filter(None, map(language, paths))) if language else frozenset()
+    return frozenset(map(language, paths)) if language else frozenset()
 
 
 def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:

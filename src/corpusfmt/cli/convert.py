@@ -30,7 +30,9 @@ class BadRecord(StrEnum):
 Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus.")]
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder, or one to resume.")]
 To = Annotated[str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1 or dolma.")]
-From = Annotated[str, typer.Option("--from", help="auto, oscar, oscar-1.0, oscar-1.1 or dolma.")]
+From = Annotated[
+    str, typer.Option("--from", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01 or dolma.")
+]
 OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count it in the report.")]
 OnBadRecord = Annotated[
     BadRecord,

@@ -13,7 +13,10 @@ from corpusfmt.model import UsageError
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` is one file on standard input.")
 ]
-FormatName = Annotated[str, typer.Option("--format", help="auto, oscar, oscar-1.0, oscar-1.1, dolma or croissant.")]
+FormatName = Annotated[
+    str,
+    typer.Option("--format", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma or croissant."),
+]
 Profile = Annotated[str | None, typer.Option(help="standard (default) or strict.")]
 Data = Annotated[bool, typer.Option("--data/--no-data", help="Also judge the data that a Croissant description names.")]
 Dedup = Annotated[bool, typer.Option("--dedup", help="The corpus is declared deduplicated: report repeated lines.")]

@@ -36,12 +36,14 @@ class Shard:
     """Files that only make sense together: the unit of parallelism, resume and quarantine.
 
     `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
+    `target` is the path that names what a conversion makes of it, where that of its first file would mislead.
     """
 
     index: int
     name: str
     files: Mapping[str, Entry]
     payload: Any = None
+    target: str = ""
 
     @property
     def size(self) -> int:
@@ -110,6 +112,8 @@ class Format:
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
+    #: Other names that the command line knows it by, each with the version that is meant ("" for any).
+    aliases: Mapping[str, str] = field(default_factory=dict)
     #: Write corpora, by version; empty for formats that only describe.
     writers: Mapping[str, Writer[Any]] = field(default_factory=dict)
 
@@ -141,7 +145,11 @@ def named_format(name: str) -> tuple[Format, str]:
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
     known = formats()
-    names = list(known) + [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
+    for each in known.values():
+        if name in each.aliases:
+            return each, each.aliases[name]
+    names = [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
+    names += [*known, *(alias for fmt in known.values() for alias in fmt.aliases)]
     raise UsageError(f"unknown format {name!r}; known formats: {', '.join(sorted(names))}")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from corpusfmt.io.streams import StreamFault
+from corpusfmt.io.text import JsonFault, StrictJson, strict_json, utf8_fault
 from corpusfmt.model import Location, Problem, Severity
-from corpusfmt.rules import Crash, RuleSet
+from corpusfmt.rules import Crash, Judge, RuleSet
 
 GENERAL = RuleSet()
 
@@ -157,3 +158,16 @@ def line_too_long(line: TooLong) -> Iterator[Problem]:
     """
     message = f"line of {line.length} bytes, the limit is {line.limit}"
     yield Problem(message, line.at, "split it, or raise --max-line-bytes")
+
+
+def judged_json(line: bytes, at: Location, judge: Judge) -> StrictJson | None:
+    """Judge a line as UTF-8 and JSON; return its value where it is one."""
+    try:
+        return strict_json(line)
+    except UnicodeDecodeError:
+        fault = utf8_fault(line)
+        assert fault is not None
+        judge.check(BadText(replace(at, column=fault.column), fault.reason))
+    except JsonFault as fault:
+        judge.check(BadJson(replace(at, column=fault.column), fault.reason))
+    return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from xxhash import xxh3_64_intdigest
+
 from corpusfmt.model import Document, Json
 
 _KEY = "oscar"
@@ -29,3 +31,30 @@ def provenance_of(document: Document) -> Json:
     except ValueError:
         return {}
     return own if isinstance(own, dict) else {}
+
+
+def warc_headers_of(document: Document) -> dict[str, str]:
+    """Return the headers of the page that a document of a release by schema 2 was made of, none for any other document."""
+    record: Any = (document.metadata or {}).get(_KEY)
+    headers = record.get("warc_headers") if isinstance(record, dict) else None
+    return headers if isinstance(headers, dict) and all(isinstance(each, str) for each in headers.values()) else {}
+
+
+class RecordIds:
+    """Gives the documents of a part ids made of record and language, or of part and number where that is no name for it.
+
+    Record ids are remembered as hashes of 64 bits, for one part.
+    """
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+        self._seen: set[int] = set()
+
+    def of(self, record_id: str | None, language: str, number: int) -> str:
+        """Return the id of a document, the `number`th of its part."""
+        if record_id:
+            key = xxh3_64_intdigest(record_id.encode())
+            if key not in self._seen:
+                self._seen.add(key)
+                return f"{record_id.strip('<>')}#{language}"
+        return f"{self._part}:{number}"

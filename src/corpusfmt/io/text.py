@@ -118,3 +118,22 @@ def _first_lone_surrogate(text: str, value: Any) -> tuple[str, int | None] | Non
         elif isinstance(node, list):
             pending.extend(node)
     return None
+
+
+def json_type(value: object) -> str:
+    """Return the name that JSON has for the type of a value."""
+    if value is None:
+        return "null"
+    for types, name in _JSON_TYPES:
+        if isinstance(value, types):
+            return name
+    raise TypeError(type(value))
+
+
+_JSON_TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "a boolean"),
+    (str, "a string"),
+    ((int, float), "a number"),
+    (list, "an array"),
+    (dict, "an object"),
+)

@@ -10,15 +10,13 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import Unreadable
-from corpusfmt.io.paths import Entry, entry_of, is_remote, open_input, walk
+from corpusfmt.formats.sniff import first_row_has
+from corpusfmt.io.paths import Entry, entry_of, is_remote, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
-from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
 
@@ -240,25 +238,15 @@ def detect(entry: Entry) -> Detection | None:
             return Detection(VERSION, "a folder `documents`")
         first = next((found for found in walk(entry.url) if _is_data(found)), None)
         return detect(first) if first else None
-    return Detection(VERSION, "rows with an id and a text") if _is_data(entry) and _looks_like_rows(entry) else None
+    return (
+        Detection(VERSION, "rows with an id and a text")
+        if _is_data(entry) and first_row_has(entry, "id", "text")
+        else None
+    )
 
 
 def _is_data(entry: Entry) -> bool:
     return entry.kind == "file" and kind_of_name(entry.name) is NameKind.DATA and not _is_ours(entry.path)
-
-
-def _looks_like_rows(entry: Entry) -> bool:
-    try:
-        with open_input(entry.url) as file:
-            chunk = next(iter(Chunks(file, codec_of_name(entry.name))), b"")
-    except (OSError, StreamFault):
-        return False
-    head = chunk.partition(b"\n")[0]
-    try:
-        row = msgspec.json.decode(head)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return head.startswith(b"{") and b'"id"' in head and b'"text"' in head
-    return isinstance(row, dict) and "id" in row and "text" in row
 
 
 def _child(entry: Entry, name: str) -> Entry | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import BadJson, BadText
-from corpusfmt.io.text import JsonFault, StrictJson, strict_json, utf8_fault
+from corpusfmt.formats.general import judged_json
+from corpusfmt.io.text import StrictJson, json_type
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -76,25 +76,6 @@ def clipped(value: object) -> str:
     if len(text) > _SHOWN:
         text = f"{text[: _SHOWN // 2]} … {text[-_SHOWN // 2 :]}"
     return text.encode("unicode_escape").decode() if not text.isprintable() else text
-
-
-def json_type(value: object) -> str:
-    """Return the name that JSON has for the type of a value."""
-    if value is None:
-        return "null"
-    for types, name in _JSON_TYPES:
-        if isinstance(value, types):
-            return name
-    raise TypeError(type(value))
-
-
-_JSON_TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (bool, "a boolean"),
-    (str, "a string"),
-    ((int, float), "a number"),
-    (list, "an array"),
-    (dict, "an object"),
-)
 
 
 @RULES.rule("DOL201", "not-an-object", on=Row, spec=DOCUMENT_SPEC)
@@ -458,15 +439,8 @@ def pointer(*names: str | int) -> str:
 
 def explain(line: bytes, at: Location, judge: Judge) -> Json | None:
     """Judge what holds for a line of any kind of file; return its object where it has one."""
-    try:
-        decoded = strict_json(line)
-    except UnicodeDecodeError:
-        fault = utf8_fault(line)
-        assert fault is not None
-        judge.check(BadText(replace(at, column=fault.column), fault.reason))
-        return None
-    except JsonFault as fault:
-        judge.check(BadJson(replace(at, column=fault.column), fault.reason))
+    decoded = judged_json(line, at, judge)
+    if decoded is None:
         return None
     value = decoded.value
     if isinstance(value, dict) and isinstance(value.get("id"), str):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped, json_type, pointer
+from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped, pointer
 from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.io.text import json_type
 from corpusfmt.model import Json, Location, Problem, Severity
 
 _Span = tuple[int, int]

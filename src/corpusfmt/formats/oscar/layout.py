@@ -23,6 +23,7 @@ from corpusfmt.formats.oscar.parts import (
     parse_name,
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, entry_of, open_input, walk
 from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
 from corpusfmt.rules import Judge
@@ -303,10 +304,19 @@ class Survey:
 def detect(entry: Entry) -> Detection | None:
     """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is."""
     survey = look(entry)
-    if not survey.folders:
+    if not survey.folders or _holds_schema_2(survey):
         return None
     version, reason = version_of(survey)
     return Detection(version, f"{survey.evidence}; {reason}")
+
+
+def _holds_schema_2(survey: Survey) -> bool:
+    """Tell whether JSON Lines without text beside them carry the text themselves, as in the releases 22.01 and 23.01."""
+    entries = [entry for folder in survey.folders for entry in folder.entries if entry.kind == "file"]
+    if any(parse_role(entry) == "text" for entry in entries):
+        return False
+    first = next((entry for entry in entries if ".jsonl" in entry.name), None)
+    return first is not None and first_row_has(first, "content", "warc_headers")
 
 
 def look(entry: Entry) -> Survey:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from xxhash import xxh3_64_hexdigest, xxh3_64_intdigest
+from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.general import BadText, BrokenStream, TooLong, Unreadable
@@ -31,7 +31,7 @@ from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
 from corpusfmt.formats.oscar.write import BLANK_LINES_HEADER, BLANKS, CANONICAL_TAIL, DOCUMENT_HEADER, EMPTY_TEXT
-from corpusfmt.formats.provenance import metadata_of
+from corpusfmt.formats.provenance import RecordIds, metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
@@ -243,7 +243,7 @@ class _Pairs:
         self._held_records: deque[_Record] = deque()
         self._ended = {"text": text is None, "metadata": metadata is None}
         self._alignment = Alignment(Rows(), Documents(), set(), self._metadata_path)
-        self._ids: set[int] = set()
+        self._ids = RecordIds(part.name)
         self._found = 0
         self._blank: list[Rejected] = []
 
@@ -383,22 +383,13 @@ class _Pairs:
         if last and piece.tail != _CANONICAL_TAIL:
             own["tail"] = piece.tail.decode()
         return Document(
-            self._identity(headers.get("warc-record-id"), number),
+            self._ids.of(headers.get("warc-record-id"), self._part.language, number),
             text,
             source="oscar",
             lang=self._part.language,
             created=headers.get("warc-date"),
             metadata=metadata_of(own, language=self._part.language),
         )
-
-    def _identity(self, record_id: str | None, number: int) -> str:
-        """Return the id of a document: record and language, or part and number where that is no name for it alone."""
-        if record_id:
-            key = xxh3_64_intdigest(record_id.encode())
-            if key not in self._ids:
-                self._ids.add(key)
-                return f"{record_id.strip('<>')}#{self._part.language}"
-        return f"{self._part.name}:{number}"
 
 
 def _record_fault(value: Any, at: Location) -> SchemaFault | HeaderNotString | None:

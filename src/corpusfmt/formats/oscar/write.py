@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from corpusfmt.formats.parts import Item, Writer
-from corpusfmt.formats.provenance import provenance_of
+from corpusfmt.formats.provenance import provenance_of, warc_headers_of
 from corpusfmt.io.compress import FileFacts, GzipWriter
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.text import json_line
@@ -144,7 +144,8 @@ def _foreign(document: Document) -> Json:
         ("extra", document.extra or None),
     )
     kept = {name: value for name, value in fields if value is not None}
-    return {"headers": {DOCUMENT_HEADER: json.dumps(kept, ensure_ascii=False, separators=(",", ":"))}}
+    own = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return {"headers": {**warc_headers_of(document), DOCUMENT_HEADER: own}}
 
 
 OSCAR_1_0 = Writer(

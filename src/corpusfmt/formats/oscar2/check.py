@@ -1,0 +1,53 @@
+"""Check one file of records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
+from corpusfmt.formats.oscar2.read import Doubtful, scan
+from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
+from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class NoRecords:
+    """A file without any record."""
+
+    at: Location
+
+
+@RULES.rule("OSJ106", "empty-file", on=NoRecords, severity=Severity.WARNING, spec=RECORD)
+def empty_file(file: NoRecords) -> Iterator[Problem]:
+    """A file has no records.
+
+    Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
+    Example: a gzip file of 20 bytes.
+    Fix: delete it, or write it again.
+    """
+    yield Problem("no records", file.at, "delete it, or write it again")
+
+
+def check(shard: Shard, options: CheckOptions) -> ShardResult:
+    """Check every record of a file, and the stream to its end."""
+    judge = Judge(RULES, options.grading, version=options.version, path=shard.name, cap=options.max_per_rule)
+    language: str | None = shard.payload
+    entry = shard.files["records"]
+    whole = True
+    for found in scan(entry, language, options, judge.coverage):
+        if isinstance(found, Doubtful):
+            found.judged(language, judge)
+            if found.trouble is not None:
+                whole = False
+                continue
+        judge.coverage.documents += 1
+    if whole and not judge.coverage.documents:
+        judge.check(NoRecords(Location(entry.path)))
+    return ShardResult(judge.tally, judge.coverage)
+
+
+def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+    """Nothing is left to judge over all files."""

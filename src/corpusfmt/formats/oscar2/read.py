@@ -1,0 +1,161 @@
+"""Read a file of records: clean blocks at a glance, the others judged by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, TypedDict
+
+import msgspec
+
+from corpusfmt.formats import CheckOptions, Rejected, Shard
+from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable
+from corpusfmt.formats.oscar2.records import explain
+from corpusfmt.formats.oscar2.ruleset import RULES
+from corpusfmt.formats.provenance import RecordIds
+from corpusfmt.io.jsonlines import AnyJson, codes_of, decoded_lines, quotes
+from corpusfmt.io.lines import LongLine, blocks
+from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.model import Coverage, Document, Json, Location, Severity
+from corpusfmt.rules import Grading, Judge
+
+_PIECE = 256 * 1024
+
+
+class _Identification(TypedDict):
+    label: str
+    prob: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | float
+
+
+class _Metadata(TypedDict):
+    identification: _Identification
+    sentence_identifications: list[_Identification | None]
+    annotation: NotRequired[list[str] | None]
+    quality_warnings: NotRequired[list[str] | None]
+    categories: NotRequired[list[str] | None]
+
+
+class _Record(TypedDict):
+    content: str
+    warc_headers: dict[str, str]
+    metadata: _Metadata
+
+
+_decode = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """A line that no glance can accept, or what befell the file: `trouble` is the subject that says so."""
+
+    raw: bytes
+    at: Location
+    trouble: Unreadable | BrokenStream | TooLong | None = None
+
+    def judged(self, language: str | None, judge: Judge) -> Json | None:
+        """Run the rules; return the object on the line where there is one."""
+        if self.trouble is None:
+            return explain(self.raw, self.at, language, judge)
+        judge.check(self.trouble)
+        return None
+
+
+def scan(entry: Entry, language: str | None, options: CheckOptions, coverage: Coverage) -> Iterator[Json | Doubtful]:
+    """Yield the records of a file in order; what is not clean beyond doubt, and what breaks the stream off, as `Doubtful`."""
+    at = Location(entry.path)
+    limit = options.max_line_bytes
+    codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
+    try:
+        with open_input(entry.url) as file:
+            chunks = Chunks(file, codec)
+            try:
+                for block in blocks(chunks, limit):
+                    if isinstance(block, LongLine):
+                        place = Location(entry.path, block.line, block.byte)
+                        yield Doubtful(b"", place, TooLong(place, block.length, limit))
+                    else:
+                        yield from _rows(block.data, entry.path, block.line, block.byte, language)
+            except StreamFault as fault:
+                yield Doubtful(b"", at, BrokenStream(at, fault))
+            coverage.bytes += chunks.bytes
+    except OSError as error:
+        yield Doubtful(b"", at, Unreadable(at, reason_of(error)))
+
+
+def _rows(data: bytes, path: str, line: int, byte: int, language: str | None) -> Iterator[Json | Doubtful]:
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + _PIECE) + 1 or len(data)
+        piece = data[start:end]
+        clean = _clean(piece, language)
+        if clean is not None:
+            yield from clean
+            line += len(clean)
+        else:
+            for row in piece.removesuffix(b"\n").split(b"\n"):
+                alone = _clean(row, language)
+                yield alone[0] if alone else Doubtful(row, Location(path, line, byte + start))
+                line, start = line + 1, start + len(row) + 1
+        start = end
+
+
+def _clean(data: bytes, language: str | None) -> list[Json] | None:
+    """Return the records of whole lines, None where a rule may have something to say."""
+    decoded = decoded_lines(_decode, data)
+    if decoded is None:
+        return None
+    rows, codes = decoded
+    try:
+        msgspec.convert(rows, list[_Record])
+    except msgspec.ValidationError:
+        return None
+    if not all(map(_is_of_a_piece, rows)) or not all(_is_filed_right(row, language) for row in rows):
+        return None
+    return rows if quotes(codes) == quotes(codes_of(_encode(rows))) else None
+
+
+def _is_of_a_piece(row: Json) -> bool:
+    lines: int = row["content"].count("\n") + 1
+    return len(row["metadata"]["sentence_identifications"]) == lines
+
+
+def _is_filed_right(row: Json, language: str | None) -> bool:
+    return language is None or row["metadata"]["identification"]["label"] == language
+
+
+def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
+    """Yield the records of a file as documents; one that the schema forbids, and a stream that breaks off, as `Rejected`.
+
+    A document's language is that of its file, or where the name of the file says none, the one it was identified as. Its
+    metadata holds `language`, `url`, and as `oscar` every field of the record but the content.
+    """
+    language: str | None = shard.payload
+    ids = RecordIds(shard.target.partition(".")[0])
+    for number, found in enumerate(scan(shard.files["records"], language, options, Coverage()), 1):
+        if not isinstance(found, Doubtful):
+            yield _document(found, language, ids, number)
+            continue
+        judge = Judge(RULES, Grading(), version=options.version, path=shard.name)
+        record = found.judged(language, judge)
+        errors = [finding for finding in judge.tally.findings if finding.severity is Severity.ERROR]
+        if errors:
+            yield Rejected(errors[0], found.raw)
+        elif record is not None:
+            yield _document(record, language, ids, number)
+
+
+def _document(record: Json, language: str | None, ids: RecordIds, number: int) -> Document:
+    headers: dict[str, str] = record["warc_headers"]
+    filed = language or record["metadata"]["identification"]["label"]
+    metadata: dict[str, Any] = {"language": filed, "url": headers.get("warc-target-uri")}
+    metadata["oscar"] = {name: value for name, value in record.items() if name != "content"}
+    return Document(
+        ids.of(headers.get("warc-record-id"), filed, number),
+        record["content"],
+        source="oscar",
+        lang=filed,
+        created=headers.get("warc-date"),
+        metadata=metadata,
+    )

@@ -1,0 +1,219 @@
+"""Records: a text with the headers of its page and what OSCAR says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+from corpusfmt.formats.general import judged_json
+from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
+from corpusfmt.io.text import StrictJson, json_type
+from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+# Lists of words; the first was renamed to the second in 23.01.
+TAGS = ("annotation", "quality_warnings", "categories")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One decoded line."""
+
+    at: Location
+    json: StrictJson
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An object on a line, and the language that the name of its file says."""
+
+    at: Location
+    fields: Json
+    language: str | None
+
+    @property
+    def metadata(self) -> Json | None:
+        metadata = self.fields.get("metadata")
+        return metadata if isinstance(metadata, dict) else None
+
+
+@RULES.rule("OSJ201", "not-an-object", on=Row, spec=RECORD)
+def not_an_object(row: Row) -> Iterator[Problem]:
+    """A line is JSON, but not an object.
+
+    Why: a record is told by its names; readers stop here.
+    Example: `["a", "b"]` on a line of its own.
+    Fix: write one object a line.
+    """
+    if not isinstance(row.json.value, dict):
+        yield Problem(f"the line is {json_type(row.json.value)}, not an object", row.at, "write one object a line")
+
+
+@RULES.rule("OSJ202", "duplicate-json-key", on=Row, spec=RECORD)
+def duplicate_json_key(row: Row) -> Iterator[Problem]:
+    """A name occurs twice in one object.
+
+    Why: readers keep the last value without a word, so the others are lost; some keep the first.
+    Example: `{"content": "a", "content": "b", …}`.
+    Fix: keep one of them.
+    """
+    if row.json.duplicate_keys:
+        names = ", ".join(f"`{name}`" for name in row.json.duplicate_keys[:3])
+        yield Problem(f"{names} occurs more than once in one object", row.at, "keep one value for each name")
+
+
+@RULES.rule("OSJ301", "content-missing", on=Record, spec=RECORD)
+def content_missing(record: Record) -> Iterator[Problem]:
+    """A record has no content, or its content is not a string.
+
+    Why: there is no text; readers stop here.
+    Example: `"content": null`.
+    Fix: write the text as one string, its lines separated by LF.
+    """
+    if not isinstance(record.fields.get("content"), str):
+        found = json_type(record.fields["content"]) if "content" in record.fields else "absent"
+        yield Problem(f"`content` is {found}, not a string", record.at, "write the text as one string")
+
+
+@RULES.rule("OSJ302", "headers-not-strings", on=Record, spec=RECORD)
+def headers_not_strings(record: Record) -> Iterator[Problem]:
+    """The WARC headers are missing, or are no object of strings.
+
+    Why: the schema has strings only; typed readers stop at the first other value.
+    Example: `"warc_headers": {"content-length": 5385}`.
+    Fix: write each header as a string, as the crawl has it.
+    """
+    headers = record.fields.get("warc_headers")
+    if not isinstance(headers, dict):
+        found = json_type(headers) if "warc_headers" in record.fields else "absent"
+        yield Problem(f"`warc_headers` is {found}, not an object", record.at, "write an object of strings")
+        return
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            at = replace(record.at, pointer="/warc_headers/" + _escaped(name))
+            yield Problem(f"header `{name}` is {json_type(value)}, not a string", at, "write it as a string")
+
+
+@RULES.rule("OSJ303", "metadata-missing", on=Record, spec=RECORD)
+def metadata_missing(record: Record) -> Iterator[Problem]:
+    """The metadata is missing, or is no object.
+
+    Why: the language of the document stands there; readers stop here.
+    Example: `"metadata": []`.
+    Fix: write an object with `identification` and `sentence_identifications`.
+    """
+    if record.metadata is None:
+        found = json_type(record.fields["metadata"]) if "metadata" in record.fields else "absent"
+        yield Problem(f"`metadata` is {found}, not an object", record.at, "write an object")
+
+
+@RULES.rule("OSJ304", "identification-malformed", on=Record, spec=RECORD)
+def identification_malformed(record: Record) -> Iterator[Problem]:
+    """An identification, of the document or of a line, is no object of a label (a string) and a prob (a number).
+
+    Why: typed readers stop there. A line that was not identified has null; a document always has an identification.
+    Example: `"identification": null`, `"sentence_identifications": [{"label": "en"}]`.
+    Fix: write `{"label": "en", "prob": 0.9}`.
+    """
+    metadata = record.metadata
+    if metadata is None:
+        return
+    hint = 'write it like {"label": "en", "prob": 0.9}'
+    if not is_identification(metadata.get("identification")):
+        yield Problem("`identification` is no label with its prob", _below(record, "identification"), hint)
+    sentences = metadata.get("sentence_identifications")
+    if not isinstance(sentences, list):
+        at = _below(record, "sentence_identifications")
+        yield Problem("`sentence_identifications` is no array", at, "write one identification or null for each line")
+        return
+    wrong = [number for number, each in enumerate(sentences) if each is not None and not is_identification(each)]
+    if wrong:
+        at = _below(record, f"sentence_identifications/{wrong[0]}")
+        yield Problem("the identification of a line is no label with its prob", at, hint, count=len(wrong))
+
+
+@RULES.rule("OSJ305", "tags-malformed", on=Record, spec=RECORD)
+def tags_malformed(record: Record) -> Iterator[Problem]:
+    """Annotations, quality warnings or categories are neither null nor an array of strings.
+
+    Why: typed readers stop there.
+    Example: `"annotation": "tiny"`.
+    Fix: write `["tiny"]`, or null where there is none.
+    """
+    for name in TAGS:
+        if not are_tags((record.metadata or {}).get(name)):
+            message = f"`{name}` is neither null nor an array of strings"
+            yield Problem(message, _below(record, name), "write an array of strings, or null")
+
+
+@RULES.rule("OSJ306", "sentence-count", on=Record, severity=Severity.WARNING, spec=RECORD)
+def sentence_count(record: Record) -> Iterator[Problem]:
+    """There is not exactly one identification for each line of the content.
+
+    Why: lines are told apart by language by going through both in step; from here on they are told wrong.
+    Example: three lines and two identifications.
+    Fix: write null for a line that was not identified.
+    """
+    content = record.fields.get("content")
+    sentences = (record.metadata or {}).get("sentence_identifications")
+    if not isinstance(content, str) or not isinstance(sentences, list):
+        return
+    lines = content.count("\n") + 1
+    if len(sentences) != lines:
+        message = f"{len(sentences)} identifications of lines, but {lines} lines"
+        yield Problem(message, _below(record, "sentence_identifications"), "write one, or null, for each line")
+
+
+@RULES.rule("OSJ307", "language-mismatch", on=Record, severity=Severity.WARNING, spec=RECORD)
+def language_mismatch(record: Record) -> Iterator[Problem]:
+    """A document is filed under a language that is not the one it was identified as.
+
+    Why: one of the two is wrong, and readers go by either.
+    Example: `"identification": {"label": "en", …}` in `de_meta_part_1.jsonl.gz`.
+    Fix: move it to the file of its language, or identify it again.
+    """
+    identification = (record.metadata or {}).get("identification")
+    if record.language is None or not is_identification(identification):
+        return
+    label = identification["label"]
+    if label != record.language:
+        at = _below(record, "identification/label")
+        yield Problem(f"identified as `{label}` in a file of `{record.language}`", at, "move it to its language")
+
+
+def is_identification(value: Any) -> TypeGuard[Json]:
+    """Tell whether a value is a label with its probability."""
+    if not isinstance(value, dict) or not isinstance(value.get("label"), str):
+        return False
+    prob = value.get("prob")
+    return isinstance(prob, (int, float)) and not isinstance(prob, bool)
+
+
+def are_tags(value: Any) -> bool:
+    """Tell whether a value is null or an array of strings."""
+    return value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))
+
+
+def _below(record: Record, path: str) -> Location:
+    return replace(record.at, pointer=f"/metadata/{path}")
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def explain(line: bytes, at: Location, language: str | None, judge: Judge) -> Json | None:
+    """Judge a line; return its object where it has one."""
+    decoded = judged_json(line, at, judge)
+    if decoded is None:
+        return None
+    value = decoded.value
+    headers = value.get("warc_headers") if isinstance(value, dict) else None
+    name = headers.get("warc-record-id") if isinstance(headers, dict) else None
+    at = replace(at, record=name if isinstance(name, str) else None)
+    judge.check(Row(at, decoded))
+    if not isinstance(value, dict):
+        return None
+    judge.check(Record(at, value, language))
+    return value

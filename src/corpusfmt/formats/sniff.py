@@ -1,0 +1,48 @@
+"""What the first row of a JSON Lines file tells about its format."""
+
+from __future__ import annotations
+
+import msgspec
+
+from corpusfmt.io.paths import Entry, open_input
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.model import Json
+
+# A first row that is longer is judged by its head.
+_MOST_BYTES = 8 * 1024 * 1024
+
+
+def first_row_has(entry: Entry, *names: str) -> bool:
+    """Tell whether the first row of a file is an object with these names, or looks like one that cannot be decoded."""
+    head = _first_row(entry)
+    row = _object(head)
+    if row is None:
+        return head.startswith(b"{") and all(f'"{name}"'.encode() in head for name in names)
+    return all(name in row for name in names)
+
+
+def first_row(entry: Entry) -> Json:
+    """Return the first row of a file, an empty object where there is none that can be decoded."""
+    return _object(_first_row(entry)) or {}
+
+
+def _first_row(entry: Entry) -> bytes:
+    head = b""
+    try:
+        with open_input(entry.url) as file:
+            codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
+            for chunk in Chunks(file, codec):
+                head += chunk
+                if b"\n" in chunk or len(head) >= _MOST_BYTES:
+                    break
+    except (OSError, StreamFault):
+        return head.partition(b"\n")[0]
+    return head.partition(b"\n")[0]
+
+
+def _object(line: bytes) -> Json | None:
+    try:
+        row = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else {}
