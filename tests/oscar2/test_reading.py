@@ -151,7 +151,7 @@ def test_what_is_wrong_is_put_aside(tmp_path: Path) -> None:
     assert report.results["rejected"] == 3
     assert [row["text"] for row in documents(tmp_path / "dolma")] == ["eins\nzwei"]
     (sidecar,) = tree(tmp_path / "dolma-quarantine").values()
-    assert [json.loads(line)["rule"] for line in sidecar.split(b"\n")[:-1]] == ["GEN301", "OSJ301", "GEN101"]
+    assert [json.loads(line)["rule"] for line in sidecar.split(b"\n")[:-1]] == ["GEN301", "OSJ302", "GEN101"]
 
 
 def test_parts_and_languages_keep_their_places(tmp_path: Path) -> None:
