@@ -16,6 +16,7 @@ TITLES = {
     "OSC": "OSCAR 1.0 and 1.1",
     "OSJ": "OSCAR 22.01 and 23.01",
     "DOL": "Dolma",
+    "PQT": "Parquet",
     "CRO": "Croissant",
     "WET": "WET files, in `corpusfmt build`",
 }

@@ -25,7 +25,7 @@ from corpusfmt.engine.executors import default_jobs
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats import CheckOptions, Format, Plan, Rejected, Shard, detect, named_format
+from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Rejected, Shard, detect, named_format
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import COMPRESSOR, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
@@ -57,7 +57,7 @@ CODE_FORMAT = 1
 PART_BYTES = 500_000_000
 _SECTION_BYTES = 4 * 1024 * 1024
 _SHARD_NAME = re.compile(
-    r"^(?:documents/)?(?P<folder>.*?)/?(?P<stem>[^/]+?)(?:_part_(?P<part>[1-9]\d*))?\.(?:txt|jsonl|json)(?:\.gz|\.zst)?$"
+    r"^(?:documents/|data/)?(?P<folder>.*?)/?(?P<stem>[^/]+?)(?:_part_(?P<part>[1-9]\d*))?\.(?:txt|jsonl|json|parquet)(?:\.gz|\.zst)?$"
 )
 LOSSY = ("CNV101", "lossy-conversion")
 LANGUAGE = ("CNV102", "language-unknown")
@@ -132,6 +132,8 @@ def convert(
     on_loss: OnLoss = "error",
     on_bad_record: OnBadRecord = "stop",
     language_field: str | None = None,
+    text_field: str | None = None,
+    id_field: str | None = None,
     part_bytes: int = PART_BYTES,
     jobs: int | None = 1,
     engine: str | None = None,
@@ -142,7 +144,7 @@ def convert(
     `on_loss` says what to do where the target cannot hold something: `error` stops before anything is lost, `warn` and
     `allow` count it in the report. `on_bad_record` either stops at the first record that is wrong or writes such records,
     with the reason, to a folder beside the destination. `language_field` names the field of `metadata` that holds a
-    document's language, for targets laid out by language. Raises `BadInput` for a record or layout that is wrong,
+    document's language, for targets laid out by language; `text_field` and `id_field` name the columns of Parquet. Raises `BadInput` for a record or layout that is wrong,
     `UsageError` for what cannot be started, `Incomplete` where the run could not be finished.
     """
     started = _now()
@@ -152,15 +154,18 @@ def convert(
     target_version = target_version or target.versions[-1]
     if fmt.read is None or target_version not in target.writers:
         raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
-    plan = fmt.plan(entry, CheckOptions(version=version))
+    reading = ReadOptions(text_field, id_field)
+    if reading != ReadOptions() and not fmt.names_fields:
+        raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
+    plan = fmt.plan(entry, CheckOptions(version=version, reading=reading))
     _refuse_unpaired(fmt, plan)
     unread = _left_unread(fmt, plan, on_loss)
-    options = CheckOptions(version=plan.version)
+    options = CheckOptions(version=plan.version, reading=reading)
     readings = [
         _Reading(fmt.name, shard, options, f"{target.name}-{target_version}", on_bad_record, on_loss, language_field)
         for shard in plan.shards
     ]
-    settings = (CODE_FORMAT, COMPRESSOR, to, on_loss, on_bad_record, language_field, part_bytes)
+    settings = (CODE_FORMAT, COMPRESSOR, to, on_loss, on_bad_record, language_field, reading, part_bytes)
     inputs = [[(file.path, file.size) for file in shard.files.values()] for shard in plan.shards]
     fingerprint = digest(*settings, inputs)
     workplace = Workplace(Path(destination), fingerprint)

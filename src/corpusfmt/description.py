@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_t
 from corpusfmt.formats import CheckOptions, Format, Rejected, Shard, detect, named_format
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
 from corpusfmt.formats.oscar.languages import V2_LABELS
+from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import entry_of, is_remote, open_input
 from corpusfmt.io.streams import DigestReader
@@ -25,13 +26,18 @@ REQUIRED = ("license", "creator", "url", "datePublished")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without."""
+    """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without.
+
+    Of tables it is the columns that occur, by name the type of each.
+    """
 
     languages: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def __or__(self, other: Contents) -> Contents:
-        return Contents(self.languages | other.languages, self.fields | other.fields)
+        columns = {**other.columns, **self.columns}
+        return Contents(self.languages | other.languages, self.fields | other.fields, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ _METADATA_FIELDS = (
 )
 _RECORD_FIELDS = (
     FieldOf("content", "sc:Text", {"column": "content"}, "Text of the document, its lines separated by LF"),
-    *(replace(field, extract={"column": "warc_headers"}) for field in _METADATA_FIELDS[:3]),
+    *(replace(each, extract={"column": "warc_headers"}) for each in _METADATA_FIELDS[:3]),
     FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.identification.label"),
     FieldOf("confidence", "sc:Float", {"column": "metadata"}, "How sure that language is", "$.identification.prob"),
 )
@@ -84,12 +90,22 @@ def _oscar_text_and_metadata(paths: Sequence[str], contents: Contents) -> Iterat
 
 def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
     rows = patterns([path for path in paths if "attributes" not in path.split("/")])
-    fields = (_ID, _TEXT, *(field for field in _OPTIONAL_FIELDS if field.name in contents.fields))
+    fields = (_ID, _TEXT, *(each for each in _OPTIONAL_FIELDS if each.name in contents.fields))
     yield RecordSetOf("documents", "The documents", rows, "application/jsonlines", fields)
 
 
 def _records(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
     yield RecordSetOf("documents", "The documents", patterns(paths), "application/jsonlines", _RECORD_FIELDS)
+
+
+_TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
+
+
+def _rows(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+    fields = [
+        FieldOf(name, _TYPES[kind], {"column": name}, f"Column {name}") for name, kind in contents.columns.items()
+    ]
+    yield RecordSetOf("documents", "The documents", patterns(paths), "application/x-parquet", fields)
 
 
 # OSCAR calls a few languages by codes that BCP 47 gives to others, or to none.
@@ -108,6 +124,7 @@ _KINDS: Mapping[str, _Kind] = {
     "oscar2-22.01": _Kind("Documents in the layout of OSCAR 22.01", _records),
     "oscar2-23.01": _Kind("Documents in the layout of OSCAR 23.01", _records),
     "dolma": _Kind("Documents in the Dolma format", _documents),
+    "parquet": _Kind("Documents as rows of Parquet files", _rows),
 }
 
 
@@ -236,7 +253,7 @@ def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
 def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:
     assert fmt.read is not None
     languages: set[str] = set()
-    wanted = {field.name for field in _OPTIONAL_FIELDS}
+    wanted = {each.name for each in _OPTIONAL_FIELDS}
     missing = set(wanted)
     for document in islice(fmt.read(shard, options), at_most):
         if isinstance(document, Rejected):
@@ -247,7 +264,16 @@ def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | N
             metadata = document.metadata or {}
             missing -= {name for name in ("source", "added", "created") if getattr(document, name) is not None}
             missing -= {name for name in ("language", "url") if metadata.get(name) is not None}
-    return Contents(frozenset(languages), frozenset(wanted - missing))
+    return Contents(frozenset(languages), frozenset(wanted - missing), _columns(shard))
+
+
+def _columns(shard: Shard) -> Mapping[str, str]:
+    if "table" not in shard.files:
+        return {}
+    try:
+        return column_types(shard.files["table"])
+    except Trouble:
+        return {}  # reading it has said so
 
 
 def _facts(url: str) -> FileFacts:

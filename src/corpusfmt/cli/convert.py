@@ -29,9 +29,9 @@ class BadRecord(StrEnum):
 
 Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus.")]
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder, or one to resume.")]
-To = Annotated[str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1 or dolma.")]
+To = Annotated[str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma or parquet.")]
 From = Annotated[
-    str, typer.Option("--from", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01 or dolma.")
+    str, typer.Option("--from", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma or parquet.")
 ]
 OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count it in the report.")]
 OnBadRecord = Annotated[
@@ -39,6 +39,10 @@ OnBadRecord = Annotated[
     typer.Option("--on-bad-record", help="Stop at the first, or write them to DST-quarantine with the reason."),
 ]
 LangField = Annotated[str | None, typer.Option("--lang-field", help="The field of `metadata` that holds the language.")]
+TextField = Annotated[str | None, typer.Option("--text-field", help="Parquet: the column of texts (default: text).")]
+IdField = Annotated[
+    str | None, typer.Option("--id-field", help="Parquet: the column of ids (default: id, or ids are made).")
+]
 PartSize = Annotated[
     int, typer.Option("--part-size", min=1, help="Bytes of text of a part, where parts are ours to cut.")
 ]
@@ -59,6 +63,8 @@ def command(
     on_loss: OnLoss = Loss.ERROR,
     on_bad_record: OnBadRecord = BadRecord.STOP,
     lang_field: LangField = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
     part_size: PartSize = 500_000_000,
     jobs: Jobs = None,
     engine: Engine = None,
@@ -75,6 +81,8 @@ def command(
             on_loss=on_loss.value,
             on_bad_record=on_bad_record.value,
             language_field=lang_field,
+            text_field=text_field,
+            id_field=id_field,
             part_bytes=part_size,
             jobs=jobs,
             engine=engine,

@@ -15,7 +15,9 @@ Paths = Annotated[
 ]
 FormatName = Annotated[
     str,
-    typer.Option("--format", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma or croissant."),
+    typer.Option(
+        "--format", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet or croissant."
+    ),
 ]
 Profile = Annotated[str | None, typer.Option(help="standard (default) or strict.")]
 Data = Annotated[bool, typer.Option("--data/--no-data", help="Also judge the data that a Croissant description names.")]

@@ -18,6 +18,14 @@ from corpusfmt.rules import Grading, Judge, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How the fields of records are called that make a document, where a format does not say so: None for its default."""
+
+    text_field: str | None = None
+    id_field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckOptions:
     """What a check is to do; crosses processes. `scratch` is a local folder that lives as long as the run."""
 
@@ -29,6 +37,7 @@ class CheckOptions:
     max_line_bytes: int = MAX_LINE_BYTES
     max_per_rule: int = 10
     scratch: Path | None = None
+    reading: ReadOptions = ReadOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,8 @@ class Format:
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected]] | None = None
     #: Say what of a shard `read` leaves out, by name with its number.
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
+    #: Whether records have no fixed fields, so that `ReadOptions` may name them.
+    names_fields: bool = False
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
     #: Other names that the command line knows it by, each with the version that is meant ("" for any).

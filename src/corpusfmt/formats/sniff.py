@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import SEEK_END
+
 import msgspec
 
 from corpusfmt.io.paths import Entry, open_input
@@ -46,3 +48,24 @@ def _object(line: bytes) -> Json | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return row if isinstance(row, dict) else {}
+
+
+#: Files that describe the folder that they lie in.
+DESCRIPTIONS = ("croissant.json", "metadata.json")
+_PARQUET_MAGIC = b"PAR1"
+
+
+def is_own_parquet(entry: Entry) -> bool:
+    """Tell by the footer of a Parquet file whether corpusfmt wrote it."""
+    try:
+        with open_input(entry.url) as file:
+            end = file.seek(0, SEEK_END)
+            file.seek(max(end - 8, 0))
+            tail = file.read(8)
+            length = int.from_bytes(tail[:4], "little")
+            if not tail.endswith(_PARQUET_MAGIC) or length > min(end, _MOST_BYTES):
+                return False
+            file.seek(end - 8 - min(length, end - 8))
+            return b"corpusfmt" in file.read(length)
+    except OSError:
+        return False

@@ -41,11 +41,11 @@ from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
 from corpusfmt.formats.general import TooLong, Unreadable
+from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
 from corpusfmt.model import Location, Tally, UsageError
 from corpusfmt.rules import Judge
 
-DOCUMENT_NAMES = ("croissant.json", "metadata.json")
 _SUFFIXES = (".json", ".jsonld", ".html", ".htm")
 
 # What the bytes of a description show, wherever in the document it stands.
@@ -100,11 +100,13 @@ def detect(entry: Entry) -> Detection | None:
         return _claims(entry)
     if entry.kind != "directory":
         return None
-    inside = list(_shallow(entry))
-    if _is_corpus(inside):
+    listed = list(islice(walk(entry.url), _MOST_LISTED))
+    table = next((each for each in listed if each.name.endswith(".parquet")), None)
+    inside = [each for each in listed if each.path.count("/") <= 1]
+    if _is_corpus(inside) or (table is not None and is_own_parquet(table)):
         return None
-    documents = {each.path: each for each in inside if each.kind == "file" and each.path in DOCUMENT_NAMES}
-    for name in DOCUMENT_NAMES:
+    documents = {each.path: each for each in inside if each.kind == "file" and each.path in DESCRIPTIONS}
+    for name in DESCRIPTIONS:
         if name in documents:
             return _claims(documents[name])
     return None
@@ -122,7 +124,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
     if entry.kind == "directory":
         files = {each.path: each for each in _shallow(entry) if each.kind == "file" and "/" not in each.path}
-        found = [files[name] for name in DOCUMENT_NAMES if name in files][:1]
+        found = [files[name] for name in DESCRIPTIONS if name in files][:1]
         found = found or [each for each in files.values() if _claims(each) is not None]
         if not found:
             raise UsageError(f"no croissant.json or metadata.json in {entry.path}")

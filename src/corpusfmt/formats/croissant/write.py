@@ -13,7 +13,12 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.model import Json
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
-_MIME_TYPES = {".gz": "application/gzip", ".zst": "application/zstd", ".jsonl": "application/jsonlines"}
+_MIME_TYPES = {
+    ".gz": "application/gzip",
+    ".jsonl": "application/jsonlines",
+    ".parquet": "application/x-parquet",
+    ".zst": "application/zstd",
+}
 _SUFFIXES = re.compile(r"(?:\.[a-z]+)?\.[a-z]+$")
 
 

@@ -304,17 +304,19 @@ class Survey:
 def detect(entry: Entry) -> Detection | None:
     """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is."""
     survey = look(entry)
-    if not survey.folders or _holds_schema_2(survey):
+    if not survey.folders or _holds_another_format(survey):
         return None
     version, reason = version_of(survey)
     return Detection(version, f"{survey.evidence}; {reason}")
 
 
-def _holds_schema_2(survey: Survey) -> bool:
-    """Tell whether JSON Lines without text beside them carry the text themselves, as in the releases 22.01 and 23.01."""
+def _holds_another_format(survey: Survey) -> bool:
+    """Tell whether, without text files, there are tables, or JSON Lines that carry the text, as in 22.01 and 23.01."""
     entries = [entry for folder in survey.folders for entry in folder.entries if entry.kind == "file"]
     if any(parse_role(entry) == "text" for entry in entries):
         return False
+    if any(entry.name.endswith(".parquet") for entry in entries):
+        return True
     first = next((entry for entry in entries if ".jsonl" in entry.name), None)
     return first is not None and first_row_has(first, "content", "warc_headers")
 

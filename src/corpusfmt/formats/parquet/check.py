@@ -1,0 +1,80 @@
+"""Check one Parquet file, and the corpus as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
+from corpusfmt.formats.parquet.rows import Trouble, columns_of, opened, rows
+from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class NoRows:
+    """A file without any row."""
+
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A file whose columns are not those of the first file."""
+
+    at: Location
+    first: str
+
+
+@RULES.rule("PQT103", "empty-file", on=NoRows, severity=Severity.WARNING)
+def empty_file(file: NoRows) -> Iterator[Problem]:
+    """A file has no rows.
+
+    Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
+    Example: the last shard of a set that was cut into too many.
+    Fix: delete it, or write it again.
+    """
+    yield Problem("no rows", file.at, "delete it, or write it again")
+
+
+@RULES.rule("PQT204", "columns-differ", on=Differing, severity=Severity.WARNING)
+def columns_differ(file: Differing) -> Iterator[Problem]:
+    """The columns of a file are not those of the first file of the corpus, by name, type and order.
+
+    Why: readers take the columns of one file for those of all; some stop, some fill in nulls.
+    Example: a shard that an older program wrote.
+    Fix: write all files with the same columns.
+    """
+    yield Problem(f"other columns than `{file.first}`", file.at, "write all files with the same columns")
+
+
+def check(shard: Shard, options: CheckOptions) -> ShardResult:
+    """Check the columns of a file and every row; leaves its path and columns for `finish`."""
+    judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
+    entry = shard.files["table"]
+    judge.coverage.bytes = entry.size
+    facts = None
+    try:
+        with opened(entry) as table:
+            columns = columns_of(table, Location(entry.path), options.reading)
+            facts = (entry.path, [(field.name, str(field.type)) for field in table.schema_arrow])
+            judge.check(columns)
+            if not judge.fired("PQT201") and not judge.fired("PQT202"):
+                for row in rows(table, columns):
+                    judge.check(row)
+                    judge.coverage.documents += 1
+                if not judge.coverage.documents:
+                    judge.check(NoRows(Location(entry.path)))
+    except Trouble as trouble:
+        judge.check(trouble.subject)
+    return ShardResult(judge.tally, judge.coverage, facts)
+
+
+def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:
+    """Judge whether all files have the same columns."""
+    for path, columns in facts:
+        first, expected = facts[0]
+        if columns != expected:
+            judge.check(Differing(Location(path), first))

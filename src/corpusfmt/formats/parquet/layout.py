@@ -1,0 +1,89 @@
+"""Which files make a corpus: every Parquet file below a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.parquet.arrow import open_table, pyarrow, unreadable_columns
+from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
+from corpusfmt.io.paths import Entry, open_input, walk
+from corpusfmt.model import Location, Problem
+from corpusfmt.rules import Judge
+
+_SUFFIX = ".parquet"
+_OTHER_DATA = (".jsonl", ".txt.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class NoFile:
+    """A path below which there is no Parquet file."""
+
+    at: Location
+
+
+@RULES.rule("PQT101", "no-parquet-file", on=NoFile)
+def no_parquet_file(corpus: NoFile) -> Iterator[Problem]:
+    """There is no file whose name ends in `.parquet`.
+
+    Why: nothing was checked, and nothing can be read; most often the path is wrong.
+    Example: an empty folder.
+    Fix: name the folder that holds the files, or one of them.
+    """
+    yield Problem("no Parquet file found", corpus.at, "name the folder that holds the files, or one of them")
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Claim a Parquet file, and a folder with Parquet files that no other format lays claim to.
+
+    With a description beside them, files of other makers are the description's business.
+    """
+    if entry.kind != "directory":
+        return Detection(VERSION, f"the suffix {_SUFFIX}") if _is_data(entry) else None
+    first: Entry | None = None
+    described = False
+    for each in walk(entry.url):
+        if each.path == "documents" or any(suffix in each.name for suffix in _OTHER_DATA):
+            return None
+        described = described or each.path in DESCRIPTIONS
+        first = first or (each if _is_data(each) else None)
+    if first is None or (described and not is_own_parquet(first)):
+        return None
+    return Detection(VERSION, "Parquet files")
+
+
+def _is_data(entry: Entry) -> bool:
+    return entry.kind == "file" and entry.name.endswith(_SUFFIX) and not _is_hidden(entry.path)
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the files below a path. Raises `UsageError` where they cannot be read for want of pyarrow."""
+    pyarrow()
+    judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
+    shards: list[Shard] = []
+    for each in walk(entry.url) if entry.kind == "directory" else [entry]:
+        if _is_data(each):
+            shards.append(Shard(len(shards), each.path, {"table": each}))
+        elif each.kind in {"unreadable", "other"} and not _is_hidden(each.path):
+            judge.check(Unreadable(Location(each.path), each.reason))
+    if not shards:
+        judge.check(NoFile(Location(".")))
+    return Plan(VERSION, shards, judge.tally, judge.coverage)
+
+
+def left_unread(shard: Shard) -> Mapping[str, int]:
+    """Return the columns that cannot become JSON, each with the number of rows; none for a file that is broken anyway."""
+    try:
+        with open_input(shard.files["table"].url) as file:
+            table = open_table(file)
+            rows = table.metadata.num_rows
+            return {f"column `{name}`": rows for name in unreadable_columns(table) if rows}
+    except (OSError, pyarrow().ArrowException):
+        return {}

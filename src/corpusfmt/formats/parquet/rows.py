@@ -1,0 +1,247 @@
+"""Tables and their rows: which columns hold what, and what a row must have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from corpusfmt.formats import ReadOptions
+from corpusfmt.formats.general import BadText, Unreadable
+from corpusfmt.formats.parquet.arrow import (
+    batches,
+    is_integer,
+    is_ours,
+    is_text,
+    json_rows,
+    open_table,
+    pyarrow,
+    readable_columns,
+    unreadable_columns,
+)
+from corpusfmt.formats.parquet.ruleset import RULES
+from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.text import JsonFault, json_type, strict_json
+from corpusfmt.model import Json, Location, Problem, Severity
+
+TEXT, ID = "text", "id"
+#: Columns of texts that are fields of a document by their names.
+NAMED = ("source", "added", "created")
+#: Columns of our own files that hold JSON.
+JSON_COLUMNS = ("metadata", "attributes", "extra")
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A file that is no Parquet (`row` None), or whose data do not decode from a row on."""
+
+    at: Location
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a file with the types that they are read as, and how those are called that make a document."""
+
+    at: Location
+    names: tuple[str, ...]
+    kinds: Mapping[str, Any]
+    unreadable: tuple[str, ...]
+    text: str
+    id: str | None
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as JSON, with the columns of its file."""
+
+    at: Location
+    fields: Json
+    columns: Columns
+
+
+@RULES.rule("PQT102", "parquet-broken", on=Broken)
+def parquet_broken(file: Broken) -> Iterator[Problem]:
+    """A file is no Parquet file, or what it holds does not decode.
+
+    Why: the rows from there on are lost.
+    Example: a download that was cut short, so that the footer is missing; a flipped bit under a page checksum.
+    Fix: fetch or write the file again.
+    """
+    yield Problem(file.reason, file.at, "copy or write the file again")
+
+
+@RULES.rule("PQT201", "column-missing", on=Columns)
+def column_missing(columns: Columns) -> Iterator[Problem]:
+    """There is no column of the name that is to hold the text, or the id.
+
+    Why: without a text there is no document. A column of ids is needed only where it was asked for.
+    Example: the text is called `content`.
+    Fix: name the columns with --text-field and --id-field when converting.
+    """
+    for option, name in (("--text-field", columns.text), ("--id-field", columns.id)):
+        if name is not None and name not in columns.names:
+            there = ", ".join(f"`{each}`" for each in columns.names[:10])
+            yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name it with {option}")
+
+
+@RULES.rule("PQT202", "column-type", on=Columns)
+def column_type(columns: Columns) -> Iterator[Problem]:
+    """The column of texts does not hold strings, or that of ids neither strings nor whole numbers.
+
+    Why: a text of another kind is none, and an id must be written the same by everybody.
+    Example: a text as bytes, ids as floating-point numbers.
+    Fix: write the column as strings.
+    """
+    kind = columns.kinds.get(columns.text)
+    if columns.text in columns.names and (kind is None or not is_text(kind)):
+        yield Problem(f"column `{columns.text}` does not hold strings", columns.at, "write it as strings")
+    if columns.id in columns.names:
+        kind = columns.kinds.get(columns.id)
+        if kind is None or not (is_text(kind) or is_integer(kind)):
+            message = f"column `{columns.id}` holds neither strings nor whole numbers"
+            yield Problem(message, columns.at, "write it as strings")
+
+
+@RULES.rule("PQT203", "column-not-read", on=Columns, severity=Severity.WARNING)
+def column_not_read(columns: Columns) -> Iterator[Problem]:
+    """A column is of a type that JSON cannot hold.
+
+    Why: a conversion leaves it out, which it declares as a loss.
+    Example: an image as bytes.
+    Fix: leave the column out, or write it as strings.
+    """
+    for name in columns.unreadable:
+        yield Problem(f"column `{name}` cannot become JSON", columns.at, "leave it out, or write it as strings")
+
+
+@RULES.rule("PQT301", "text-null", on=Row)
+def text_null(row: Row) -> Iterator[Problem]:
+    """A row has null for a text. The empty string is a text.
+
+    Why: there is no document to make of it.
+    Example: a text that was lost in a join.
+    Fix: write the text, or leave the row out.
+    """
+    if row.fields[row.columns.text] is None:
+        yield Problem("the text is null", row.at, "write the text, or leave the row out")
+
+
+@RULES.rule("PQT302", "id-null", on=Row)
+def id_null(row: Row) -> Iterator[Problem]:
+    """A row has null or the empty string for an id, in a file that has ids.
+
+    Why: nothing then tells the document from others.
+    Example: an id that was lost in a join.
+    Fix: give the row an id of its own.
+    """
+    if row.columns.id is not None and row.fields[row.columns.id] in {None, ""}:
+        yield Problem("the id is null or empty", row.at, "give the row an id of its own")
+
+
+@RULES.rule("PQT303", "json-column-malformed", on=Row)
+def json_column_malformed(row: Row) -> Iterator[Problem]:
+    """A column that corpusfmt writes as JSON (metadata, attributes, extra) does not hold a JSON object.
+
+    Why: the fields of the document cannot be restored from it.
+    Example: a file that was changed by another tool, its marks kept.
+    Fix: write the file again from its source.
+    """
+    for name in JSON_COLUMNS if row.columns.ours else ():
+        value = row.fields.get(name)
+        fault = _json_fault(value) if value is not None else None
+        if fault is not None:
+            yield Problem(f"column `{name}` holds no JSON object: {fault}", row.at, "write the file again")
+
+
+def _json_fault(text: str) -> str | None:
+    try:
+        value = strict_json(text.encode()).value
+    except JsonFault as fault:
+        return fault.reason
+    return None if isinstance(value, dict) else f"it is {json_type(value)}"
+
+
+def columns_of(table: Any, at: Location, reading: ReadOptions) -> Columns:
+    """Return what the columns of a file are."""
+    names = tuple(table.schema_arrow.names)
+    named_id = reading.id_field or (ID if ID in names else None)
+    return Columns(
+        at,
+        names,
+        readable_columns(table),
+        tuple(unreadable_columns(table)),
+        reading.text_field or TEXT,
+        named_id,
+        is_ours(table) and reading == ReadOptions(),
+    )
+
+
+def column_types(entry: Entry) -> dict[str, str]:
+    """Return the columns of a file that hold single values: "string", "integer", "number" or "boolean" by name.
+
+    Raises `Trouble` for a file that cannot be read.
+    """
+    types = pyarrow().types
+    with opened(entry) as table:
+        found = readable_columns(table)
+    tests = {
+        "string": is_text,
+        "integer": types.is_integer,
+        "number": types.is_floating,
+        "boolean": types.is_boolean,
+    }
+    return {name: kind for name, column in found.items() for kind, test in tests.items() if test(column)}
+
+
+@contextmanager
+def opened(entry: Entry) -> Iterator[Any]:
+    """Open a file as a table. Raises `Trouble` for one that cannot be read, also while it is being read."""
+    at = Location(entry.path)
+    try:
+        file = open_input(entry.url)
+    except OSError as error:
+        raise Trouble(Unreadable(at, reason_of(error))) from error
+    with file:
+        try:
+            yield open_table(file)
+        except (pyarrow().ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise Trouble(Unreadable(at, reason_of(error))) from error
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise Trouble(Broken(at, f"not to be read as Parquet: {reason}")) from error
+
+
+class Trouble(Exception):
+    """A file cannot be read further; carries the subject that says so."""
+
+    def __init__(self, subject: Unreadable | Broken) -> None:
+        super().__init__(subject)
+        self.subject = subject
+
+
+def rows(table: Any, columns: Columns) -> Iterator[Row | BadText]:
+    """Yield every row of a file whose columns are right, `BadText` for one with a string that is not UTF-8."""
+    number = 0
+    for batch in batches(table, columns.kinds):
+        for fields in _decoded(batch):
+            number += 1
+            at = replace(columns.at, line=number)
+            if isinstance(fields, UnicodeDecodeError):
+                yield BadText(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
+            else:
+                name = fields.get(columns.id) if columns.id else None
+                yield Row(at if name is None else replace(at, record=str(name)), fields, columns)
+
+
+def _decoded(batch: Any) -> Iterator[Json | UnicodeDecodeError]:
+    try:
+        yield from json_rows(batch)
+    except UnicodeDecodeError:
+        for index in range(batch.num_rows):
+            try:
+                yield json_rows(batch.slice(index, 1))[0]
+            except UnicodeDecodeError as error:
+                yield error

@@ -1,0 +1,9 @@
+"""The registry that the modules of this format add their rules to."""
+
+from __future__ import annotations
+
+from corpusfmt.formats.general import GENERAL
+from corpusfmt.rules import RuleSet
+
+RULES = RuleSet(GENERAL)
+VERSION = "1.0"

@@ -1,0 +1,136 @@
+"""Write documents as Parquet: their fields as columns, JSON texts for objects, zstd, row groups of bounded size."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+from corpusfmt.formats.parquet.arrow import MARK, pyarrow
+from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, NAMED, TEXT
+from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.text import json_line
+from corpusfmt.model import Document, Json
+
+_COLUMNS = (ID, TEXT, *NAMED, *JSON_COLUMNS)
+_ROWS_A_GROUP = 16 * 1024
+_BYTES_A_GROUP = 32 * 1024 * 1024
+# pyarrow 15 and 26 have other defaults for these; what is written depends on its version for its own name alone.
+_SETTINGS: Json = {
+    "version": "2.6",
+    "data_page_version": "1.0",
+    "compression": "zstd",
+    "compression_level": 3,
+    "use_dictionary": ["source"],
+    "write_statistics": False,
+    "write_page_checksum": True,
+    "store_schema": True,
+}
+
+
+def _item(document: Document) -> Item[Json]:
+    return Item(
+        {
+            ID: document.id,
+            TEXT: document.text,
+            "source": document.source,
+            "added": document.added,
+            "created": document.created,
+            "metadata": _json(document.metadata),
+            "attributes": _json(document.attributes),
+            "extra": _json(document.extra or None),
+        }
+    )
+
+
+def _json(value: Json | None) -> str | None:
+    return None if value is None else json_line(value)[:-1].decode()
+
+
+class _Sink:
+    """A file that somebody else opens and closes, counted and hashed while it is written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self.size = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        self._digest.update(data)
+        self.size += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+    def facts(self) -> FileFacts:
+        return FileFacts(self.size, self._digest.hexdigest())
+
+
+class TableWriter:
+    """Rows into one open file; one row group is held in memory."""
+
+    def __init__(self, files: Sequence[BinaryIO]) -> None:
+        pa = pyarrow()
+        (file,) = files
+        self._sink = _Sink(file)
+        required = (ID, TEXT)
+        fields = [pa.field(name, pa.string(), nullable=name not in required) for name in _COLUMNS]
+        self._schema = pa.schema(fields, metadata=MARK)
+        self._writer = pa.parquet.ParquetWriter(self._sink, self._schema, **_SETTINGS)
+        self._rows: list[Json] = []
+        self._waiting = 0
+        self.text_bytes = 0
+
+    def add(self, row: Json) -> None:
+        size = sum(len(value) for value in row.values() if value is not None)
+        self._rows.append(row)
+        self._waiting += size
+        self.text_bytes += len(row[TEXT].encode())
+        if self._waiting >= _BYTES_A_GROUP or len(self._rows) >= _ROWS_A_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            table = pyarrow().Table.from_pylist(self._rows, schema=self._schema)
+            self._writer.write_table(table, row_group_size=len(self._rows))
+            self._rows.clear()
+            self._waiting = 0
+
+    def finish(self) -> list[FileFacts]:
+        """End the file; return its size and digest."""
+        self._flush()
+        self._writer.close()
+        return [self._sink.facts()]
+
+
+def _names(stem: str, part: int | None) -> list[str]:
+    return [f"{stem}.parquet" if part is None else f"{stem}_part_{part}.parquet"]
+
+
+PARQUET = Writer(
+    item=_item,
+    open_part=TableWriter,
+    names=_names,
+    by_language=False,
+    folder=lambda name: f"data/{name}" if name else "data",
+    seal=lambda _folder, _files, _aside: {},
+)
