@@ -7,7 +7,18 @@ import sys
 
 import pytest
 
-SLOW = ("rdflib", "pyld", "jsonschema", "warcio", "fasttext", "numpy", "fsspec", "rich.progress", "hypothesis")
+SLOW = (
+    "rdflib",
+    "pyld",
+    "jsonschema",
+    "warcio",
+    "fasttext",
+    "numpy",
+    "fsspec",
+    "rich.progress",
+    "hypothesis",
+    "pyarrow",
+)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["validate", "--help"], ["build", "--help"]])

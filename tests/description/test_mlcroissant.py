@@ -68,6 +68,13 @@ def test_dolma(real: dict[str, Path]) -> None:
     assert "my" in {row["documents/language"] for row in rows}
 
 
+def test_parquet(real: dict[str, Path], tmp_path: Path) -> None:
+    corpusfmt.convert(real["dolma"], tmp_path / "parquet", to="parquet")
+    rows = loaded(tmp_path / "parquet", "documents")["documents"]
+    assert len(rows) == corpusfmt.validate(real["dolma"]).coverage.documents
+    assert json.loads(rows[0]["documents/metadata"])["language"] == "af"
+
+
 def test_oscar_metadata(real: dict[str, Path]) -> None:
     rows = loaded(real["oscar"], "metadata")["metadata"]
     assert len(rows) == corpusfmt.validate(real["oscar"]).coverage.documents

@@ -1,0 +1,201 @@
+"""Documents go into Parquet and come back whole; tables of other makers become documents, nothing of them lost in silence."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import sys
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conversion.test_round_trips import ROWS, read_rows, write_rows
+from hypothesis import given, settings
+from support import LONG_LINE, run_cli, tree
+
+import corpusfmt
+from corpusfmt.formats.parquet import write
+from corpusfmt.model import BadInput, UsageError
+
+
+def table(path: Path, columns: dict[str, Any], **options: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, **options)
+    return path
+
+
+def converted(source: Path, destination: Path, **options: Any) -> list[dict[str, Any]]:
+    """Return the rows that a table becomes as Dolma, which is then valid."""
+    corpusfmt.convert(source, destination, to="dolma", **options)
+    report = corpusfmt.validate(destination)
+    assert set(report.by_rule) <= {"DOL306"}, corpusfmt.render(report)
+    return read_rows(destination)
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=ROWS)
+def test_every_field_comes_back(rows: list[dict[str, Any]]) -> None:
+    documents = [{"id": str(number)} | row for number, row in enumerate(rows)]
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_rows(root / "dolma/documents/a/data.jsonl.gz", documents)
+        corpusfmt.convert(root / "dolma", root / "parquet", to="parquet")
+        report = corpusfmt.validate(root / "parquet")
+        assert not report.findings, corpusfmt.render(report)
+        corpusfmt.convert(root / "parquet", root / "back", to="dolma")
+        assert read_rows(root / "back") == documents
+
+
+def test_a_corpus_comes_back_byte_by_byte(dolma_corpus: Path, oscar_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "parquet", to="parquet")
+    corpusfmt.convert(tmp_path / "parquet", tmp_path / "dolma", to="dolma")
+    corpusfmt.convert(tmp_path / "parquet", tmp_path / "oscar", to="oscar")
+    for before, after in ((dolma_corpus, tmp_path / "dolma"), (oscar_corpus, tmp_path / "oscar")):
+        expected = {name: data for name, data in tree(before).items() if name.endswith((".gz", "_sha256.txt"))}
+        assert {name: data for name, data in tree(after).items() if name in expected} == expected
+
+
+def test_shards_keep_their_names_and_workers_change_nothing(dolma_corpus: Path, tmp_path: Path) -> None:
+    for jobs in (1, 2):
+        corpusfmt.convert(dolma_corpus, tmp_path / str(jobs) / "corpus", to="parquet", jobs=jobs)
+    assert tree(tmp_path / "1") == tree(tmp_path / "2")
+    names = [name.removeprefix("documents/").removesuffix(".jsonl.gz") for name in tree(dolma_corpus / "documents")]
+    written = [name.removesuffix(".parquet") for name in tree(tmp_path / "1/corpus/data")]
+    assert written == names
+    described = json.loads((tmp_path / "1/corpus/croissant.json").read_bytes())
+    assert [field["name"] for field in described["recordSet"][0]["field"]] == list(write._COLUMNS)
+
+
+def test_row_groups_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(write, "_ROWS_A_GROUP", 3)
+    monkeypatch.setattr(write, "_BYTES_A_GROUP", 10_000)
+    rows = [{"id": str(number), "text": "x" * (8000 if number < 3 else 1), "source": "s"} for number in range(10)]
+    write_rows(tmp_path / "dolma/documents/data.jsonl.gz", rows)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "parquet", to="parquet")
+    metadata = pq.ParquetFile(tmp_path / "parquet/data/data.parquet").metadata
+    assert [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)] == [2, 3, 3, 2]
+    assert converted(tmp_path / "parquet", tmp_path / "back") == rows
+
+
+def test_columns_of_other_makers_become_metadata(tmp_path: Path) -> None:
+    columns = {
+        "id": pa.array([7]),
+        "text": pa.array([LONG_LINE]),
+        "source": ["web"],
+        "created": ["2020-02-29"],
+        "added": pa.array([dt.datetime(2024, 1, 31, 12, tzinfo=dt.UTC)], pa.timestamp("ns", "UTC")),
+        "language": pa.array(["en"]).dictionary_encode(),
+        "day": pa.array([dt.date(2020, 1, 1)]),
+        "price": pa.array([Decimal("1.50")]),
+        "scores": pa.array([[0.5, float("nan"), float("-inf"), None]]),
+        "nested": pa.array([{"at": dt.date(2020, 1, 1), "ok": True, "tags": ["a"]}]),
+        "nothing": pa.array([None]),
+    }
+    rows = converted(table(tmp_path / "en/data-00000-of-00001.parquet", columns), tmp_path / "dolma")
+    assert rows == [
+        {
+            "id": "7",
+            "text": LONG_LINE,
+            "source": "web",
+            "added": "2024-01-31 12:00:00.000000000Z",
+            "created": "2020-02-29",
+            "metadata": {
+                "language": "en",
+                "day": "2020-01-01",
+                "price": "1.50",
+                "scores": [0.5, "NaN", "-Infinity", None],
+                "nested": {"at": "2020-01-01", "ok": True, "tags": ["a"]},
+                "nothing": None,
+            },
+        }
+    ]
+    corpusfmt.convert(tmp_path / "en", tmp_path / "oscar", to="oscar", source_format="parquet")
+    assert (tmp_path / "oscar/en/en.txt.gz").is_file()
+
+
+def test_columns_are_named_by_options(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", {"content": ["one"], "key": ["k"], "text": ["other"], "id": ["i"]})
+    options = ("--text-field", "content", "--id-field", "key")
+    done = run_cli("convert", path, tmp_path / "dolma", "--to", "dolma", *options)
+    assert done.returncode == 0, done.stderr
+    assert read_rows(tmp_path / "dolma") == [{"id": "k", "text": "one", "metadata": {"text": "other", "id": "i"}}]
+    done = run_cli("convert", path, tmp_path / "other", "--to", "dolma", "--text-field", "contents")
+    assert done.returncode == 1
+    assert b"PQT201 no column `contents`; there are `content`, `key`, `text`, `id`" in done.stderr
+
+
+def test_options_for_columns_are_refused_where_names_are_fixed(dolma_corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--text-field"):
+        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="parquet", text_field="content")
+
+
+def test_ids_are_made_where_there_are_none(tmp_path: Path) -> None:
+    rows = converted(table(tmp_path / "a.parquet", {"text": ["one", "one"]}), tmp_path / "dolma")
+    assert [row["id"].rpartition(":")[0] for row in rows] == ["a.parquet:1", "a.parquet:2"]
+    assert all(row["metadata"]["corpusfmt_synthetic_id"] for row in rows)
+
+
+def test_columns_that_json_cannot_hold_are_a_declared_loss(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", {"id": ["1", "2"], "text": ["one", "two"], "image": [b"\0", b"\1"]})
+    with pytest.raises(BadInput, match="CNV101 not taken along: column `image`"):
+        corpusfmt.convert(path, tmp_path / "error", to="dolma")
+    report = corpusfmt.convert(path, tmp_path / "allow", to="dolma", on_loss="allow")
+    assert report.results["losses"] == {"column `image`": 2}
+    assert [row["text"] for row in read_rows(tmp_path / "allow")] == ["one", "two"]
+
+
+def test_wrong_rows_are_put_aside(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", {"id": ["1", "2", None], "text": ["one", None, "three"]})
+    with pytest.raises(BadInput, match=r"a\.parquet:2: PQT301"):
+        corpusfmt.convert(path, tmp_path / "stopped", to="dolma")
+    report = corpusfmt.convert(path, tmp_path / "dolma", to="dolma", on_bad_record="quarantine")
+    assert report.results["rejected"] == 2
+    (sidecar,) = tree(tmp_path / "dolma-quarantine").values()
+    put_aside = [json.loads(line) for line in sidecar.split(b"\n")[:-1]]
+    assert [(row["rule"], row["line"]) for row in put_aside] == [("PQT301", 2), ("PQT302", 3)]
+    assert json.loads(put_aside[1]["record"]) == {"id": None, "text": "three"}
+
+
+def test_rows_are_read_in_pieces_however_large_a_row_group_is(tmp_path: Path) -> None:
+    texts = [f"{number} {LONG_LINE}" for number in range(10_000)]
+    path = table(tmp_path / "a.parquet", {"text": texts}, row_group_size=10_000)
+    assert [row["text"] for row in converted(path, tmp_path / "dolma")] == texts
+
+
+def test_a_broken_file_publishes_nothing(tmp_path: Path) -> None:
+    table(tmp_path / "data/a.parquet", {"text": ["one"]})
+    broken = table(tmp_path / "data/b.parquet", {"text": ["two"]})
+    broken.write_bytes(broken.read_bytes()[:-4])
+    with pytest.raises(BadInput, match=r"b\.parquet: PQT102"):
+        corpusfmt.convert(tmp_path / "data", tmp_path / "dolma", to="dolma")
+    assert [path.name for path in (tmp_path / "dolma").rglob("*.gz")] == ["a.jsonl.gz"]
+
+
+def test_without_pyarrow_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", {"text": ["one"]})
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(UsageError, match=r"pip install 'corpusfmt\[parquet\]'"):
+        corpusfmt.validate(path)
+    with pytest.raises(UsageError, match=r"pip install 'corpusfmt\[parquet\]'"):
+        corpusfmt.convert(path, tmp_path / "dolma", to="dolma")
+
+
+def test_tables_beside_a_description_are_its_business_but_for_our_own(dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "ours", to="parquet")
+    assert b"parquet 1.0" in run_cli("detect", tmp_path / "ours").stdout
+    table(tmp_path / "theirs/data/a.parquet", {"text": ["one"]})
+    assert b"parquet 1.0" in run_cli("detect", tmp_path / "theirs").stdout
+    description = json.loads((tmp_path / "ours/croissant.json").read_bytes())
+    (tmp_path / "theirs/croissant.json").write_text(json.dumps(description))
+    assert b"croissant 1.0" in run_cli("detect", tmp_path / "theirs").stdout
+
+
+def test_tables_of_other_makers_are_described_by_their_columns(tmp_path: Path) -> None:
+    table(tmp_path / "a.parquet", {"text": ["one"], "score": [0.5], "count": [1], "good": [True], "list": [[1]]})
+    description = corpusfmt.describe(tmp_path)
+    fields = {field["name"]: field["dataType"] for field in description["recordSet"][0]["field"]}
+    assert fields == {"text": "sc:Text", "score": "sc:Float", "count": "sc:Integer", "good": "sc:Boolean"}
