@@ -257,7 +257,9 @@ def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | N
     missing = set(wanted)
     for document in islice(fmt.read(shard, options), at_most):
         if isinstance(document, Rejected):
-            raise BadInput(document.finding)
+            if at_most is None:
+                raise BadInput(document.finding)
+            continue
         if document.lang is not None:
             languages.add(document.lang)
         if missing:
