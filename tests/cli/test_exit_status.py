@@ -49,7 +49,7 @@ def test_1_findings_and_what_counts_as_failure(tmp_path: Path) -> None:
     [
         ("validate", "missing"),
         ("validate", "missing-*.jsonl"),
-        ("validate", ".", "--format", "parquet"),
+        ("validate", ".", "--format", "avro"),
         ("validate", ".", "--format", "oscar-9"),
         ("validate", ".", "--profile", "lenient"),
         ("validate", ".", "--select", "DOL9"),
@@ -66,7 +66,7 @@ def test_1_findings_and_what_counts_as_failure(tmp_path: Path) -> None:
         ("validate",),
         ("convert", "missing", "out", "--to", "dolma"),
         ("convert", ".", "out", "--to", "croissant"),
-        ("convert", ".", "out", "--to", "parquet"),
+        ("convert", ".", "out", "--to", "avro"),
         ("build", "missing", "--output", "out"),
         ("build", ".", "--output", "out", "--recipe", "oscar-9"),
         ("build", ".", "--output", "out", "--langid", "guess"),
