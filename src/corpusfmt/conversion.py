@@ -144,8 +144,9 @@ def convert(
     `on_loss` says what to do where the target cannot hold something: `error` stops before anything is lost, `warn` and
     `allow` count it in the report. `on_bad_record` either stops at the first record that is wrong or writes such records,
     with the reason, to a folder beside the destination. `language_field` names the field of `metadata` that holds a
-    document's language, for targets laid out by language; `text_field` and `id_field` name the columns of Parquet. Raises `BadInput` for a record or layout that is wrong,
-    `UsageError` for what cannot be started, `Incomplete` where the run could not be finished.
+    document's language, for targets laid out by language; `text_field` and `id_field` name the columns of Parquet. Raises
+    `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where the run
+    could not be finished.
     """
     started = _now()
     entry = entry_of(str(source))
@@ -168,15 +169,18 @@ def convert(
     settings = (CODE_FORMAT, COMPRESSOR, to, on_loss, on_bad_record, language_field, reading, part_bytes)
     inputs = [[(file.path, file.size) for file in shard.files.values()] for shard in plan.shards]
     fingerprint = digest(*settings, inputs)
+    writer = target.writers[target_version]
+    direct = not writer.by_language or all(_language_of(shard) for shard in plan.shards)
+    if direct:
+        _refuse_collisions(plan.shards, writer)
     workplace = Workplace(Path(destination), fingerprint)
     workplace.claim()
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
     run = _Run(workplace, fingerprint, Stages(workplace.state, workers, engine, progress))
-    writer = target.writers[target_version]
-    if writer.by_language and not all(_language_of(shard) for shard in plan.shards):
-        converted = _through_containers(run, readings, writer, part_bytes)
-    else:
+    if direct:
         converted = _shard_by_shard(run, readings, writer)
+    else:
+        converted = _through_containers(run, readings, writer, part_bytes)
     converted = [*converted, Converted(losses=unread)]
     files = _seal(workplace, writer, converted, f"{target.name}-{target_version}", target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
@@ -199,6 +203,16 @@ def _refuse_unpaired(fmt: Format, plan: Plan) -> None:
             raise BadInput(finding)
     if not plan.shards:
         raise UsageError(f"nothing to convert: no {fmt.name} data found")
+
+
+def _refuse_collisions(shards: Sequence[Shard], writer: Writer[Any]) -> None:
+    taken: dict[tuple[str, ...], str] = {}
+    for shard in shards:
+        folder, stem, part = _names(shard)
+        place = (writer.folder(folder or (stem if writer.by_language else "")), *writer.names(stem, part))
+        other = taken.setdefault(place, shard.name)
+        if other != shard.name:
+            raise UsageError(f"{other} and {shard.name} would become one file: rename one, or convert them apart")
 
 
 def _left_unread(fmt: Format, plan: Plan, on_loss: OnLoss) -> dict[str, int]:
@@ -244,8 +258,15 @@ def _language_of(shard: Shard) -> str | None:
 
 def _shard_by_shard(run: _Run, readings: Sequence[_Reading], writer: Writer[Any]) -> list[Converted]:
     tasks = []
+    taken: dict[tuple[str, ...], str] = {}
     for reading in readings:
         folder, stem, part = _names(reading.shard)
+        place = (writer.folder(folder or (stem if writer.by_language else "")), *writer.names(stem, part))
+        other = taken.setdefault(place, reading.shard.name)
+        if other != reading.shard.name:
+            raise UsageError(
+                f"{other} and {reading.shard.name} would become one file: rename one, or convert them apart"
+            )
         name = _task_name(reading.shard)
         argument = _DirectTask(
             reading,

@@ -166,6 +166,14 @@ def test_rows_are_read_in_pieces_however_large_a_row_group_is(tmp_path: Path) ->
     assert [row["text"] for row in converted(path, tmp_path / "dolma")] == texts
 
 
+def test_two_shards_never_become_one_file(tmp_path: Path) -> None:
+    for name in ("a.parquet", "data/a.parquet"):
+        table(tmp_path / "tables" / name, {"text": ["one"]})
+    with pytest.raises(UsageError, match=r"a\.parquet and data/a\.parquet would become one file"):
+        corpusfmt.convert(tmp_path / "tables", tmp_path / "dolma", to="dolma")
+    assert not (tmp_path / "dolma").exists()
+
+
 def test_a_broken_file_publishes_nothing(tmp_path: Path) -> None:
     table(tmp_path / "data/a.parquet", {"text": ["one"]})
     broken = table(tmp_path / "data/b.parquet", {"text": ["two"]})
