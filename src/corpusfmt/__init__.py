@@ -15,11 +15,23 @@ if TYPE_CHECKING:
     from corpusfmt.conversion import convert
     from corpusfmt.description import describe
     from corpusfmt.engine.validate import validate
+    from corpusfmt.formats.croissant.records.stream import records
     from corpusfmt.model import Document, Finding, Report, Severity
     from corpusfmt.pipeline.run import build
     from corpusfmt.report import render
 
-__all__ = ["Document", "Finding", "Report", "Severity", "build", "convert", "describe", "render", "validate"]
+__all__ = [
+    "Document",
+    "Finding",
+    "Report",
+    "Severity",
+    "build",
+    "convert",
+    "describe",
+    "records",
+    "render",
+    "validate",
+]
 
 # Where each public name lives: loaded when first used, so that importing corpusfmt costs nothing.
 _HOMES = {
@@ -30,6 +42,7 @@ _HOMES = {
     "build": "corpusfmt.pipeline.run",
     "convert": "corpusfmt.conversion",
     "describe": "corpusfmt.description",
+    "records": "corpusfmt.formats.croissant.records.stream",
     "render": "corpusfmt.report",
     "validate": "corpusfmt.engine.validate",
 }

@@ -15,8 +15,9 @@ from croissant.documents import check, document, errors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant import archives, storage
+from corpusfmt.formats.croissant import archives
 from corpusfmt.formats.croissant.globs import matches
+from corpusfmt.formats.croissant.records import rows
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_a_json_file_that_is_too_large_is_said_to_be_left_out(tmp_path: Path, mo
     (tmp_path / "a.json").write_bytes(content)
     digest = hashlib.sha256(content).hexdigest()
     described_file = described(contentUrl="a.json", encodingFormat="application/json", sha256=digest)
-    monkeypatch.setattr(storage, "MAX_JSON", len(content) - 1)
+    monkeypatch.setattr(rows, "MAX_JSON", len(content) - 1)
     fields = [
         {
             "@type": "cr:Field",

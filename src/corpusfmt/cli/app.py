@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from corpusfmt._version import VERSION
-from corpusfmt.cli import build, catalogue, convert, describe, render, validate
+from corpusfmt.cli import build, catalogue, convert, describe, records, render, validate
 from corpusfmt.cli.grouped import GroupedCommand
 
 app = typer.Typer(

@@ -7,7 +7,7 @@ from all runs. Equal hashes are candidates only: the caller re-reads them, so a 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    _Pairs = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
+
 # A position packs the number of a shard and a row of it, counted from 0.
 ROW_BITS = 40
 _RUN_KEYS = 1 << 21
 _PAIR_BYTES = 16
+_FEW_KEYS = 1 << 20
 # What sorting one range of pairs costs at its peak: the pairs, the permutation and the sorted copies.
 _BYTES_A_KEY_WHILE_SORTING = 64
 DEFAULT_MEMORY = 96 * 1024 * 1024
@@ -51,6 +54,15 @@ class KeyWriter:
         if len(self._hashes) >= _RUN_KEYS:
             self._spill()
 
+    def extend_array(self, key_hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> None:
+        """Take the hashes of rows as arrays, without a loop over them."""
+        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+        self._hashes.frombytes(key_hashes.tobytes())
+        self._positions.frombytes((rows | np.uint64(self._shard << ROW_BITS)).tobytes())
+        if len(self._hashes) >= _RUN_KEYS:
+            self._spill()
+
     def close(self) -> None:
         """Write out what is left."""
         if self._hashes:
@@ -78,20 +90,62 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[list[tuple[
 
     `memory` bounds what is sorted at a time, in bytes.
     """
+    runs = sorted(folder.glob("*.keys"))
+    for low, high in _ranges(runs, memory):
+        yield from _groups(*_joined([_slice(run, low, high) for run in runs]))
+
+
+def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iterator[tuple[int, int]]:
+    """Yield the places, as (shard, row), whose keys have a hash that no key below `targets` has, in no order.
+
+    A key that is among the targets is never yielded; one that is not goes unnoticed where hashes collide.
+    """
     import numpy as np  # noqa: PLC0415
 
+    runs, wanted = sorted(folder.glob("*.keys")), sorted(targets.glob("*.keys"))
+    for low, high in _ranges([*runs, *wanted], memory):
+        known = np.sort(_joined([_slice(run, low, high) for run in wanted])[0])
+        hashes, positions = _joined([_slice(run, low, high) for run in runs])
+        for position in positions[~among(hashes, known)].tolist():
+            yield position >> ROW_BITS, position & ((1 << ROW_BITS) - 1)
+
+
+def few_hashes(folder: Path) -> npt.NDArray[np.uint64] | None:
+    """Return the hashes of all keys in a folder, sorted, where they are few enough to be held; else None."""
     runs = sorted(folder.glob("*.keys"))
+    if sum(run.stat().st_size for run in runs) > _FEW_KEYS * _PAIR_BYTES:
+        return None
+    import numpy as np  # noqa: PLC0415
+
+    return np.sort(_joined([_slice(run, 0, 1 << 64) for run in runs])[0])
+
+
+def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Tell which hashes are among others, which are sorted."""
+    import numpy as np  # noqa: PLC0415
+
+    if not len(known):
+        return np.zeros(len(hashes), dtype=np.bool_)
+    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
+    return found
+
+
+def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of hashes to take at a time: hashes are spread evenly over all of them."""
     total = sum(run.stat().st_size for run in runs) // _PAIR_BYTES
-    ranges = max(1, -(-total * _BYTES_A_KEY_WHILE_SORTING // memory))
-    bounds = [(1 << 64) * part // ranges for part in range(ranges)] + [1 << 64]
-    for low, high in pairwise(bounds):
-        slices = [_slice(run, low, high) for run in runs]
-        hashes = np.concatenate([part[0] for part in slices]) if slices else np.empty(0, np.uint64)
-        positions = np.concatenate([part[1] for part in slices]) if slices else np.empty(0, np.uint64)
-        yield from _groups(hashes, positions)
+    parts = max(1, -(-total * _BYTES_A_KEY_WHILE_SORTING // memory))
+    return pairwise([(1 << 64) * part // parts for part in range(parts)] + [1 << 64])
 
 
-def _slice(run: Path, low: int, high: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def _joined(slices: Sequence[_Pairs]) -> _Pairs:
+    import numpy as np  # noqa: PLC0415
+
+    if not slices:
+        return np.empty(0, np.uint64), np.empty(0, np.uint64)
+    return np.concatenate([part[0] for part in slices]), np.concatenate([part[1] for part in slices])
+
+
+def _slice(run: Path, low: int, high: int) -> _Pairs:
     import numpy as np  # noqa: PLC0415
 
     columns = np.memmap(run, dtype=np.uint64, mode="r").reshape(2, -1)

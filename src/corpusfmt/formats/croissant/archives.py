@@ -32,6 +32,7 @@ class Member:
     """One regular file in an archive: its path as the archive has it, without `./`."""
 
     path: str
+    #: Raises `ArchiveFault` too, as they are read before their archive goes on.
     chunks: Iterator[bytes]
 
 
@@ -42,9 +43,14 @@ def is_archive(head: bytes) -> bool:
     )
 
 
-def members(open_file: Callable[[], BinaryIO], size: int) -> Iterator[Member]:
+def _any(_path: str) -> bool:
+    return True
+
+
+def members(open_file: Callable[[], BinaryIO], size: int, selects: Callable[[str], bool] = _any) -> Iterator[Member]:
     """Yield the files of a zip or tar (plain, gz, bz2, xz). What is not read of a member is read before the next.
 
+    `selects` says by their path which members are wanted; the others are passed over, and not judged.
     Raises `ArchiveFault` at the damage, after the members before it.
     """
     budget = _Budget(max(size * MAX_RATIO, MIN_BOMB))
@@ -53,9 +59,9 @@ def members(open_file: Callable[[], BinaryIO], size: int) -> Iterator[Member]:
         file.seek(0)
         try:
             if head.startswith(b"PK"):
-                yield from _zip_members(file, budget)
+                yield from _zip_members(file, budget, selects)
             else:
-                yield from _tar_members(file, budget)
+                yield from _tar_members(file, budget, selects)
         except _DAMAGE as error:
             raise ArchiveFault(f"{type(error).__name__}: {error}") from error
 
@@ -66,11 +72,19 @@ class _Budget:
         self._read = 0
 
     def chunks(self, stream: Any) -> Iterator[bytes]:
-        while data := stream.read(READ_SIZE):
+        while data := _read(stream):
             self._read += len(data)
             if self._read > self._limit:
                 raise ArchiveFault(f"it grows to more than {self._limit} bytes, {MAX_RATIO} times its size")
             yield data
+
+
+def _read(stream: Any) -> bytes:
+    try:
+        data: bytes = stream.read(READ_SIZE)
+    except _DAMAGE as error:
+        raise ArchiveFault(f"{type(error).__name__}: {error}") from error
+    return data
 
 
 def _read_to_its_end(chunks: Iterator[bytes]) -> None:
@@ -78,21 +92,25 @@ def _read_to_its_end(chunks: Iterator[bytes]) -> None:
         pass
 
 
-def _zip_members(file: BinaryIO, budget: _Budget) -> Iterator[Member]:
+def _path_in(name: str) -> str:
+    return name.removeprefix("./")
+
+
+def _zip_members(file: BinaryIO, budget: _Budget, selects: Callable[[str], bool]) -> Iterator[Member]:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
-            if not info.is_dir():
+            if not info.is_dir() and selects(_path_in(info.filename)):
                 with archive.open(info) as stream:  # its CRC is checked where it ends
                     chunks = budget.chunks(stream)
-                    yield Member(info.filename.removeprefix("./"), chunks)
+                    yield Member(_path_in(info.filename), chunks)
                     _read_to_its_end(chunks)
 
 
-def _tar_members(file: BinaryIO, budget: _Budget) -> Iterator[Member]:
+def _tar_members(file: BinaryIO, budget: _Budget, selects: Callable[[str], bool]) -> Iterator[Member]:
     with tarfile.open(fileobj=cast("Any", file), mode="r|*") as archive:
         for info in archive:
-            if info.isreg():  # links and devices hold nothing
+            if info.isreg() and selects(_path_in(info.name)):  # links and devices hold nothing
                 stream = archive.extractfile(info)
                 chunks = budget.chunks(stream)
-                yield Member(info.name.removeprefix("./"), chunks)
+                yield Member(_path_in(info.name), chunks)
                 _read_to_its_end(chunks)

@@ -145,7 +145,7 @@ def _version(entry: Entry) -> str:
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one description."""
     entry = shard.files["description"]
-    checker = _Checker(entry, options)
+    checker = Checker(entry, options)
     with _without_collection():
         checker.run()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
@@ -169,13 +169,15 @@ def finish(_plan: Plan, _facts: Sequence[Any], _judge: Judge, _options: CheckOpt
     """Nothing is left to judge: descriptions know nothing of each other."""
 
 
-class _Checker:
+class Checker:
     """Takes one file as far as it can be understood, and lets the rules judge what is found on the way."""
 
     def __init__(self, entry: Entry, options: CheckOptions) -> None:
         self.entry = entry
         self.options = options
         self.judge = self._judge_for(options.version or "1.0")
+        #: What was understood: one for each JSON-LD document in the file.
+        self.descriptions: list[Description] = []
 
     def _judge_for(self, version: str) -> Judge:
         options = self.options
@@ -264,6 +266,7 @@ class _Checker:
         self.judge.check(description)
         if description.is_meaningless:
             return
+        self.descriptions.append(description)
         for dataset in description.datasets:
             self.judge.check(dataset)
         if description.version != "0.8":
@@ -285,9 +288,12 @@ class _Checker:
         coverage = self.judge.coverage
         if not self.options.data:
             return
-        from corpusfmt.formats.croissant.storage import MAX_JSON, Storage  # noqa: PLC0415 - only --data reads files
+        # Only --data reads files.
+        from corpusfmt.formats.croissant.records.judging import judge_data  # noqa: PLC0415
+        from corpusfmt.formats.croissant.storage import Storage  # noqa: PLC0415
 
-        storage = Storage(description, self.entry.url.rpartition("/")[0])
+        folder = self.entry.url.rpartition("/")[0]
+        storage = Storage(description, folder)
         storage.check()
         for fault in storage.faults:
             self.judge.check(fault)
@@ -295,8 +301,9 @@ class _Checker:
         if storage.elsewhere:
             reason = f"{storage.elsewhere} files are on the web, and nothing is fetched"
             coverage.rules_not_run.update(dict.fromkeys(("CRO601", "CRO602", "CRO603"), reason))
-        if storage.too_large:
-            coverage.rules_not_run["CRO608"] = f"{storage.too_large} JSON files are over {MAX_JSON} bytes"
+        records, not_run = judge_data(description, folder, self.options.scratch, self.judge.check)
+        coverage.documents += records
+        coverage.rules_not_run.update(not_run)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

@@ -114,3 +114,59 @@ def data_ragged_columns(fault: DataFault) -> Iterator[Problem]:
     Fix: complete the objects, with null where there is no value.
     """
     yield from _told(fault, "ragged")
+
+
+@RULES.rule("CRO609", "data-value-cast", on=DataFault, spec="croissant-1.0#data-types")
+def data_value_cast(fault: DataFault) -> Iterator[Problem]:
+    """A value in a file cannot be of the data type of its field. Nothing is rounded or cut to make it fit.
+
+    Why: it cannot be loaded as what the field says it is, or only by changing it.
+    Example: `3.5` or `n/a` in a column of a field of type sc:Integer. An empty cell is no value, which any type takes.
+    Fix: correct the value, or the data type.
+    """
+    yield from _told(fault, "value")
+
+
+@RULES.rule("CRO610", "data-transform-failed", on=DataFault, spec="croissant-1.0#transform")
+def data_transform_failed(fault: DataFault) -> Iterator[Problem]:
+    """A transformation does not apply to a value: the pattern does not match it, or has no end in sight after 10 seconds.
+
+    Why: the field has no value there; readers keep the whole text, leave it out, or hang.
+    Example: `"regex": "^([0-9]+)[.]jpg$"` and a file `cover.jpg`; `"regex": "(a+)+$"` and a long text of `a`.
+    Fix: correct the pattern, or leave the file out with `excludes`; write patterns without repetition in a repetition.
+    """
+    yield from _told(fault, "transform")
+
+
+@RULES.rule("CRO611", "data-key-not-unique", on=DataFault, spec="croissant-1.0#recordset")
+def data_key_not_unique(fault: DataFault) -> Iterator[Problem]:
+    """Two records that are read from files have the same key.
+
+    Why: the values of the key "uniquely identify each record".
+    Example: two rows with user 1 and film 2, which are the key.
+    Fix: correct one of them, or the key.
+    """
+    yield from _told(fault, "again")
+
+
+@RULES.rule("CRO612", "data-key-null", on=DataFault, spec="croissant-1.0#recordset")
+def data_key_null(fault: DataFault) -> Iterator[Problem]:
+    """A record that is read from a file has no value in a field of its key.
+
+    Why: nothing identifies nothing.
+    Example: an empty cell in the column of the key.
+    Fix: give the record a key.
+    """
+    yield from _told(fault, "null")
+
+
+@RULES.rule("CRO613", "data-foreign-key-violation", on=DataFault, spec="croissant-1.0#joins")
+def data_foreign_key_violation(fault: DataFault) -> Iterator[Problem]:
+    """A value that is read from a file is not among those of the field that it references; nor is the split of a record.
+
+    Why: the "values in the Field that contains the reference are taken from the values of the target Field"; a join finds
+    nothing for it.
+    Example: a rating of film 7, and no film 7.
+    Fix: correct the value, or add the record that it names.
+    """
+    yield from _told(fault, "foreign")

@@ -1,0 +1,60 @@
+"""`corpusfmt records`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+
+Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
+RecordSetName = Annotated[
+    str | None, typer.Option("--record-set", metavar="NAME", help="Its `@id` or name; needed where there are several.")
+]
+Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="Stop after so many records.")]
+
+
+@guarded
+def command(path: Path, record_set: RecordSetName = None, limit: Limit = None) -> None:
+    """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
+    from corpusfmt.formats.croissant.records.stream import records
+    from corpusfmt.model import Coverage, Finding, Report, Tally
+    from corpusfmt.report.text import full
+
+    tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
+    for each in records(path, record_set):
+        if isinstance(each, Finding):
+            tally.add(each)
+        elif coverage.documents == limit:
+            break
+        else:
+            sys.stdout.buffer.write(_line(each.values))
+            coverage.documents += 1
+    sys.stdout.buffer.flush()
+    report = Report("croissant", "", tally, coverage)
+    if tally.counts:
+        for line in full(report):
+            print(line, file=sys.stderr)
+    raise typer.Exit(exit_status(report, FailOn.ERROR))
+
+
+def _line(values: dict[str, Any]) -> bytes:
+    text = json.dumps(_printable(values), ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _printable(value: Any) -> Any:
+    """Return a value as JSON can have it: bytes as Base64, numbers that are none as null."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and not -float("inf") < value < float("inf"):
+        return None
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _printable(each) for name, each in value.items()}
+    return value

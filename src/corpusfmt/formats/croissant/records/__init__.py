@@ -1,0 +1,1 @@
+"""Records behind a description: read from local files as a stream."""

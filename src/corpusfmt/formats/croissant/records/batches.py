@@ -1,0 +1,70 @@
+"""The rows of one file, many at a time and column by column, with the place of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.general import BadJson, BadText, BrokenStream, TooLong
+from corpusfmt.model import Location
+
+
+class Take(NamedTuple):
+    """What is taken out of a source: `column`, `jsonPath`, `fileProperty` or (out of a record set) `field`, and its name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoColumn:
+    """A file does not have what is taken out of it; becomes a `DataFault` where the field is known."""
+
+    take: Take
+    at: Location
+    hint: str
+
+
+#: What reading can show to be wrong.
+Fault = DataFault | NoColumn | BadText | BadJson | TooLong | BrokenStream
+
+
+class NotRead(Exception):
+    """Data cannot be read here, through no fault of its own: it lies on the web, needs a package, is too large.
+
+    The message says what to do.
+    """
+
+
+class Broken(Exception):
+    """A file does not read further; carries what is wrong with it."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+@dataclass(slots=True)
+class Batch:
+    """Some rows: a list of values for each take, all of the same length, and what is wrong with rows that are left out.
+
+    Where a row is, `place` says, or the line that it starts in; without both, rows are numbered from `first`.
+    """
+
+    path: str
+    size: int
+    columns: Mapping[Take, Sequence[Any]]
+    lines: Sequence[int] | None = None
+    first: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    place: Callable[[int], Location] | None = None
+
+    def at(self, row: int) -> Location:
+        """Return the place of a row."""
+        if self.place is not None:
+            return self.place(row)
+        if self.lines is not None:
+            return Location(self.path, line=self.lines[row])
+        return Location(self.path, record=f"record {self.first + row + 1}")

@@ -1,0 +1,246 @@
+"""Values as their data types have them: nothing is cut, rounded or guessed. What cannot be one raises `ValueError`.
+
+Values are those of JSON, and bytes; dates and times stay ISO 8601 text. None is no value, of any type.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from corpusfmt.formats.croissant.rules.dataset import is_date
+from corpusfmt.formats.croissant.rules.wording import clip
+
+Cast = Callable[[Any], Any]
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
+_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})\.0*")
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE
+)
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_SIDES = 4
+
+
+def _fault(value: Any, wanted: str) -> ValueError:
+    return ValueError(f"`{clip(value) if not isinstance(value, bytes) else f'{len(value)} bytes'}`, expected {wanted}")
+
+
+def _text_of(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"bytes that are not UTF-8 from byte {error.start} on, expected text") from error
+
+
+def to_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return _text_of(value)
+    if isinstance(value, list | dict):
+        raise _fault(value, "text")
+    return json.dumps(value)
+
+
+def to_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    found = _BOOLEANS.get(_stripped(value).lower()) if isinstance(value, str | bytes) else None
+    if found is None:
+        raise _fault(value, "a boolean")
+    return found
+
+
+def to_integer(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    text = _stripped(value) if isinstance(value, str | bytes) else ""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    whole = _WHOLE.fullmatch(text)
+    if whole is None:
+        raise _fault(value, "an integer")
+    return int(whole.group(1))
+
+
+def _integer_of(bits: int, *, signed: bool) -> Cast:
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+    def cast(value: Any) -> int:
+        found = to_integer(value)
+        if not low <= found <= high:
+            raise _fault(value, f"an integer from {low} to {high}")
+        return found
+
+    return cast
+
+
+def to_float(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            raise _fault(value, "a number") from None
+    text = _stripped(value) if isinstance(value, str | bytes) else ""
+    if not _NUMBER.fullmatch(text):
+        raise _fault(value, "a number")
+    return float(text)
+
+
+def to_number(value: Any) -> int | float:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = _stripped(value) if isinstance(value, str | bytes) else ""
+    return int(text) if _INTEGER.fullmatch(text) else to_float(value)
+
+
+def to_date(value: Any) -> str:
+    text = _stripped(value) if isinstance(value, str | bytes) else ""
+    if not is_date(text):
+        raise _fault(value, "an ISO 8601 date")
+    return text
+
+
+def to_time(value: Any) -> str:
+    text = _stripped(value) if isinstance(value, str | bytes) else ""
+    if not _TIME.fullmatch(text):
+        raise _fault(value, "an ISO 8601 time")
+    return text
+
+
+def to_url(value: Any) -> str:
+    text = _stripped(value) if isinstance(value, str | bytes) else ""
+    if not text or re.search(r"\s", text):
+        raise _fault(value, "a URL")
+    return text
+
+
+def to_box(value: Any) -> list[float]:
+    if isinstance(value, str | bytes):
+        text = _stripped(value)
+        value = [part for part in re.split(r"[\s,;]+", text.strip("[]()")) if part]
+    if not isinstance(value, list) or len(value) != _SIDES:
+        raise _fault(value, "a bounding box of 4 numbers")
+    return [to_float(each) for each in value]
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+def _stripped(value: str | bytes) -> str:
+    return (value if isinstance(value, str) else _text_of(value)).strip(" \t\r\n")
+
+
+#: How values become those of a type; a type that is not here takes them as they are.
+CASTS: dict[str, Cast] = {
+    "sc:Boolean": to_boolean,
+    "sc:Integer": to_integer,
+    "sc:Float": to_float,
+    "sc:Number": to_number,
+    "sc:Date": to_date,
+    "sc:DateTime": to_date,
+    "sc:Time": to_time,
+    "sc:Text": to_text,
+    "sc:String": to_text,
+    "sc:URL": to_url,
+    "cr:BoundingBox": to_box,
+    **{f"cr:Float{bits}": to_float for bits in (16, 32, 64)},
+    **{f"cr:Int{bits}": _integer_of(bits, signed=True) for bits in (8, 16, 32, 64)},
+    **{f"cr:UInt{bits}": _integer_of(bits, signed=False) for bits in (8, 16, 32, 64)},
+}
+
+DATES = frozenset({"sc:Date", "sc:DateTime"})
+NUMBERS = frozenset({"sc:Integer", "sc:Float", "sc:Number"})
+
+# Letters of CLDR's date patterns and what strptime calls them; longer runs first.
+_CLDR = {
+    "yyyy": "%Y", "y": "%Y", "yy": "%y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "M": "%m", "dd": "%d", "d": "%d",
+    "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "a": "%p",
+    "EEEE": "%A", "EEE": "%a", "E": "%a", "Z": "%z", "ZZZZZ": "%z", "xxx": "%z", "XXX": "%z", "DDD": "%j",
+    **{"S" * digits: "%f" for digits in range(1, 7)},
+}  # fmt: skip
+_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
+_TIMES = re.compile(r"%[HIMSpfzZcX]")
+
+
+def date_pattern(pattern: str) -> str | None:
+    """Return a pattern of dates, of CLDR or strftime, as strptime reads it; None for one that cannot be read here."""
+    if "%" in pattern:
+        return pattern
+    found = []
+    position = 0
+    for match in _PIECE.finditer(pattern):
+        if match.start() != position:
+            return None
+        position = match.end()
+        piece = match.group()
+        if piece[0] == "'":
+            found.append((match.group(1).replace("''", "'") or "'").replace("%", "%%"))
+        elif piece[0].isalpha():
+            if piece not in _CLDR:
+                return None
+            found.append(_CLDR[piece])
+        else:
+            found.append(piece)
+    return "".join(found) if position == len(pattern) else None
+
+
+def date_in(pattern: str) -> Cast:
+    """Return a cast for dates that are written after a pattern of strptime; they become ISO 8601 text."""
+    has_time = _TIMES.search(pattern) is not None
+
+    def cast(value: Any) -> str:
+        text = _stripped(value) if isinstance(value, str | bytes) else ""
+        try:
+            found = datetime.strptime(text, pattern)  # noqa: DTZ007 - a zone is kept where the text has one
+        except ValueError:
+            raise _fault(value, f"a date as in `{pattern}`") from None
+        return found.isoformat() if has_time else found.date().isoformat()
+
+    return cast
+
+
+def grouped(cast: Cast) -> Cast:
+    """Return a cast for numbers whose thousands are set apart by commas."""
+    return lambda value: cast(value.replace(",", "")) if isinstance(value, str) else cast(value)
+
+
+def one(cast: Cast, value: Any) -> Any:
+    """Cast what must be a single value."""
+    if isinstance(value, list) and cast not in (to_box, unchanged):
+        raise ValueError(f"a list of {len(value)} values, and the field is not `repeated`")
+    return cast(value)
+
+
+def many(cast: Cast, value: Any) -> list[Any]:
+    """Cast each value of a list; text that is a JSON list is read as one, and any other value is a list of one."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            inside = json.loads(value)
+        except (json.JSONDecodeError, RecursionError):
+            inside = value
+        value = inside
+    values = value if isinstance(value, list) else [value]
+    return [None if each is None else cast(each) for each in values]
+
+
+def cast_all(cast: Cast, values: Sequence[Any], *, repeated: bool) -> tuple[list[Any], dict[int, str]]:
+    """Return the values of a column as a type has them, and what is wrong with those that cannot be, by index."""
+    how = many if repeated else one
+    found: list[Any] = []
+    faults: dict[int, str] = {}
+    for index, value in enumerate(values):
+        try:
+            found.append(None if value is None else how(cast, value))
+        except ValueError as error:
+            faults[index] = str(error)
+            found.append(None)
+    return found, faults

@@ -1,0 +1,257 @@
+"""Tables judged a block at a time: the cells of many rows as arrays, and what can be said of a column without a loop.
+
+Only what is plainly right is accepted here. Whatever is not, down to a single cell, is left to the reader of the
+standard library and to the casts, so that both come to the same verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from corpusfmt.formats.croissant.records.casts import Cast, to_date, to_float, to_integer, to_number, to_text, unchanged
+from corpusfmt.formats.croissant.records.lookup import key_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Mask = npt.NDArray[np.bool_]
+    Hashes = npt.NDArray[np.uint64]
+
+_QUOTE, _LF, _CR = 34, 10, 13
+# Numbers of more characters are left to the casts; so many digits fit 64 bits whatever they are.
+_MOST_DIGITS = 18
+_MOST_CHARACTERS = 24
+_DATE = b"0000-00-00"
+# Stands behind a block, so that words of 8 bytes may be read over its end.
+_PADDING = b"\0" * 8
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The cells of one column of a block: where each starts and ends in `buffer`, its quotes left out."""
+
+    data: bytes
+    buffer: npt.NDArray[np.uint8]
+    starts: Ints
+    ends: Ints
+    #: Cells with a doubled quote inside, whose bytes are not their text.
+    escaped: Mask | None
+
+    @property
+    def empty(self) -> Mask:
+        same: Mask = self.starts == self.ends
+        return same
+
+    def text(self, row: int) -> str | None:
+        """Return the text of a cell, None for an empty one."""
+        cell = self.data[self.starts[row] : self.ends[row]].decode()
+        if self.escaped is not None and self.escaped[row]:
+            cell = cell.replace('""', '"')
+        return cell or None
+
+
+class Uneven(Exception):
+    """A block is no plain table; `is_open` where it ends within quotes, which the next block may close."""
+
+    def __init__(self, *, is_open: bool = False, is_odd: bool = False) -> None:
+        super().__init__()
+        self.is_open = is_open
+        #: Whether quotes stand where only a reader can tell what they mean, so that rows may cross the end of the block.
+        self.is_odd = is_odd
+
+
+def split(data: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> tuple[int, list[Column]]:
+    """Return the number of rows in whole lines of UTF-8 text, and the wanted columns.
+
+    Raises `Uneven` where a row is not of the width, or quotes are not where they belong.
+    """
+    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+    buffer = np.frombuffer(data + _PADDING, dtype=np.uint8)[: len(data)]
+    ending = (buffer == ord(delimiter)) | (buffer == _LF)
+    quoted = b'"' in data
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        raise Uneven(is_odd=True)
+    if quoted:
+        ending &= _outside(buffer, ord(delimiter))
+    ends = np.flatnonzero(ending)
+    if len(ends) % width or not len(ends):
+        raise Uneven
+    at_line_end = (buffer[ends] == _LF).reshape(-1, width)
+    if not at_line_end[:, -1].all() or at_line_end[:, :-1].any():
+        raise Uneven
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    starts[1:] = ends[:-1] + 1
+    if b"\r" in data:
+        line_ends = ends[width - 1 :: width]
+        ends[width - 1 :: width] = line_ends - ((buffer[np.maximum(line_ends - 1, 0)] == _CR) & (line_ends > 0))
+    if width == 1 and (starts == ends).any():
+        raise Uneven  # an empty line is no row
+    first, last = starts.reshape(-1, width), ends.reshape(-1, width)
+    return len(first), [_column(data, buffer, first[:, at], last[:, at], quoted=quoted) for at in wanted]
+
+
+def _column(data: bytes, buffer: npt.NDArray[np.uint8], starts: Ints, ends: Ints, *, quoted: bool) -> Column:
+    if not quoted:
+        return Column(data, buffer, starts, ends, None)
+    import numpy as np  # noqa: PLC0415
+
+    held = (buffer[starts] == _QUOTE) & (ends > starts)
+    starts, ends = starts + held, ends - held
+    escaped = None
+    rows = np.flatnonzero(held)
+    if len(rows):
+        quotes = np.flatnonzero(buffer == _QUOTE)
+        inside = np.searchsorted(quotes, ends[rows]) > np.searchsorted(quotes, starts[rows])
+        if inside.any():
+            escaped = np.zeros(len(starts), dtype=np.bool_)
+            escaped[rows[inside]] = True
+    return Column(data, buffer, starts, ends, escaped)
+
+
+def _outside(buffer: npt.NDArray[np.uint8], delimiter: int) -> Mask:
+    """Return which bytes are outside of quotes. Raises `Uneven` where a quote is not at the border of a cell."""
+    import numpy as np  # noqa: PLC0415
+
+    quotes = np.flatnonzero(buffer == _QUOTE)
+    opening, closing = quotes[::2], quotes[1::2]
+    border = np.zeros(256, dtype=np.bool_)
+    border[[delimiter, _LF, _QUOTE]] = True
+    before = border[buffer[np.maximum(opening - 1, 0)]] | (opening == 0)
+    border[_CR] = True  # which stands before LF alone here
+    after = border[buffer[np.minimum(closing + 1, len(buffer) - 1)]]
+    if not before.all() or not after.all():
+        raise Uneven(is_odd=True)
+    if len(quotes) % 2:
+        raise Uneven(is_open=True)
+    # A quote doubled outside of quotes, as in `a,"",b`, is an empty cell; `""a` was refused above.
+    inside = np.zeros(len(buffer) + 1, dtype=np.int8)
+    inside[opening] = 1
+    inside[closing] -= 1
+    outside: Mask = np.cumsum(inside[:-1], dtype=np.int8) == 0
+    return outside
+
+
+def left_over(column: Column, cast: Cast) -> Ints:
+    """Return the rows of a column that are not plainly of a type; only they need a cast."""
+    import numpy as np  # noqa: PLC0415
+
+    if cast in (to_text, unchanged):
+        return np.empty(0, dtype=np.int64)
+    if cast is to_date:
+        return _no_date(column)
+    if cast in (to_integer, to_float, to_number):
+        return _no_number(column, fraction=cast is not to_integer)
+    return np.flatnonzero(~column.empty)
+
+
+def _no_number(column: Column, *, fraction: bool) -> Ints:
+    import numpy as np  # noqa: PLC0415
+
+    lengths = column.ends - column.starts
+    longest = min(int(lengths.max(initial=0)), _MOST_CHARACTERS if fraction else _MOST_DIGITS)
+    digits = np.zeros(len(lengths), dtype=np.int64)
+    points = np.zeros(len(lengths), dtype=np.int64)
+    limit = len(column.buffer) - 1
+    first = column.buffer[np.minimum(column.starts, limit)]
+    signs = ((first == ord("-")) | (first == ord("+"))) & (lengths > 0)
+    for offset in range(longest):
+        character = column.buffer[np.minimum(column.starts + offset, limit)]
+        within = lengths > offset
+        digits += ((character - np.uint8(ord("0"))) <= 9) & within
+        if fraction:
+            points += (character == ord(".")) & within
+    plain = (digits + points + signs == lengths) & (digits > 0) & (points <= 1)
+    return np.flatnonzero(~(plain | (lengths == 0)))
+
+
+def _no_date(column: Column) -> Ints:
+    import numpy as np  # noqa: PLC0415
+
+    size = len(_DATE)
+    lengths = column.ends - column.starts
+    plain = lengths == size
+    limit = len(column.buffer) - 1
+    cells = [column.buffer[np.minimum(column.starts + offset, limit)] for offset in range(size)]
+    for offset, shape in enumerate(_DATE):
+        plain &= cells[offset] == shape if shape == ord("-") else (cells[offset] - np.uint8(ord("0"))) <= 9
+    month = (cells[5] - np.uint8(ord("0"))) * np.uint8(10) + (cells[6] - np.uint8(ord("0")))
+    day = (cells[8] - np.uint8(ord("0"))) * np.uint8(10) + (cells[9] - np.uint8(ord("0")))
+    year = (cells[0] | cells[1] | cells[2] | cells[3]) != ord("0")
+    # The 29th and later are left to the calendar.
+    plain &= year & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 28)
+    return np.flatnonzero(~(plain | (lengths == 0)))
+
+
+def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
+    """Return the hash of each cell's key: of its bytes, where they are its key, else of that of the value.
+
+    Raises `ValueError` where a cell of the `rest` has no value of the type.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    found = hashes(column.buffer, column.starts, column.ends - column.starts)
+    others = {*rest.tolist()}
+    if column.escaped is not None:
+        others |= {*np.flatnonzero(column.escaped).tolist()}
+    if cast is to_integer:
+        first = column.buffer[np.minimum(column.starts, len(column.buffer) - 1)]
+        spelt = (first == ord("0")) | (first == ord("+")) | (first == ord("-"))
+        others |= {*np.flatnonzero(spelt & (column.ends - column.starts > 1)).tolist()}
+    elif cast not in (to_text, unchanged, to_date):
+        others = {*range(len(found))}
+    rows = sorted(others)
+    if rows:
+        values = [column.text(row) for row in rows]
+        found[rows] = hashes_of([key_of(None if value is None else cast(value)) or b"" for value in values])
+    return found
+
+
+def hashes_of(keys: Sequence[bytes]) -> Hashes:
+    """Return the hash of each of some keys, as `hashes` gives it."""
+    import numpy as np  # noqa: PLC0415
+
+    lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
+    starts = np.cumsum(lengths) - lengths
+    buffer = np.frombuffer(b"".join(keys) + _PADDING, dtype=np.uint8)[: int(lengths.sum())]
+    return hashes(buffer, starts, lengths)
+
+
+def hashes(buffer: npt.NDArray[np.uint8], starts: Ints, lengths: Ints) -> Hashes:
+    """Return a 64-bit hash of each piece of a buffer, behind which at least 8 more bytes are readable."""
+    import numpy as np  # noqa: PLC0415
+
+    readable = np.lib.stride_tricks.as_strided(buffer, (len(buffer) + len(_PADDING),), (1,))
+    words: npt.NDArray[Any] = np.ndarray((len(buffer) + 1,), dtype="<u8", buffer=readable.data, strides=(1,))
+    found = lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    rows: Any = slice(None)
+    position = starts
+    left = lengths
+    while len(left):
+        word = words[position]
+        shift = np.uint64(8) * (np.uint64(8) - np.clip(left, 0, 8).astype(np.uint64))
+        word = np.where(left > 0, (word << shift) >> shift, np.uint64(0))
+        mixed = (found[rows] ^ word) * np.uint64(0xD6E8FEB86659FD93)
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= np.uint64(0xD6E8FEB86659FD93)
+        mixed ^= mixed >> np.uint64(29)
+        found[rows] = mixed
+        going = np.flatnonzero(left > 8)
+        rows = going if isinstance(rows, slice) else rows[going]
+        position, left = position[going] + 8, left[going] - 8
+    return found
+
+
+def combined(parts: Sequence[Hashes]) -> Hashes:
+    """Return one hash for the hashes of several fields."""
+    import numpy as np  # noqa: PLC0415
+
+    found = parts[0].copy()
+    for part in parts[1:]:
+        found = (found ^ (found >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9) + part
+    return found

@@ -1,0 +1,350 @@
+"""Judges the data behind a description: types, transformations, keys and foreign keys, in bounded memory."""
+
+from __future__ import annotations
+
+import heapq
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
+from corpusfmt.formats.croissant.nodes import Literal
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
+from corpusfmt.formats.croissant.records.cells import combined, hashes_of
+from corpusfmt.formats.croissant.records.leaves import Leaf, of_field
+from corpusfmt.formats.croissant.records.lookup import key_of
+from corpusfmt.formats.croissant.records.reader import RecordReader, Table, unmatched
+from corpusfmt.formats.croissant.records.rows import DELIMITERS, batches, kind_of
+from corpusfmt.formats.croissant.records.tables import Accepted, KeyOf, judged
+from corpusfmt.formats.croissant.records.trees import Edge, Origin, plan_records, references_of
+from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.io.keys import KeyWriter, among, few_hashes, repeated
+from corpusfmt.io.keys import unmatched as absent
+from corpusfmt.model import Location
+
+# As many faults of one kind as a report shows; beyond them only the number is told.
+_SHOWN = 10
+_CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613")
+
+
+@dataclass(eq=False)
+class _Watched:
+    """Keys that one pass over a source collects: the values of some leaves of each row, as hashes on local disk.
+
+    Those that are `known` are left out: a reference that is found needs no second look.
+    """
+
+    key: KeyOf
+    folder: Path
+    known: npt.NDArray[np.uint64] | None = None
+    writer: KeyWriter = field(init=False)
+    row: int = 0
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir()
+        self.writer = KeyWriter(self.folder, 0)
+
+    def accept(self, part: tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]) -> None:
+        """Take the rows of a block."""
+        hashes, present = part
+        rows = np.flatnonzero(present)
+        self._write(hashes[rows], rows)
+        self.row += len(hashes)
+
+    def take(self, table: Table) -> None:
+        """Take the rows of a table; a row without a value in some leaf has no key."""
+        rows, keys = _keys_in(self.key.leaves, table)
+        if keys:
+            hashes = combined([hashes_of(part) for part in zip(*keys, strict=True)])
+            self._write(hashes, np.array(rows, dtype=np.int64))
+        self.row += table.size
+
+    def _write(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        if self.known is not None:
+            strange = ~among(hashes, self.known)
+            hashes, rows = hashes[strange], rows[strange]
+        self.writer.extend_array(hashes, (rows + self.row).astype(np.uint64))
+
+
+def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tuple[bytes, ...]]]:
+    """Return the keys of a table's rows, and which row each is of; of a list, each value is one."""
+    rows: list[int] = []
+    keys: list[tuple[bytes, ...]] = []
+    columns = [table.columns[id(leaf)] for leaf in leaves]
+    for row in range(table.size):
+        values = [column[row] for column in columns]
+        several = values[0] if len(values) == 1 and isinstance(values[0], list) else None
+        for parts in [[each] for each in several] if several is not None else [values]:
+            key = tuple(part for value in parts if (part := key_of(value)) is not None)
+            if len(key) == len(parts):
+                rows.append(row)
+                keys.append(key)
+    return rows, keys
+
+
+def judge_data(
+    description: Description, folder: str, scratch: Path | None, tell: Callable[[Fault], Any]
+) -> tuple[int, dict[str, str]]:
+    """Read the record sets of a description that lies in a folder, and tell what is wrong with their data.
+
+    `scratch` is a local folder to spill to. Returns the number of records, and why rules were not run on all of them, by code.
+    """
+    with RecordReader(description, folder, scratch) as reader:
+        judge = _DataJudge(description, reader, tell)
+        judge.run()
+    return judge.records, judge.not_run
+
+
+class _DataJudge:
+    """Reads each record set of a description once, and tells what is wrong; what `Storage` tells is left to it."""
+
+    def __init__(self, description: Description, reader: RecordReader, tell: Callable[[Fault], Any]) -> None:
+        self._description = description
+        self._reader = reader
+        self._tell = tell
+        self._targets: dict[tuple[int, str, str], Path] = {}
+        self._broken: list[Fault] = []
+        #: Why a rule was not run on some of the data, by its code.
+        self.not_run: dict[str, str] = {}
+        #: Records that were read.
+        self.records = 0
+
+    def run(self) -> None:
+        """Judge every record set."""
+        for view in self._description.views.values():
+            if isinstance(view, RecordSet):
+                try:
+                    self._record_set(view)
+                except NotRead as reason:
+                    self.not_run = dict.fromkeys(_CODES, str(reason)) | self.not_run
+                except Broken as broken:
+                    if broken.fault not in self._broken:
+                        self._broken.append(broken.fault)
+                        self._pass_on(broken.fault)
+
+    def _record_set(self, record_set: RecordSet) -> None:
+        leaves = list(self._leaves(record_set))
+        edges = [edge for leaf in leaves for edge in _foreign(leaf)]
+        keys = _key_leaves(record_set, leaves)
+        for origin in {id(leaf.origin): leaf.origin for leaf in leaves}.values():
+            own = [leaf for leaf in leaves if leaf.origin is origin]
+            key = keys if keys and all(leaf.origin is origin for leaf in keys) else []
+            self._source(record_set, origin, own, key, [edge for edge in edges if edge.local.origin is origin])
+
+    def _leaves(self, record_set: RecordSet) -> Iterator[Leaf]:
+        if record_set.rows is not None:
+            # The description's own rules judge records in it, but not what refers from them to data in files.
+            for each in record_set.fields:
+                leaf = of_field(each)
+                if any(_lies_in_files(edge) for edge in references_of(each, leaf)):
+                    yield leaf
+            return
+        yield from plan_records(record_set).leaf.values()
+
+    def _source(
+        self, record_set: RecordSet, origin: Origin, leaves: list[Leaf], key: list[Leaf], edges: list[Edge]
+    ) -> None:
+        """Read one source of a record set: judge its values, its key, and its foreign keys."""
+        targets = []
+        for edge in edges:
+            try:
+                targets.append((edge, self._target(edge.remote)))
+            except NotRead as reason:
+                self.not_run.setdefault("CRO613", str(reason))
+        watched = [_Watched(KeyOf(key), self._folder())] if key else []
+        foreign = [
+            (_Watched(KeyOf([edge.local], required=False), self._folder(), few_hashes(at)), edge, at)
+            for edge, at in targets
+        ]
+        followed = [*watched, *(each for each, _, _ in foreign)]
+        for part in self._parts(origin, leaves, [each.key for each in followed]):
+            if isinstance(part, Accepted):
+                for each, keys in zip(followed, part.keys, strict=True):
+                    each.accept(keys)
+                self.records += part.size
+                continue
+            table = self._reader.evaluated(leaves, part)
+            # What is wrong with a record set that is drawn from is told of there.
+            for fault in table.faults if isinstance(origin, Resource) else table.faults[len(part.faults) :]:
+                self._pass_on(fault)
+            self.records += table.size
+            if key:
+                self._nulls(key, table)
+            for each in followed:
+                each.take(table)
+        for each in followed:
+            each.writer.close()
+        for each in watched:
+            self._repeated(record_set, origin, leaves, each)
+        for each, edge, folder in foreign:
+            self._unmatched(origin, leaves, each, edge, folder)
+
+    def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
+        takes = {leaf.take for leaf in leaves}
+        if isinstance(origin, Resource) and all(leaf.is_plain and leaf.take.kind == "column" for leaf in leaves):
+            opened = self._reader.files.opened(origin)
+            while True:
+                try:
+                    file = next(opened, None)
+                    if file is None:
+                        return
+                    kind = kind_of(origin, file.name)
+                    if kind in DELIMITERS:
+                        yield from judged(file, DELIMITERS[kind], leaves, keys)
+                    else:
+                        yield from batches(origin, file, sorted(takes))
+                except Broken as broken:
+                    yield Batch("", 0, {take: [] for take in takes}, faults=[broken.fault])
+        else:
+            yield from self._reader.batches(origin, takes)
+
+    def _tables(self, origin: Origin, leaves: Sequence[Leaf]) -> Iterator[Table]:
+        for batch in self._reader.batches(origin, {leaf.take for leaf in leaves}):
+            yield self._reader.evaluated(leaves, batch)
+
+    def _target(self, leaf: Leaf) -> Path:
+        """Return where the keys of a field that is referenced are, collected once."""
+        name = (id(leaf.origin), leaf.take.kind, leaf.take.name)
+        if name not in self._targets:
+            watched = _Watched(KeyOf([leaf], required=False), self._folder())
+            for part in self._parts(leaf.origin, [leaf], [watched.key]):
+                if isinstance(part, Accepted):
+                    watched.accept(part.keys[0])
+                    continue
+                table = self._reader.evaluated([leaf], part)
+                if table.faults:
+                    raise NotRead(f"{leaf.field.title}: some of its values cannot be read")
+                watched.take(table)
+            watched.writer.close()
+            self._targets[name] = watched.folder
+        return self._targets[name]
+
+    def _folder(self) -> Path:
+        return self._reader.spill("keys")
+
+    # --- telling ---
+
+    def _pass_on(self, fault: Fault) -> None:
+        """Tell of a fault, but for what the check of the files has told already: it stands in the description."""
+        told = isinstance(fault, DataFault) and fault.kind in ("missing", "empty", "corrupt")
+        if not (told and fault.at.path == self._description.places.path):
+            self._tell(fault)
+
+    def _nulls(self, key: Sequence[Leaf], table: Table) -> None:
+        for leaf in key:
+            for row, value in enumerate(table.columns[id(leaf)]):
+                if value is None:
+                    message = f"{leaf.field.title}: a key without a value"
+                    self._tell(DataFault("null", message, table.at(row), "give the record a key"))
+
+    def _repeated(self, record_set: RecordSet, origin: Origin, leaves: Sequence[Leaf], watched: _Watched) -> None:
+        """Read the rows again whose keys have equal hashes: only those whose keys are equal are told of."""
+        groups = repeated(watched.folder)
+        first = next(groups, None)
+        if first is None:
+            return
+        with closing(sqlite3.connect(self._reader.spill("seen"), isolation_level=None)) as seen:
+            seen.execute("PRAGMA journal_mode = OFF")
+            seen.execute("PRAGMA synchronous = OFF")
+            seen.execute("CREATE TABLE candidate (row INTEGER PRIMARY KEY)")
+            seen.execute("CREATE TABLE seen (key BLOB PRIMARY KEY, place TEXT) WITHOUT ROWID")
+            seen.execute("BEGIN")
+            for group in chain([first], groups):
+                seen.executemany("INSERT INTO candidate VALUES (?)", ((row,) for _, row in group))
+            wanted = (row for (row,) in seen.execute("SELECT row FROM candidate ORDER BY row"))
+            told = 0
+            beyond: DataFault | None = None
+            for key, values, at in self._read_again(origin, leaves, watched.key.leaves, wanted):
+                row = seen.execute("SELECT place FROM seen WHERE key = ?", (key,)).fetchone()
+                if row is None:
+                    seen.execute("INSERT INTO seen VALUES (?, ?)", (key, _spoken(at)))
+                    continue
+                told += 1
+                if told <= _SHOWN:
+                    shown = clip(values[0] if len(values) == 1 else values)
+                    message = f"{record_set.title}: the key `{shown}` is there again, first in {row[0]}"
+                    beyond = DataFault("again", message, at, "correct one of the records, or the key")
+                    self._tell(beyond)
+            if beyond is not None and told > _SHOWN:
+                self._tell(replace(beyond, count=told - _SHOWN))
+
+    def _unmatched(self, origin: Origin, leaves: Sequence[Leaf], watched: _Watched, edge: Edge, targets: Path) -> None:
+        number = 0
+
+        def counted() -> Iterator[int]:
+            nonlocal number
+            for _, row in absent(watched.folder, targets):
+                number += 1
+                yield row
+
+        rows = heapq.nsmallest(_SHOWN, counted())
+        left = number
+        fault = None
+        for _, values, at in self._read_again(origin, leaves, [edge.local], iter(sorted(set(rows)))):
+            left -= 1
+            fault = unmatched(edge.local, edge.remote, values[0], at)
+            self._tell(fault)
+        if fault is not None and left:
+            self._tell(replace(fault, count=left))
+
+    def _read_again(
+        self, origin: Origin, leaves: Sequence[Leaf], key: Sequence[Leaf], rows: Iterator[int]
+    ) -> Iterator[tuple[bytes, list[Any], Location]]:
+        """Yield the key, its values and the place of some rows, which are in order."""
+        wanted = next(rows, None)
+        start = 0
+        for table in self._tables(origin, leaves):
+            while wanted is not None and wanted < start + table.size:
+                values = [table.columns[id(leaf)][wanted - start] for leaf in key]
+                parts = [key_of(value) or b"" for value in values]
+                yield (
+                    b"".join(len(part).to_bytes(8, "little") + part for part in parts),
+                    values,
+                    table.at(wanted - start),
+                )
+                wanted = next(rows, None)
+            if wanted is None:
+                return
+            start += table.size
+
+
+def _spoken(at: Location) -> str:
+    place = f"line {at.line}" if at.line is not None else at.record or "the description"
+    return f"{place} of {at.path}"
+
+
+def _lies_in_files(edge: Edge) -> bool:
+    origin = edge.remote.origin
+    return not isinstance(origin, RecordSet) or origin.rows is None
+
+
+def _foreign(leaf: Leaf) -> Iterator[Edge]:
+    """Yield what a field references, each target once: as a field where it is one."""
+    seen: set[int] = set()
+    for edge in references_of(leaf.field, leaf):
+        if id(edge.remote.field) not in seen and edge.remote.origin is not leaf.origin:
+            seen.add(id(edge.remote.field))
+            yield edge
+
+
+def _key_leaves(record_set: RecordSet, leaves: Sequence[Leaf]) -> list[Leaf]:
+    """Return the leaves of the key, none where it is not made of fields with values of their own."""
+    if record_set.rows is not None:
+        return []
+    by_field = {id(leaf.field): leaf for leaf in leaves}
+    found: list[Leaf] = []
+    for value in record_set.keys:
+        name = value.value if isinstance(value, Literal) else value.id
+        each: Field | None = record_set.field_named(name) if isinstance(name, str) else None
+        if each is None or id(each) not in by_field:
+            return []
+        found.append(by_field[id(each)])
+    return found

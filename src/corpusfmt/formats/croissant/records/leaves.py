@@ -1,0 +1,256 @@
+"""Where the values of a field come from, and what becomes of them on the way: source, extraction, transformations, type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Resource, Transform, View
+from corpusfmt.formats.croissant.jsonpath import PathFault, parse_path, select
+from corpusfmt.formats.croissant.records.batches import NotRead, Take
+from corpusfmt.formats.croissant.records.casts import (
+    CASTS,
+    DATES,
+    NUMBERS,
+    Cast,
+    cast_all,
+    date_in,
+    date_pattern,
+    grouped,
+    to_text,
+    unchanged,
+)
+from corpusfmt.formats.croissant.records.patterns import Patterns
+from corpusfmt.formats.croissant.rules.records import compiled
+from corpusfmt.formats.croissant.rules.wording import clip
+
+_FILE_PROPERTIES = ("content", "filename", "filepath", "fullpath", "lines", "lineNumbers")
+#: Within one transformation; several in one object have no order of their own (CRO417).
+_ORDER = ("cr:jsonQuery", "cr:jsonPath", "cr:regex", "cr:replace", "cr:separator", "cr:delimiter")
+
+#: The values of a column and what is wrong with some of them, by index.
+Column = tuple[list[Any], dict[int, str]]
+Step = Callable[[Sequence[Any], Patterns], Column]
+
+
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """A field that has values of its own: out of `origin` comes `take`, through `steps`, as the type has it."""
+
+    field: Field
+    origin: Resource | RecordSet
+    take: Take
+    steps: tuple[Step, ...] = ()
+    type: str = ""
+    cast: Cast = unchanged
+    repeated: bool = False
+    #: Where the extraction stands in the description.
+    view: View | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether values are only cast."""
+        return not self.steps and not self.repeated
+
+    def values(self, column: Sequence[Any], patterns: Patterns) -> Column:
+        """Return the values of this field for a column of what was taken out of the source. Raises `PatternFault`."""
+        faults: dict[int, str] = {}
+        for step in self.steps:
+            column, wrong = step(column, patterns)
+            faults |= wrong
+        found, wrong = cast_all(self.cast, column, repeated=self.repeated)
+        return found, wrong | faults
+
+
+def pointer_of(each: Field) -> str:
+    """Return what identifies a field within a description, with an id or without."""
+    return each.node.pointer
+
+
+def of_field(each: Field) -> Leaf:
+    """Return the leaf that is another field, with the values that it has."""
+    owner = each.record_set
+    if owner is None:
+        raise NotRead(f"{each.title}: it is in no record set")
+    return Leaf(each, owner, Take("field", pointer_of(each)))
+
+
+def leaf_of(each: Field) -> Leaf:
+    """Return the leaf of a field. Raises `NotRead` where its description does not say enough to read it."""
+    source = source_of(each)
+    if source is None:
+        raise NotRead(f"{each.title}: it has no source")
+    leaf = leaf_from(each, source)
+    kinds = [kind for kind in each.data_types if kind in CASTS]
+    if kinds:
+        leaf.type = kinds[0]
+        leaf.cast = _cast(each, source, kinds[0])
+    leaf.repeated = each.is_true("cr:repeated") or each.is_true("cr:isArray") or _splits(source)
+    if leaf.repeated and leaf.take.kind == "jsonPath":
+        leaf.take = Take("jsonPaths", leaf.take.name)
+    return leaf
+
+
+def source_of(each: Field) -> DataSource | None:
+    """Return the source of a field; for one without, a reference that is written as a source, as published ones are."""
+    if each.sources:
+        return each.sources[0]
+    return next((reference for reference in each.references if reference.extracts), None)
+
+
+def leaf_from(each: Field, source: DataSource) -> Leaf:
+    """Return the leaf of a source or reference, untyped."""
+    target = next(source.target_views(), None)
+    steps = tuple(step for transform in source.transforms for step in _steps(transform))
+    if isinstance(target, Field):
+        leaf = of_field(target)
+        return Leaf(each, leaf.origin, leaf.take, steps)
+    if not isinstance(target, Resource):
+        raise NotRead(f"{each.title}: its source is no file, file set or field")
+    for extract in source.extracts:
+        for kind in ("column", "jsonPath", "fileProperty"):
+            name = extract.text(f"cr:{kind}")
+            if name is not None:
+                _check(each, kind, name)
+                return Leaf(each, target, Take(kind, name), steps, view=extract)
+    return Leaf(each, target, Take("fileProperty", "content"), steps)
+
+
+def _check(each: Field, kind: str, name: str) -> None:
+    if kind == "jsonPath":
+        _path(each, name)
+    if kind == "fileProperty" and name not in _FILE_PROPERTIES:
+        raise NotRead(f"{each.title}: files have no property `{clip(name)}`")
+
+
+def _path(view: View, text: str) -> list[Any]:
+    try:
+        return parse_path(text)
+    except PathFault as fault:
+        raise NotRead(f"{view.title}: `{clip(text)}` is no JSON path: {fault}") from None
+
+
+def _splits(source: DataSource) -> bool:
+    return any(each.all("cr:separator") or each.all("cr:delimiter") for each in source.transforms)
+
+
+def _cast(each: Field, source: DataSource, kind: str) -> Cast:
+    written = next((text for view in (source, *source.transforms) if (text := view.text("cr:format"))), None)
+    if written is not None and kind in DATES:
+        pattern = date_pattern(written)
+        if pattern is None:
+            raise NotRead(f"{each.title}: dates of format `{clip(written)}` are not read")
+        return date_in(pattern)
+    if written is not None and "," in written and kind in NUMBERS:
+        return grouped(CASTS[kind])
+    return CASTS[kind]
+
+
+# --- transformations ---
+
+
+def _steps(transform: Transform) -> list[Step]:
+    found = []
+    for name in _ORDER:
+        text = transform.text(name)
+        if text is not None:
+            found.append(_STEPS[name](transform, text))
+    return found
+
+
+def _regex(transform: Transform, pattern: str) -> Step:
+    pattern = _pattern(transform, pattern)
+
+    def step(column: Sequence[Any], patterns: Patterns) -> Column:
+        texts, faults = _texts(column)
+        groups = patterns.first_groups(pattern, list(texts.values()))
+        found: list[Any] = [None] * len(column)
+        for (index, text), group in zip(texts.items(), groups, strict=True):
+            if group is None:
+                faults[index] = f"`{clip(text)}` does not match `{clip(pattern)}`"
+            found[index] = group
+        return found, faults
+
+    return step
+
+
+def _replace(transform: Transform, text: str) -> Step:
+    pattern, slash, replacement = text.partition("/")
+    if not slash:
+        raise NotRead(
+            f"{transform.title}: `replace` is `{clip(text)}`, expected a pattern, a slash, and what replaces it"
+        )
+    pattern = _pattern(transform, pattern)
+
+    def step(column: Sequence[Any], patterns: Patterns) -> Column:
+        texts, faults = _texts(column)
+        found: list[Any] = [None] * len(column)
+        for index, value in zip(texts, patterns.replaced(pattern, replacement, list(texts.values())), strict=True):
+            found[index] = value
+        return found, faults
+
+    return step
+
+
+def _split(_transform: Transform, separator: str) -> Step:
+    def step(column: Sequence[Any], _patterns: Patterns) -> Column:
+        texts, faults = _texts(column)
+        found: list[Any] = [None] * len(column)
+        for index, text in texts.items():
+            found[index] = text.split(separator) if separator else list(text)
+        return found, faults
+
+    return step
+
+
+def _query(transform: Transform, text: str) -> Step:
+    steps = _path(transform, text)
+
+    def step(column: Sequence[Any], _patterns: Patterns) -> Column:
+        found: list[Any] = []
+        faults: dict[int, str] = {}
+        for index, value in enumerate(column):
+            try:
+                tree = msgspec.json.decode(value) if isinstance(value, str | bytes) else value
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                faults[index] = f"`{clip(str(value))}` is no JSON: {error}"
+                tree = None
+            values = select(tree, steps)
+            if values is None:
+                raise NotRead(f"{transform.title}: the JSON path `{clip(text)}` is not followed")
+            found.append(values[0] if len(values) == 1 else values or None)
+        return found, faults
+
+    return step
+
+
+_STEPS: dict[str, Callable[[Transform, str], Step]] = {
+    "cr:jsonQuery": _query,
+    "cr:jsonPath": _query,
+    "cr:regex": _regex,
+    "cr:replace": _replace,
+    "cr:separator": _split,
+    "cr:delimiter": _split,
+}
+
+
+def _pattern(transform: Transform, text: str) -> str:
+    expression = compiled(text)
+    if isinstance(expression, str):
+        raise NotRead(f"{transform.title}: `{clip(text)}` is no regular expression: {expression}")
+    return expression.pattern
+
+
+def _texts(column: Sequence[Any]) -> tuple[dict[int, str], dict[int, str]]:
+    texts: dict[int, str] = {}
+    faults: dict[int, str] = {}
+    for index, value in enumerate(column):
+        if value is not None:
+            try:
+                texts[index] = to_text(value)
+            except ValueError as error:
+                faults[index] = str(error)
+    return texts, faults

@@ -1,0 +1,67 @@
+"""Rows by key, on local disk, so that a join takes no memory for the size of what is joined."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from corpusfmt.formats.croissant.records.batches import NotRead
+
+
+def key_of(value: Any) -> bytes | None:
+    """Return what a value is compared by: 1, 1.0 and the text `1` are the same key. None for no value."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
+
+
+class Lookup:
+    """A table of rows by key; several rows may have the same one, and keep their order."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -16384"):
+            self._connection.execute(f"PRAGMA {setting}")
+        self._connection.execute("CREATE TABLE found (key BLOB NOT NULL, row BLOB NOT NULL)")
+
+    def add(self, rows: Iterable[tuple[Any, Sequence[Any]]]) -> None:
+        """Take rows with their keys; those without a key can never be found, and are left out."""
+        self._connection.execute("BEGIN")
+        self._connection.executemany(
+            "INSERT INTO found VALUES (?, ?)",
+            ((key, _packed(row)) for value, row in rows if (key := key_of(value)) is not None),
+        )
+        self._connection.execute("COMMIT")
+
+    def ready(self) -> None:
+        """Sort what was added, to be found from now on."""
+        self._connection.execute("CREATE INDEX by_key ON found (key)")
+
+    def find(self, value: Any) -> Iterator[list[Any]]:
+        """Yield the rows with the key of a value."""
+        key = key_of(value)
+        if key is not None:
+            for (row,) in self._connection.execute("SELECT row FROM found WHERE key = ? ORDER BY rowid", (key,)):
+                yield msgspec.msgpack.decode(row)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+def _packed(row: Sequence[Any]) -> bytes:
+    try:
+        return msgspec.msgpack.encode(list(row))
+    except OverflowError:
+        raise NotRead("integers beyond 64 bits are not joined") from None

@@ -1,0 +1,341 @@
+"""Reads the records of a record set: a stream of rows out of its source, with what is joined to them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from corpusfmt.formats.croissant.graph import Description, Field, RecordSet
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.files import Files
+from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
+from corpusfmt.formats.croissant.records.lookup import Lookup
+from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
+from corpusfmt.formats.croissant.records.rows import batches
+from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
+from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.model import Location
+
+_EXPANDED = 4096
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows with the values of leaves (by their identity), where they are, and what is wrong with those left out."""
+
+    size: int
+    columns: Mapping[int, Sequence[Any]]
+    at: Callable[[int], Location]
+    faults: list[Fault] = field(default_factory=list)
+    #: For each row, the nested records of each container (by the identity of its join): columns of leaves again.
+    nested: Mapping[int, Sequence[list[list[Any]]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: values by the field's identifier as its author wrote it, and the place that it comes from.
+
+    Values are those of JSON, and bytes for content that is no text; dates are ISO 8601 text. Nested fields are objects,
+    repeated ones lists.
+    """
+
+    values: dict[str, Any]
+    at: Location
+
+
+class RecordReader:
+    """Reads the record sets of one description; a context manager, which ends its helpers and removes what it spilled.
+
+    Raises `NotRead` where data cannot be read here at all; what is wrong with data is a fault in the stream.
+    """
+
+    def __init__(self, description: Description, folder: str, scratch: Path | None = None) -> None:
+        self.files = Files(description, folder)
+        self.patterns = Patterns()
+        self._closing = ExitStack()
+        self._scratch = scratch
+        self._numbers = count()
+        self._reading: list[RecordSet] = []
+
+    def __enter__(self) -> Self:
+        self._closing.enter_context(self.patterns)
+        folder = tempfile.TemporaryDirectory(prefix="records-", dir=self._scratch)
+        self._scratch = Path(self._closing.enter_context(folder))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.close()
+
+    def spill(self, name: str) -> Path:
+        """Return a path of its own below a local folder that is removed at the end."""
+        assert self._scratch is not None
+        return self._scratch / f"{name}-{next(self._numbers)}"
+
+    def records(self, record_set: RecordSet) -> Iterator[Record | Fault]:
+        """Yield the records of a record set, and what is wrong with the data.
+
+        A record with a value that cannot be read is left out, and its faults stand in its place. One whose joined
+        record does not exist is there, with null for what it lacks, and a fault after it.
+        """
+        if record_set.rows is not None:
+            yield from _inline_records(record_set)
+            return
+        plan = plan_records(record_set)
+        shape = _Shape(plan)
+        for table in self.tables(plan.tree):
+            for row in range(table.size):
+                yield Record(shape.record(table, row), table.at(row))
+            yield from table.faults
+
+    # --- columns ---
+
+    def tables(self, tree: Tree) -> Iterator[Table]:
+        """Yield the rows of a source with the values of its leaves, joined with what hangs below it."""
+        leaves = list(tree.leaves)
+        leaves += [join.local for join in tree.joins if join.local not in leaves]
+        lookups = []
+        for join in tree.joins:
+            lookup, faults = self._looked_up(join)
+            lookups.append(lookup)
+            if faults:
+                yield Table(0, {}, _nowhere, faults)
+        for batch in self.batches(tree.origin, {leaf.take for leaf in leaves}):
+            table = self.evaluated(leaves, batch)
+            if tree.joins:
+                yield from _joined(table, tree, lookups)
+            else:
+                yield table
+        for lookup in lookups:
+            lookup.close()
+
+    def evaluated(self, leaves: Sequence[Leaf], batch: Batch) -> Table:
+        """Return the values of leaves for a batch; rows with a value that cannot be one are left out."""
+        faults = [each for fault in batch.faults for each in _of_fields(fault, leaves)]
+        bad: set[int] = set()
+        columns: dict[int, Sequence[Any]] = {}
+        for leaf in leaves:
+            try:
+                values, wrong = leaf.values(batch.columns[leaf.take], self.patterns)
+            except PatternFault as fault:
+                place = leaf.view.at if leaf.view is not None else leaf.field.at
+                hint = "write a pattern without nested repetition"
+                raise Broken(DataFault("transform", f"{leaf.field.title}: {fault}", place, hint)) from fault
+            columns[id(leaf)] = values
+            bad |= wrong.keys()
+            faults += [value_fault(leaf, reason, batch.at(row)) for row, reason in wrong.items()]
+        if not bad:
+            return Table(batch.size, columns, batch.at, faults)
+        good = [row for row in range(batch.size) if row not in bad]
+        kept = {name: [values[row] for row in good] for name, values in columns.items()}
+        return Table(len(good), kept, lambda row: batch.at(good[row]), faults)
+
+    def batches(self, origin: Origin, takes: set[Take]) -> Iterator[Batch]:
+        """Yield the rows of a file, a file set or a record set; where a file does not read on, its fault is the last."""
+        if isinstance(origin, RecordSet):
+            yield from self._of_record_set(origin, takes)
+            return
+        empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
+        opened = self.files.opened(origin)
+        while True:
+            try:
+                file = next(opened, None)
+                if file is None:
+                    return
+                yield from batches(origin, file, sorted(takes))
+            except Broken as broken:
+                yield Batch("", 0, empty, faults=[broken.fault])
+
+    def _of_record_set(self, record_set: RecordSet, takes: set[Take]) -> Iterator[Batch]:
+        if record_set in self._reading:
+            raise NotRead(f"{record_set.title}: it is drawn from itself")
+        fields = {pointer_of(each): each for each in record_set.every_field}
+        wanted = {take: fields[take.name] for take in takes}
+        if record_set.rows is not None:
+            yield _inline_batch(record_set, wanted)
+            return
+        self._reading.append(record_set)
+        try:
+            plan = plan_records(record_set, wanted.values())
+            shape = _Shape(plan)
+            for table in self.tables(plan.tree):
+                columns = {
+                    take: [shape.value(each, table, row) for row in range(table.size)] for take, each in wanted.items()
+                }
+                yield Batch("", table.size, columns, faults=table.faults, place=table.at)
+        finally:
+            self._reading.remove(record_set)
+
+    def _looked_up(self, join: Join) -> tuple[Lookup, list[Fault]]:
+        lookup = Lookup(self.spill("joined"))
+        self._closing.callback(lookup.close)
+        tree = Tree(join.tree.origin, [*join.tree.leaves, join.remote], join.tree.joins)
+        carried = [id(leaf) for leaf in join.tree.everything()]
+        faults: list[Fault] = []
+        for table in self.tables(tree):
+            keys = table.columns.get(id(join.remote), ())
+            columns = [table.columns[name] for name in carried] if table.size else []
+            rows = zip(*columns, strict=True) if columns else ((),) * table.size
+            lookup.add(zip(keys, rows, strict=True))
+            faults += table.faults[: _EXPANDED - len(faults)]
+        lookup.ready()
+        return lookup, faults
+
+
+def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
+    """Yield a fault as it is told: a column that is not there, once for each field that is taken from it."""
+    if not isinstance(fault, NoColumn):
+        yield fault
+        return
+    for leaf in leaves:
+        if leaf.take == fault.take and leaf.view is not None:
+            message = f"{leaf.view.title}: no column `{fault.take.name}` in `{fault.at.path}`"
+            yield DataFault("column", message, leaf.view.place("cr:column"), fault.hint)
+
+
+def value_fault(leaf: Leaf, reason: str, at: Location) -> DataFault:
+    """Return the fault that a value is not what its field says."""
+    kind = "transform" if "does not match" in reason else "value"
+    hint = "correct the pattern, or the value" if kind == "transform" else "correct the value, or the data type"
+    return DataFault(kind, f"{leaf.field.title}: {reason}{_where(at)}", at, hint)
+
+
+def _where(at: Location) -> str:
+    """Return what a message has to say of a place that has no line."""
+    return f" in {at.record}" if at.line is None and at.record is not None else ""
+
+
+def _nowhere(_row: int) -> Location:
+    raise AssertionError
+
+
+def _joined(table: Table, tree: Tree, lookups: Sequence[Lookup]) -> Iterator[Table]:
+    """Yield the rows of a table with what is joined to them: a row for each match, or one with nulls for none."""
+    leaves = list(tree.everything())
+    joins = list(zip(tree.joins, lookups, strict=True))
+    pending = _combined(table, tree, joins)
+    faults = table.faults
+    while rows := list(islice(pending, _EXPANDED)):
+        columns = {id(leaf): [row.values[id(leaf)] for row in rows] for leaf in leaves}
+        nested = {id(join): [row.nested[id(join)] for row in rows] for join, _ in joins if join.container is not None}
+        faults = faults + [fault for row in rows for fault in row.faults]
+        places = [row.at for row in rows]
+        yield Table(len(rows), columns, places.__getitem__, faults, nested)
+        faults = []
+    if faults:
+        yield Table(0, {}, _nowhere, faults)
+
+
+@dataclass(slots=True)
+class _Row:
+    values: dict[int, Any]
+    nested: dict[int, list[list[Any]]]
+    at: Location
+    faults: list[Fault]
+
+
+def _combined(table: Table, tree: Tree, joins: Sequence[tuple[Join, Lookup]]) -> Iterator[_Row]:
+    own = [id(leaf) for leaf in tree.leaves]
+    for index in range(table.size):
+        rows = [_Row({name: table.columns[name][index] for name in own}, {}, table.at(index), [])]
+        for join, lookup in joins:
+            local = table.columns[id(join.local)][index]
+            carried = [id(leaf) for leaf in join.tree.everything()]
+            if join.container is not None:
+                matches = list(lookup.find(local))
+                for row in rows:
+                    row.nested[id(join)] = matches
+                continue
+            found = list(lookup.find(local))
+            if not found:
+                found = [[None] * len(carried)]
+                if local is not None:
+                    rows[0].faults.append(unmatched(join.local, join.remote, local, table.at(index)))
+            rows = [
+                _Row(
+                    row.values | dict(zip(carried, each, strict=True)), row.nested, row.at, row.faults if not n else []
+                )
+                for row in rows
+                for n, each in enumerate(found)
+            ]
+        yield from rows
+
+
+def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> DataFault:
+    """Return the fault that a value is not among those that its field references."""
+    target = remote.field.node.written_id if remote.take.kind == "field" else remote.take.name
+    message = f"{local.field.title}: `{clip(value)}` is no value of `{target}`{_where(at)}"
+    return DataFault("foreign", message, at, "correct it, or add the record that it names")
+
+
+# --- records ---
+
+
+def name_of(each: Field) -> str:
+    """Return the name of a value in a record: the field's identifier as written, else its name."""
+    written = each.node.written_id
+    return written if isinstance(written, str) else each.text("sc:name") or pointer_of(each)
+
+
+class _Shape:
+    """Puts the values of leaves together as the fields nest."""
+
+    def __init__(self, plan: RecordPlan) -> None:
+        self._plan = plan
+        self._fields = [(name_of(each), each) for each in plan.record_set.fields]
+
+    def record(self, table: Table, row: int) -> dict[str, Any]:
+        return {name: self.value(each, table, row) for name, each in self._fields}
+
+    def value(self, each: Field, table: Table, row: int) -> Any:
+        leaf = self._plan.leaf_of(each)
+        if leaf is not None:
+            return table.columns[id(leaf)][row]
+        join = self._plan.nested.get(id(each))
+        if join is not None:
+            leaves = list(join.tree.everything())
+            rows = table.nested[id(join)][row]
+            return [self._nested(each, dict(zip(map(id, leaves), values, strict=True))) for values in rows]
+        values = {name_of(inner): self.value(inner, table, row) for inner in each.sub_fields}
+        lists = [value for value in values.values() if isinstance(value, list)]
+        several = each.is_true("cr:repeated") or each.is_true("cr:isArray") or "cr:RecordSet" in each.data_types
+        if several and len(lists) == len(values) and len({len(value) for value in lists}) == 1:
+            return [dict(zip(values, each_row, strict=True)) for each_row in zip(*lists, strict=True)]
+        return values
+
+    def _nested(self, container: Field, values: Mapping[int, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for inner in container.sub_fields:
+            leaf = self._plan.leaf_of(inner)
+            found[name_of(inner)] = self._nested(inner, values) if leaf is None else values[id(leaf)]
+        return found
+
+
+# --- records inside of the description ---
+
+
+def _inline_records(record_set: RecordSet) -> Iterator[Record]:
+    for pointer, row in record_set.rows or ():
+        if isinstance(row, dict):
+            values = {name_of(each): _inline_value(row, each) for each in record_set.fields}
+            yield Record(values, record_set.description.places.of(pointer))
+
+
+def _inline_value(row: Mapping[str, Any], each: Field) -> Any:
+    written = each.node.written_id
+    return row[written] if isinstance(written, str) and written in row else row.get(each.id or "")
+
+
+def _inline_batch(record_set: RecordSet, wanted: Mapping[Take, Field]) -> Batch:
+    rows = [(pointer, row) for pointer, row in record_set.rows or () if isinstance(row, dict)]
+    columns = {take: [_inline_value(row, each) for _, row in rows] for take, each in wanted.items()}
+    places = record_set.description.places
+    return Batch("", len(rows), columns, place=lambda row: places.of(rows[row][0]))

@@ -1,0 +1,444 @@
+"""Rows out of open files: tables, JSON, JSON Lines, lines of text, and whole files."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from corpusfmt.formats.croissant.graph import Resource
+from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
+from corpusfmt.formats.croissant.jsontree import JsonFault, decode, parse
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.files import Opened
+from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.general import BadJson, BadText, BrokenStream, TooLong
+from corpusfmt.io import text as judged
+from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
+from corpusfmt.io.paths import is_remote
+from corpusfmt.io.streams import StreamFault
+from corpusfmt.model import Location
+
+#: A JSON document has to be held whole, so a larger one is not read.
+MAX_JSON = 64 * 1024 * 1024
+#: The content of a file is one value, which is held whole.
+MAX_CONTENT = MAX_LINE_BYTES
+_ROWS = 4096
+_NAMES_SHOWN = 20
+_BATCH_BYTES = 4 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+_FORMATS = {
+    "text/csv": "csv", "application/csv": "csv", "text/tsv": "tsv", "text/tab-separated-values": "tsv",
+    "application/json": "json", "application/x-json": "json", "text/json": "json", "application/geo+json": "json",
+    "application/jsonl": "jsonl", "application/jsonlines": "jsonl", "application/x-jsonlines": "jsonl",
+    "application/json-lines": "jsonl", "application/x-ndjson": "jsonl", "application/ndjson": "jsonl",
+    "application/jsonl+json": "jsonl", "text/jsonl": "jsonl",
+    "application/x-parquet": "parquet", "application/vnd.apache.parquet": "parquet", "application/parquet": "parquet",
+}  # fmt: skip
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+#: What separates the cells of a row.
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+_OF_LINES = frozenset({"lines", "lineNumbers"})
+
+
+def kind_of(view: Resource, name: str) -> str:
+    """Return how a file is to be read: by its encodingFormat, else by its suffix; "" for plain text and others."""
+    for each in view.formats:
+        found = _FORMATS.get(each.partition(";")[0].strip().lower())
+        if found is not None:
+            return found
+    plain = name.removesuffix(".gz").removesuffix(".zst")
+    return next((kind for suffix, kind in _SUFFIXES.items() if plain.endswith(suffix)), "")
+
+
+def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator[Batch]:
+    """Yield the rows of a file, with a column for each take.
+
+    Raises `Broken` where it does not read on, after the rows before, and `NotRead` where nothing here can read it.
+    """
+    inside = [take for take in takes if take.kind != "fileProperty"]
+    of_lines = [take for take in takes if take.kind == "fileProperty" and take.name in _OF_LINES]
+    if inside and of_lines:
+        raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file do not make records together")
+    try:
+        if inside:
+            found = _structured(view, opened, inside)
+        elif of_lines:
+            found = _of_lines(opened, of_lines)
+        else:
+            found = iter([Batch(opened.path, 1, {})])
+        for batch in found:
+            yield _with_file_properties(batch, opened, takes)
+    except StreamFault as fault:
+        raise Broken(BrokenStream(Location(opened.path), fault)) from fault
+
+
+def _with_file_properties(batch: Batch, opened: Opened, takes: Collection[Take]) -> Batch:
+    columns = dict(batch.columns)
+    for take in takes:
+        if take not in columns:
+            columns[take] = [_file_property(opened, take.name)] * batch.size
+    batch.columns = columns
+    return batch
+
+
+def _file_property(opened: Opened, name: str) -> Any:
+    if name == "filename":
+        return opened.name
+    if name in ("fullpath", "filepath"):
+        return opened.full_path
+    content = bytearray()
+    for chunk in opened.contents:
+        content += chunk
+        if len(content) > MAX_CONTENT:
+            raise Broken(TooLong(Location(opened.path), len(content), MAX_CONTENT))
+    return bytes(content)
+
+
+def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
+    kind = kind_of(view, opened.name)
+    if kind in DELIMITERS:
+        _only(view, takes, "column")
+        return table(opened.path, opened.contents, DELIMITERS[kind], takes)
+    if kind == "jsonl":
+        return _json_lines(opened, takes)
+    if kind == "json":
+        return _json(opened, takes)
+    if kind == "parquet":
+        _only(view, takes, "column")
+        return _parquet(opened, takes)
+    said = ", ".join(view.formats) or "none"
+    raise NotRead(f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}")
+
+
+def _only(view: Resource, takes: Sequence[Take], kind: str) -> None:
+    if any(take.kind != kind for take in takes):
+        raise NotRead(f"{view.title}: a table has columns, no JSON paths")
+
+
+def _no_column(path: str, take: Take, header: Sequence[str]) -> NoColumn:
+    likely = next((each for each in header if each.lower().strip() == take.name.lower().strip()), None)
+    hint = f"did you mean `{likely}`?" if likely else f"the columns are {', '.join(header[:_NAMES_SHOWN])}"
+    return NoColumn(take, Location(path), hint)
+
+
+# --- tables ---
+
+
+def table(path: str, chunks: Iterable[bytes], delimiter: str, takes: Sequence[Take]) -> Iterator[Batch]:
+    """Yield the rows of a CSV or TSV file. An empty cell is no value; rows of another width than the header are faults."""
+    source = TableLines(path, lines(chunks))
+    header = header_of(path, source.text(), delimiter)
+    yield from body(source, delimiter, header, takes)
+
+
+def header_of(path: str, text: Iterator[str], delimiter: str) -> list[str]:
+    """Return the first row. Raises `Broken`."""
+    csv.field_size_limit(MAX_LINE_BYTES)
+    try:
+        return next(csv.reader(text, delimiter=delimiter), [])
+    except csv.Error as error:
+        raise Broken(_unreadable(path, 1, error)) from error
+
+
+def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[Line | LongLine]:
+    """Yield the lines of a piece of a file with their places in the file, which the piece starts at."""
+    return (replace(each, line=each.line + line - 1, byte=each.byte + byte) for each in found)
+
+
+def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Sequence[Take]) -> Iterator[Batch]:
+    """Yield the rows after the header."""
+    missing = [take for take in takes if take.name not in header]
+    if missing:
+        faults: list[Fault] = [_no_column(source.path, take, header) for take in missing]
+        yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
+        return
+    places = [header.index(take.name) for take in takes]
+    csv.field_size_limit(MAX_LINE_BYTES)
+    width = len(header)
+    rows = csv.reader(source.text(), delimiter=delimiter)
+    kept: list[list[str]] = []
+    starts: list[int] = []
+    faults = []
+    before = source.line
+
+    def batch() -> Batch:
+        columns = list(zip(*kept, strict=True)) if kept else [()] * width
+        picked = {take: [cell or None for cell in columns[place]] for take, place in zip(takes, places, strict=True)}
+        return Batch(source.path, len(kept), picked, starts, faults=faults)
+
+    broken = None
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            broken = _unreadable(source.path, before + 1, error)
+            row = None
+        bad_text = source.take_faults()
+        faults += bad_text
+        if row is None:
+            break
+        if len(row) == width and not bad_text:
+            kept.append(row)
+            starts.append(before + 1)
+        elif row and not bad_text:
+            message = f"a row of {len(row)} cells, the header has {width}"
+            at = Location(source.path, line=before + 1)
+            faults.append(DataFault("width", message, at, "quote cells that hold the delimiter or a line end"))
+        before = source.line
+        if len(kept) >= _ROWS or source.taken > _BATCH_BYTES or len(faults) >= _ROWS:
+            yield batch()
+            kept, starts, faults = [], [], []
+            source.taken = 0
+    yield batch()
+    if broken is not None:
+        raise Broken(broken)
+
+
+def _unreadable(path: str, line: int, error: csv.Error) -> DataFault:
+    at = Location(path, line=line)
+    return DataFault("corrupt", f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8")
+
+
+class TableLines:
+    """The lines of a table for the CSV reader, with their number, and those of them that are no text."""
+
+    def __init__(self, path: str, found: Iterable[Line | LongLine]) -> None:
+        self.path = path
+        self._found = iter(found)
+        self.line = 0
+        self.taken = 0
+        self._faults: list[Fault] = []
+
+    def text(self) -> Iterator[str]:
+        """Yield each line as text with its end; those that are not UTF-8 with marks in place of what is not."""
+        for line in self._found:
+            self.line = line.line
+            if isinstance(line, LongLine):
+                at = Location(self.path, line=line.line, byte=line.byte)
+                self._faults.append(TooLong(at, line.length, MAX_LINE_BYTES))
+                continue
+            data = line.data.removeprefix(_BOM) if line.line == 1 else line.data
+            self.taken += len(data)
+            try:
+                yield data.decode("utf-8") + "\n"
+            except UnicodeDecodeError:
+                self._faults.append(_bad_text(self.path, line))
+                yield data.decode("utf-8", "replace") + "\n"
+
+    def take_faults(self) -> list[Fault]:
+        """Return what was wrong with the lines since the last call."""
+        found, self._faults = self._faults, []
+        return found
+
+
+def _bad_text(path: str, line: Line) -> BadText:
+    fault = judged.utf8_fault(line.data)
+    assert fault is not None
+    return BadText(Location(path, line.line, line.byte + fault.column - 1, fault.column), fault.reason)
+
+
+# --- lines of text, and JSON Lines ---
+
+
+def _of_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
+    for group, faults in _line_groups(opened):
+        numbers = [line.line for line in group]
+        values: dict[str, Sequence[Any]] = {
+            "lines": [line.data for line in group],
+            "lineNumbers": [number - 1 for number in numbers],
+        }
+        yield Batch(opened.path, len(group), {take: values[take.name] for take in takes}, numbers, faults=faults)
+
+
+def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Fault]]]:
+    group: list[Line] = []
+    faults: list[Fault] = []
+    size = 0
+    for line in lines(opened.contents):
+        if isinstance(line, LongLine):
+            at = Location(opened.path, line=line.line, byte=line.byte)
+            faults.append(TooLong(at, line.length, MAX_LINE_BYTES))
+            continue
+        group.append(line)
+        size += len(line.data)
+        if len(group) >= _ROWS or size > _BATCH_BYTES:
+            yield group, faults
+            group, faults, size = [], [], 0
+    yield group, faults
+
+
+def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
+    getters = [_getter(take) for take in takes]
+    absent = {take for take in takes if take.kind == "column"}
+    names: dict[str, None] = {}
+    seen = 0
+    for group, faults in _line_groups(opened):
+        kept: list[int] = []
+        columns: dict[Take, list[Any]] = {take: [] for take in takes}
+        for line in group:
+            try:
+                value = _decoded(opened.path, line)
+            except Broken as broken:
+                faults.append(broken.fault)
+                continue
+            if absent and isinstance(value, dict):
+                absent -= {take for take in absent if take.name in value}
+                if len(names) < _NAMES_SHOWN:
+                    names.update(dict.fromkeys(value))
+            kept.append(line.line)
+            for take, getter in zip(takes, getters, strict=True):
+                columns[take].append(getter(value))
+        seen += len(kept)
+        yield Batch(opened.path, len(kept), columns, kept, faults=faults)
+    if seen and absent:
+        faults = [_no_column(opened.path, take, list(names)) for take in sorted(absent)]
+        yield Batch(opened.path, 0, {take: [] for take in takes}, [], faults=faults)
+
+
+def _decoded(path: str, line: Line) -> Any:
+    try:
+        return msgspec.json.decode(line.data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    at = Location(path, line.line, line.byte)
+    if judged.utf8_fault(line.data) is not None:
+        raise Broken(_bad_text(path, line))
+    try:
+        return judged.strict_json(line.data).value
+    except judged.JsonFault as fault:
+        raise Broken(BadJson(at, fault.reason)) from fault
+
+
+def _getter(take: Take) -> Callable[[Any], Any]:
+    if take.kind == "column":
+        return lambda value: value.get(take.name) if isinstance(value, dict) else None
+    steps = parse_path(take.name)
+    return lambda value: _single(select(value, steps), take)
+
+
+def _single(values: list[Any] | None, take: Take) -> Any:
+    if values is None:
+        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+    return None if not values else values[0] if len(values) == 1 else values
+
+
+# --- JSON documents ---
+
+
+def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
+    data = bytearray()
+    for chunk in opened.contents:
+        data += chunk
+        if len(data) > MAX_JSON:
+            raise NotRead(f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines")
+    try:
+        tree, _ = parse(decode(bytes(data))[0])
+    except JsonFault as fault:
+        message = f"the JSON does not read to its end: {fault}"
+        line = data.count(b"\n", 0, fault.offset) + 1
+        raise Broken(
+            DataFault("corrupt", message, Location(opened.path, line=line), "write it again as UTF-8")
+        ) from fault
+    columns = {take: _json_column(opened, tree, take) for take in takes if take.kind != "jsonPaths"}
+    counts = {take: len(values) for take, values in columns.items()}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"`{take.name}` gives {count}" for take, count in list(counts.items())[:4])
+        hint = "complete the objects, with null for no value"
+        raise Broken(DataFault("ragged", f"{told} values", Location(opened.path), hint))
+    count = next(iter(counts.values()), None)
+    for take in takes:
+        if take not in columns:
+            columns[take] = _lists(opened, tree, take, count)
+            count = len(columns[take])
+    yield Batch(opened.path, count or 0, columns)
+
+
+def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any]:
+    """Return what the path of a repeated field gives for each record: the path is cut where it has led to the records.
+
+    Without other fields to tell how many records there are, its first step that selects several things leads to them.
+    """
+    steps = parse_path(take.name)
+    several = [index for index, step in enumerate(steps) if step.deep or step.kind not in ("name", "index")]
+    cuts = range(len(steps), -1, -1) if count is not None else [several[0] + 1 if several else len(steps)]
+    for cut in cuts:
+        records = _selected(tree, steps[:cut], take)
+        if count is None or len(records) == count:
+            rest = steps[cut:]
+            return [_selected(record, rest, take) for record in records] if rest else records
+    message = f"`{take.name}` gives {len(_selected(tree, steps, take))} values for {count} records"
+    hint = "complete the objects, with an empty list for no value"
+    raise Broken(DataFault("ragged", message, Location(opened.path), hint))
+
+
+def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
+    if take.kind == "jsonPath":
+        return _selected(tree, parse_path(take.name), take)
+    rows = [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
+    if not any(take.name in row for row in rows):
+        names = list(dict.fromkeys(chain.from_iterable(rows[:100])))
+        raise Broken(_no_column(opened.path, take, names))
+    return [row.get(take.name) for row in rows]
+
+
+def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
+    values = select(tree, steps)
+    if values is None:
+        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+    return values
+
+
+# --- Parquet ---
+
+
+def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - large, and an extra
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError:
+        raise NotRead(f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'") from None
+    spooled = opened.url is None or is_remote(opened.url)
+    with tempfile.TemporaryFile() as spool:
+        if spooled:
+            for chunk in opened.chunks:
+                spool.write(chunk)
+            spool.seek(0)
+        try:
+            with pq.ParquetFile(spool if spooled else opened.url) as file:
+                names = file.schema_arrow.names
+                missing = [take for take in takes if take.name not in names]
+                if missing:
+                    raise Broken(_no_column(opened.path, missing[0], names))
+                first = 0
+                for part in file.iter_batches(batch_size=_ROWS, columns=[take.name for take in takes]):
+                    columns = {take: list(map(_plain, part.column(take.name).to_pylist())) for take in takes}
+                    yield Batch(opened.path, part.num_rows, columns, first=first)
+                    first += part.num_rows
+        except (pa.ArrowException, OSError) as error:
+            message = f"the Parquet file does not read to its end: {str(error)[:200]}"
+            raise Broken(DataFault("corrupt", message, Location(opened.path), "write it again")) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Arrow as one of JSON, or bytes; what JSON does not have becomes its text."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,80 @@
+"""The records of one record set of a description, for those who want them and not a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from corpusfmt.formats import CheckOptions
+from corpusfmt.formats.croissant.check import Checker, plan
+from corpusfmt.formats.croissant.graph import Description, RecordSet
+from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
+from corpusfmt.formats.croissant.records.reader import Record, RecordReader
+from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.model import BadInput, Finding, Severity, UsageError
+from corpusfmt.rules import Grading, Judge
+
+
+def records(path: str | Path, record_set: str | None = None) -> Iterator[Record | Finding]:
+    """Yield the records of a record set (by its `@id` or name), and findings about its data where they come up.
+
+    `path` is a Croissant description, or a folder with one; `record_set` may be left out where there is only one. A
+    record that cannot be read whole gives a finding instead; one whose join finds nothing has null for what it lacks,
+    and a finding after it. Only local files beside the description are read, as a stream.
+
+    Raises `UsageError` for a missing path, an unknown record set, and data that cannot be read here (on the web, Parquet
+    without pyarrow); `BadInput` where the description itself is not understood.
+    """
+    entry = entry_of(str(path))
+    if entry.kind == "directory":
+        entry = plan(entry, CheckOptions()).shards[0].files["description"]
+    description = _understood(entry)
+    named = _named(description, record_set)
+    with RecordReader(description, entry.url.rpartition("/")[0]) as reader:
+        try:
+            for each in reader.records(named):
+                if isinstance(each, Record):
+                    yield each
+                else:
+                    yield from findings_of(each, description.version)
+        except Broken as broken:
+            yield from findings_of(broken.fault, description.version)
+        except NotRead as reason:
+            raise UsageError(str(reason)) from None
+
+
+def findings_of(fault: Fault, version: str) -> list[Finding]:
+    """Return what is wrong with data, as the rules have it."""
+    judge = Judge(RULES, Grading(), version=version, path=fault.at.path)
+    judge.check(fault)
+    return judge.tally.findings
+
+
+def _understood(entry: Entry) -> Description:
+    checker = Checker(entry, CheckOptions())
+    checker.run()
+    if not checker.descriptions:
+        errors = [each for each in checker.judge.tally.findings if each.severity is Severity.ERROR]
+        if not errors:
+            raise UsageError(f"{entry.path} holds no Croissant description")
+        raise BadInput(errors[0])
+    return checker.descriptions[0]
+
+
+def _named(description: Description, name: str | None) -> RecordSet:
+    known = {_name_of(view): view for view in description.views.values() if isinstance(view, RecordSet)}
+    if name is None and len(known) == 1:
+        return next(iter(known.values()))
+    for view in known.values():
+        if name is not None and name in (view.node.written_id, view.id, view.text("sc:name")):
+            return view
+    listed = ", ".join(known) or "none"
+    if name is None:
+        raise UsageError(f"name a record set: {listed}")
+    raise UsageError(f"unknown record set {name!r}; known: {listed}")
+
+
+def _name_of(view: RecordSet) -> str:
+    written = view.node.written_id
+    return written if isinstance(written, str) else view.text("sc:name") or view.label

@@ -1,0 +1,176 @@
+"""CSV and TSV files for judging: whole blocks accepted at a time, and as rows what is not plainly right."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from corpusfmt.formats.croissant.records.batches import Batch
+from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
+from corpusfmt.formats.croissant.records.files import Opened
+from corpusfmt.formats.croissant.records.leaves import Leaf
+from corpusfmt.formats.croissant.records.rows import TableLines, body, shifted, table
+from corpusfmt.io.lines import Block, LongLine, blocks, lines
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_BOM = b"\xef\xbb\xbf"
+# A quoted cell may cross blocks; beyond so many bytes, what looks like one is left to the reader of rows.
+_MOST_PENDING = 16 * 1024 * 1024
+# Larger than what files are read by: a block costs a few dozen calls, whatever its size.
+_BLOCK = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOf:
+    """Values that are wanted as keys: those of some leaves together; `required` where each row must have them."""
+
+    leaves: Sequence[Leaf]
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Rows with nothing wrong: how many, and for each wanted key the hashes and which rows have one."""
+
+    size: int
+    keys: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]]
+
+
+def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
+    """Yield the rows of a table: as `Accepted` where all is plainly right, else to be evaluated.
+
+    `leaves` are columns without transformation; `keys` are made of some of them. Raises `Broken` as `rows.batches` does.
+    """
+    takes = sorted({leaf.take for leaf in leaves})
+    pieces = _pieces(opened)
+    first = next(pieces, None)
+    if first is None:
+        return
+    head, newline, rest = (first.data.removeprefix(_BOM) if isinstance(first, Block) else b"").partition(b"\n")
+    header = _header(head, delimiter)
+    if isinstance(first, LongLine) or not newline or not {take.name for take in takes} <= set(header):
+        yield from table(opened.path, chain(_bytes(first), _remaining(pieces)), delimiter, takes)
+        return
+    begun = Block(rest, 2, first.byte + len(first.data) - len(rest))
+    pending = b""
+    for piece in chain([begun] if rest else [], pieces):
+        if isinstance(piece, LongLine):
+            yield from _slowly(opened, Block(pending, begun.line, begun.byte), pieces, delimiter, header, leaves, piece)
+            return
+        if not pending:
+            begun = piece
+        data = pending + piece.data
+        pending = b""
+        try:
+            yield _accepted(data, delimiter, header, leaves, keys)
+        except Uneven as fault:
+            whole = Block(data, begun.line, begun.byte)
+            if fault.is_open and len(data) < _MOST_PENDING:
+                pending = data
+            elif fault.is_odd or fault.is_open:
+                yield from _slowly(opened, whole, pieces, delimiter, header, leaves)
+                return
+            else:
+                yield from _slowly(opened, whole, iter(()), delimiter, header, leaves)
+    if pending:
+        yield from _slowly(opened, Block(pending, begun.line, begun.byte), iter(()), delimiter, header, leaves)
+
+
+def _pieces(opened: Opened) -> Iterator[Block | LongLine]:
+    gathered: list[bytes] = []
+    size = 0
+
+    def larger() -> Iterator[bytes]:
+        nonlocal gathered, size
+        for chunk in opened.contents:
+            gathered.append(chunk)
+            size += len(chunk)
+            if size >= _BLOCK:
+                yield b"".join(gathered)
+                gathered, size = [], 0
+        yield b"".join(gathered)
+
+    return blocks(larger())
+
+
+def _header(head: bytes, delimiter: str) -> list[str]:
+    """Return the names of the columns, none where only a reader of rows can tell."""
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        return []
+    if '"' in text and (text.count('"') % 2 or "\r" in text.rstrip("\r")):
+        return []
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        return []
+
+
+def _bytes(piece: Block | LongLine) -> Iterator[bytes]:
+    # The bytes of a line over the limit are gone; a header of such a length says nothing anyway.
+    yield piece.data if isinstance(piece, Block) else b"\n"
+
+
+def _remaining(pieces: Iterator[Block | LongLine]) -> Iterator[bytes]:
+    for piece in pieces:
+        yield from _bytes(piece)
+
+
+def _slowly(
+    opened: Opened,
+    begun: Block,
+    rest: Iterator[Block | LongLine],
+    delimiter: str,
+    header: Sequence[str],
+    leaves: Sequence[Leaf],
+    long_line: LongLine | None = None,
+) -> Iterator[Batch]:
+    takes = sorted({leaf.take for leaf in leaves})
+    before = lines([begun.data]) if begun.data else iter(())
+    found = chain(
+        shifted(before, begun.line, begun.byte),
+        [long_line] if long_line is not None else [],
+        chain.from_iterable(
+            shifted(lines([piece.data]), piece.line, piece.byte) if isinstance(piece, Block) else [piece]
+            for piece in rest
+        ),
+    )
+    yield from body(TableLines(opened.path, found), delimiter, header, takes)
+
+
+def _accepted(
+    data: bytes, delimiter: str, header: Sequence[str], leaves: Sequence[Leaf], keys: Sequence[KeyOf]
+) -> Accepted:
+    try:
+        data.decode()
+        if not data.endswith(b"\n"):
+            data += b"\n"
+        size, columns = split(data, delimiter, len(header), [header.index(leaf.take.name) for leaf in leaves])
+        rest = {id(leaf): left_over(column, leaf.cast) for leaf, column in zip(leaves, columns, strict=True)}
+        by_leaf = {id(leaf): column for leaf, column in zip(leaves, columns, strict=True)}
+        for leaf in leaves:
+            for row in rest[id(leaf)].tolist():
+                value = by_leaf[id(leaf)].text(row)
+                if value is not None:
+                    leaf.cast(value)
+        return Accepted(size, [_keys(group, by_leaf, rest) for group in keys])
+    except ValueError:
+        raise Uneven from None
+
+
+def _keys(
+    wanted: KeyOf, columns: dict[int, Column], rest: dict[int, npt.NDArray[np.int64]]
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
+    present = ~columns[id(wanted.leaves[0])].empty
+    for leaf in wanted.leaves[1:]:
+        present = present & ~columns[id(leaf)].empty
+    if wanted.required and not present.all():
+        raise Uneven
+    return combined([keys_of(columns[id(leaf)], leaf.cast, rest[id(leaf)]) for leaf in wanted.leaves]), present

@@ -1,0 +1,172 @@
+"""How the sources of a record set hang together: one that gives the records, and those that are joined to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from corpusfmt.formats.croissant.graph import DataSource, Field, FileObject, FileSet, RecordSet, Resource
+from corpusfmt.formats.croissant.records.batches import NotRead
+from corpusfmt.formats.croissant.records.leaves import Leaf, leaf_from, leaf_of, of_field, source_of
+
+Origin = Resource | RecordSet
+
+
+@dataclass(slots=True, eq=False)
+class Tree:
+    """A source, what is taken out of it, and what is joined to it."""
+
+    origin: Origin
+    leaves: list[Leaf] = field(default_factory=list)
+    joins: list[Join] = field(default_factory=list)
+
+    def everything(self) -> Iterator[Leaf]:
+        """Yield the leaves of this source and of those that are joined, those of nested records left out."""
+        yield from self.leaves
+        for join in self.joins:
+            if join.container is None:
+                yield from join.tree.everything()
+
+
+@dataclass(slots=True, eq=False)
+class Join:
+    """A source that is looked up: the records of `tree` whose `remote` value is the `local` one.
+
+    Each of them makes a record; or, below a `container` field, they are its list of nested records.
+    """
+
+    local: Leaf
+    remote: Leaf
+    tree: Tree
+    container: Field | None = None
+
+
+@dataclass(slots=True, eq=False)
+class RecordPlan:
+    """How the records of a record set are made: its tree, and the leaf of each field that has values of its own."""
+
+    record_set: RecordSet
+    tree: Tree
+    leaf: dict[int, Leaf]
+    nested: dict[int, Join]
+
+    def leaf_of(self, each: Field) -> Leaf | None:
+        """Return the leaf of a field, None for one that is made of others."""
+        return self.leaf.get(id(each))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A reference: values of one leaf are taken from those of another."""
+
+    local: Leaf
+    remote: Leaf
+
+
+def plan_records(record_set: RecordSet, wanted: Iterable[Field] | None = None) -> RecordPlan:
+    """Return how to make the records of a record set, or those values of them that are wanted.
+
+    Raises `NotRead` where its description does not say enough.
+    """
+    builder = _Builder(record_set)
+    for each in record_set.fields if wanted is None else wanted:
+        builder.add(each, builder.leaves)
+    return builder.plan()
+
+
+def references_of(each: Field, leaf: Leaf) -> Iterator[Edge]:
+    """Yield the references of a field: to a field, and to what that field is taken from."""
+    for reference in each.references:
+        if reference is source_of(each):
+            continue
+        yield from (Edge(leaf, remote) for remote in _remotes(each, reference))
+
+
+def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
+    for target in reference.target_views():
+        if isinstance(target, Field):
+            if target.record_set is not None:
+                yield of_field(target)
+            if target.sources:
+                beyond = leaf_of(target)
+                if isinstance(beyond.origin, FileObject | FileSet):
+                    yield beyond
+        elif isinstance(target, Resource) and reference.extracts:
+            yield leaf_from(each, reference)
+
+
+class _Builder:
+    def __init__(self, record_set: RecordSet) -> None:
+        self.record_set = record_set
+        self.leaves: list[Leaf] = []
+        self._by_field: dict[int, Leaf] = {}
+        self._nested: list[tuple[Field, list[Leaf]]] = []
+        self._edges: list[Edge] = []
+
+    def add(self, each: Field, leaves: list[Leaf]) -> None:
+        if each.sub_fields:
+            below = leaves
+            if each.parent_fields:
+                below = []
+                self._nested.append((each, below))
+            for inner in each.sub_fields:
+                self.add(inner, below)
+            return
+        leaf = leaf_of(each)
+        if leaf.origin is self.record_set:
+            raise NotRead(f"{each.title}: its source is a field of its own record set")
+        leaves.append(leaf)
+        self._by_field[id(each)] = leaf
+        self._edges.extend(references_of(each, leaf))
+
+    def plan(self) -> RecordPlan:
+        origins = list({id(leaf.origin): leaf.origin for leaf in self.leaves}.values())
+        if not origins:
+            raise NotRead(f"{self.record_set.title}: it has no field with a source")
+        self._edges += _edges_between(origins)
+        targets = {id(edge.remote.origin) for edge in self._edges if edge.remote.origin is not edge.local.origin}
+        first = next((origin for origin in origins if id(origin) not in targets), origins[0])
+        trees = {id(first): Tree(first)}
+        pending = [origin for origin in origins if origin is not first]
+        while pending:
+            joined = next((origin for origin in pending if self._joined(origin, trees)), None)
+            if joined is None:
+                raise NotRead(f"{self.record_set.title}: its sources are not joined")
+            pending.remove(joined)
+        for leaf in self.leaves:
+            trees[id(leaf.origin)].leaves.append(leaf)
+        nested = {id(container): self._nest(container, leaves, trees) for container, leaves in self._nested}
+        return RecordPlan(self.record_set, trees[id(first)], self._by_field, nested)
+
+    def _joined(self, origin: Origin, trees: dict[int, Tree]) -> bool:
+        """Hang an origin below one that is in the tree already, along a reference or against it."""
+        for edge in self._edges:
+            for local, remote in ((edge.local, edge.remote), (edge.remote, edge.local)):
+                if remote.origin is origin and id(local.origin) in trees:
+                    tree = trees[id(origin)] = Tree(origin)
+                    trees[id(local.origin)].joins.append(Join(local, remote, tree))
+                    return True
+        return False
+
+    def _nest(self, container: Field, leaves: list[Leaf], trees: dict[int, Tree]) -> Join:
+        for parent in container.parent_fields:
+            if not parent.sources:
+                continue
+            remote = leaf_from(parent, parent.sources[0])
+            for reference in parent.references:
+                for target in reference.target_views():
+                    local = self._by_field.get(id(target))
+                    if local is not None and all(leaf.origin is remote.origin for leaf in leaves):
+                        join = Join(local, remote, Tree(remote.origin, leaves), container)
+                        trees[id(local.origin)].joins.append(join)
+                        return join
+        raise NotRead(f"{container.title}: its parentField does not join its source to a field of the record set")
+
+
+def _edges_between(origins: Iterable[Origin]) -> Iterator[Edge]:
+    """Yield the references between record sets that are drawn from."""
+    for origin in origins:
+        if isinstance(origin, RecordSet):
+            for each in origin.every_field:
+                if not each.sub_fields and each.references:
+                    yield from references_of(each, of_field(each))
