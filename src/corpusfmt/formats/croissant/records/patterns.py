@@ -29,7 +29,7 @@ class PatternFault(Exception):
 class Patterns:
     """Runs regular expressions in a process of its own, which is started when it is first needed."""
 
-    def __init__(self, time_limit: float = TIME_LIMIT) -> None:
+    def __init__(self, time_limit: float) -> None:
         self._time_limit = time_limit
         self._process: subprocess.Popen[bytes] | None = None
 

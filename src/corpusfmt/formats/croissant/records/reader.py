@@ -16,7 +16,7 @@ from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, No
 from corpusfmt.formats.croissant.records.files import Files
 from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
 from corpusfmt.formats.croissant.records.lookup import Lookup
-from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
+from corpusfmt.formats.croissant.records.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.records.rows import batches
 from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
 from corpusfmt.formats.croissant.rules.files import DataFault
@@ -58,7 +58,7 @@ class RecordReader:
 
     def __init__(self, description: Description, folder: str, scratch: Path | None = None) -> None:
         self.files = Files(description, folder)
-        self.patterns = Patterns()
+        self.patterns = Patterns(TIME_LIMIT)
         self._closing = ExitStack()
         self._scratch = scratch
         self._numbers = count()

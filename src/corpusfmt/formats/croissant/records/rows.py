@@ -15,7 +15,7 @@ from corpusfmt.formats.croissant.graph import Resource
 from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
 from corpusfmt.formats.croissant.jsontree import JsonFault, decode, parse
 from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
-from corpusfmt.formats.croissant.records.files import Opened
+from corpusfmt.formats.croissant.records.files import Opened, decompressed
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.general import BadJson, BadText, BrokenStream, TooLong
 from corpusfmt.io import text as judged
@@ -52,6 +52,7 @@ _SUFFIXES = {
 #: What separates the cells of a row.
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _OF_LINES = frozenset({"lines", "lineNumbers"})
+_OF_PATHS = frozenset({"filename", "fullpath", "filepath"})
 
 
 def kind_of(view: Resource, name: str) -> str:
@@ -73,39 +74,40 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
     of_lines = [take for take in takes if take.kind == "fileProperty" and take.name in _OF_LINES]
     if inside and of_lines:
         raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file do not make records together")
+    content = Take("fileProperty", "content")
+    whole: dict[Take, Any] = {}
     try:
+        if content in takes:
+            opened, whole[content] = _with_content(opened)
         if inside:
             found = _structured(view, opened, inside)
         elif of_lines:
             found = _of_lines(opened, of_lines)
         else:
             found = iter([Batch(opened.path, 1, {})])
+        for take in takes:
+            if take.kind == "fileProperty" and take.name in _OF_PATHS:
+                whole[take] = opened.name if take.name == "filename" else opened.full_path
         for batch in found:
-            yield _with_file_properties(batch, opened, takes)
+            batch.columns = {**batch.columns, **{take: [value] * batch.size for take, value in whole.items()}}
+            yield batch
     except StreamFault as fault:
         raise Broken(BrokenStream(Location(opened.path), fault)) from fault
 
 
-def _with_file_properties(batch: Batch, opened: Opened, takes: Collection[Take]) -> Batch:
-    columns = dict(batch.columns)
-    for take in takes:
-        if take not in columns:
-            columns[take] = [_file_property(opened, take.name)] * batch.size
-    batch.columns = columns
-    return batch
-
-
-def _file_property(opened: Opened, name: str) -> Any:
-    if name == "filename":
-        return opened.name
-    if name in ("fullpath", "filepath"):
-        return opened.full_path
+def _with_content(opened: Opened) -> tuple[Opened, bytes]:
+    """Return the content of a file, which is one value, and the file as before."""
+    stored = bytearray()
+    for chunk in opened.chunks:
+        stored += chunk
+        if len(stored) > MAX_CONTENT:
+            raise Broken(TooLong(Location(opened.path), len(stored), MAX_CONTENT))
     content = bytearray()
-    for chunk in opened.contents:
+    for chunk in decompressed(iter([bytes(stored)]), opened.name):
         content += chunk
         if len(content) > MAX_CONTENT:
             raise Broken(TooLong(Location(opened.path), len(content), MAX_CONTENT))
-    return bytes(content)
+    return replace(opened, chunks=iter([bytes(stored)])), bytes(content)
 
 
 def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
@@ -151,7 +153,7 @@ def header_of(path: str, text: Iterator[str], delimiter: str) -> list[str]:
     try:
         return next(csv.reader(text, delimiter=delimiter), [])
     except csv.Error as error:
-        raise Broken(_unreadable(path, 1, error)) from error
+        raise Broken(_unreadable(path, 1, str(error))) from error
 
 
 def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[Line | LongLine]:
@@ -182,16 +184,23 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
 
     broken = None
     while True:
+        source.row.clear()
         try:
             row = next(rows, None)
         except csv.Error as error:
-            broken = _unreadable(source.path, before + 1, error)
+            broken = _unreadable(source.path, before + 1, str(error))
             row = None
-        bad_text = source.take_faults()
-        faults += bad_text
         if row is None:
             break
-        if len(row) == width and not bad_text:
+        bad_text = source.take_faults()
+        if len(kept) >= _ROWS or source.taken > _BATCH_BYTES or len(faults) >= _ROWS:
+            yield batch()
+            kept, starts, faults = [], [], []
+            source.taken = 0
+        faults += bad_text
+        if source.is_open(delimiter):
+            broken = _unreadable(source.path, before + 1, "a quote is not closed")
+        elif len(row) == width and not bad_text:
             kept.append(row)
             starts.append(before + 1)
         elif row and not bad_text:
@@ -199,16 +208,13 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
             at = Location(source.path, line=before + 1)
             faults.append(DataFault("width", message, at, "quote cells that hold the delimiter or a line end"))
         before = source.line
-        if len(kept) >= _ROWS or source.taken > _BATCH_BYTES or len(faults) >= _ROWS:
-            yield batch()
-            kept, starts, faults = [], [], []
-            source.taken = 0
+    faults += source.take_faults()
     yield batch()
     if broken is not None:
         raise Broken(broken)
 
 
-def _unreadable(path: str, line: int, error: csv.Error) -> DataFault:
+def _unreadable(path: str, line: int, error: str) -> DataFault:
     at = Location(path, line=line)
     return DataFault("corrupt", f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8")
 
@@ -216,11 +222,16 @@ def _unreadable(path: str, line: int, error: csv.Error) -> DataFault:
 class TableLines:
     """The lines of a table for the CSV reader, with their number, and those of them that are no text."""
 
-    def __init__(self, path: str, found: Iterable[Line | LongLine]) -> None:
+    def __init__(self, path: str, found: Iterable[Line | LongLine], line: int = 0) -> None:
         self.path = path
         self._found = iter(found)
-        self.line = 0
+        #: The line that was read last.
+        self.line = line
+        #: Bytes since a batch was last made of them.
         self.taken = 0
+        #: The lines of the row that is being read.
+        self.row: list[str] = []
+        self._ended = False
         self._faults: list[Fault] = []
 
     def text(self) -> Iterator[str]:
@@ -234,10 +245,23 @@ class TableLines:
             data = line.data.removeprefix(_BOM) if line.line == 1 else line.data
             self.taken += len(data)
             try:
-                yield data.decode("utf-8") + "\n"
+                text = data.decode("utf-8") + "\n"
             except UnicodeDecodeError:
                 self._faults.append(_bad_text(self.path, line))
-                yield data.decode("utf-8", "replace") + "\n"
+                text = data.decode("utf-8", "replace") + "\n"
+            self.row.append(text)
+            yield text
+        self._ended = True
+
+    def is_open(self, delimiter: str) -> bool:
+        """Tell whether the row that was read last ended only with the file, within quotes."""
+        if not self._ended:
+            return False
+        try:
+            list(csv.reader(self.row, delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            return str(error) == "unexpected end of data"
+        return False
 
     def take_faults(self) -> list[Fault]:
         """Return what was wrong with the lines since the last call."""
@@ -374,15 +398,20 @@ def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any
     """
     steps = parse_path(take.name)
     several = [index for index, step in enumerate(steps) if step.deep or step.kind not in ("name", "index")]
-    cuts = range(len(steps), -1, -1) if count is not None else [several[0] + 1 if several else len(steps)]
+    cuts = range(len(steps) + 1) if count is not None else [several[0] + 1 if several else len(steps)]
     for cut in cuts:
         records = _selected(tree, steps[:cut], take)
         if count is None or len(records) == count:
             rest = steps[cut:]
-            return [_selected(record, rest, take) for record in records] if rest else records
+            return [_list_of(_selected(record, rest, take)) for record in records] if rest else records
     message = f"`{take.name}` gives {len(_selected(tree, steps, take))} values for {count} records"
     hint = "complete the objects, with an empty list for no value"
     raise Broken(DataFault("ragged", message, Location(opened.path), hint))
+
+
+def _list_of(values: list[Any]) -> list[Any]:
+    """Return the values of a repeated field: those that a path selects, or the list that it leads to."""
+    return values[0] if len(values) == 1 and isinstance(values[0], list) else values
 
 
 def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:

@@ -142,7 +142,7 @@ def _slowly(
             for piece in rest
         ),
     )
-    yield from body(TableLines(opened.path, found), delimiter, header, takes)
+    yield from body(TableLines(opened.path, found, begun.line - 1), delimiter, header, takes)
 
 
 def _accepted(

@@ -1,0 +1,667 @@
+"""Records behind a description: sources, extraction, transformation, types, joins, nesting."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from croissant.documents import check, document
+from support import gzipped, run_cli
+
+import corpusfmt
+from corpusfmt.formats.croissant.records import rows
+from corpusfmt.formats.croissant.records.casts import date_in, date_pattern
+from corpusfmt.model import BadInput, Finding, UsageError
+
+Json = dict[str, Any]
+
+
+def file(name: str, kind: str, **more: Any) -> Json:
+    return {"@type": "cr:FileObject", "@id": name, "contentUrl": name, "encodingFormat": kind, **more}
+
+
+def files(name: str, includes: str, kind: str = "text/plain", **more: Any) -> Json:
+    return {"@type": "cr:FileSet", "@id": name, "includes": includes, "encodingFormat": kind, **more}
+
+
+def field(name: str, origin: str, extract: Json | None, kind: str = "sc:Text", **more: Any) -> Json:
+    """Return a field of record set `r`; `origin` is a file, or a file set where it ends in `-set`."""
+    where = "fileSet" if origin.endswith("-set") else "fileObject"
+    source = {where: {"@id": origin}, **({"extract": extract} if extract else {}), **more.pop("source", {})}
+    return {"@type": "cr:Field", "@id": f"r/{name}", "dataType": kind, "source": source, **more}
+
+
+def record_set(*fields: Json, name: str = "r", **more: Any) -> Json:
+    return {"@type": "cr:RecordSet", "@id": name, "field": list(fields), **more}
+
+
+def write(folder: Path, distribution: Sequence[Json], *record_sets: Json, **contents: bytes) -> Path:
+    for name, content in contents.items():
+        (folder / name.replace("__", ".")).write_bytes(content)
+    path = folder / "metadata.json"
+    path.write_text(json.dumps(document(isLiveDataset=True, distribution=distribution, recordSet=record_sets)), "utf-8")
+    return path
+
+
+def read(path: Path, name: str | None = None) -> tuple[list[Json], list[Finding]]:
+    """Return the records and the findings; `--data` must find the same, but for what only a whole pass can tell."""
+    found = list(corpusfmt.records(path, name))
+    records = [each.values for each in found if not isinstance(each, Finding)]
+    return records, [each for each in found if isinstance(each, Finding)]
+
+
+def codes(findings: Sequence[Finding]) -> list[str]:
+    return [finding.code for finding in findings]
+
+
+def one_column(folder: Path, cells: str, kind: str, **more: Any) -> tuple[list[Any], list[Finding]]:
+    path = write(
+        folder,
+        [file("t.csv", "text/csv")],
+        record_set(field("a", "t.csv", {"column": "a"}, kind, **more)),
+        t__csv=f"a\n{cells}".encode(),
+    )
+    records, findings = read(path)
+    return [record["r/a"] for record in records], findings
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "value"),
+    [
+        ("sc:Integer", "3", 3),
+        ("sc:Integer", "-03", -3),
+        ("sc:Integer", "3.0", 3),
+        ("sc:Integer", " 3 ", 3),
+        ("sc:Integer", str(10**30), 10**30),
+        ("cr:UInt8", "255", 255),
+        ("sc:Float", "3", 3.0),
+        ("sc:Float", "1.5e3", 1500.0),
+        ("sc:Number", "3", 3),
+        ("sc:Number", "3.5", 3.5),
+        ("sc:Boolean", "TRUE", True),
+        ("sc:Boolean", "0", False),
+        ("sc:Date", "2024-02-29", "2024-02-29"),
+        ("sc:DateTime", "2024-02-29T10:00:00Z", "2024-02-29T10:00:00Z"),
+        ("sc:Time", "10:30", "10:30"),
+        ("sc:URL", "https://example.org/a", "https://example.org/a"),
+        ("sc:Text", " 3 ", " 3 "),
+        ("cr:BoundingBox", '"[1, 2.5, 3, 4]"', [1.0, 2.5, 3.0, 4.0]),
+        ("cr:BoundingBox", '"1 2 3 4"', [1.0, 2.0, 3.0, 4.0]),
+    ],
+)
+def test_values_by_type(kind: str, cell: str, value: Any, tmp_path: Path) -> None:
+    values, findings = one_column(tmp_path, f"{cell}\n", kind)
+    assert (values, findings) == ([value], [])
+    assert type(values[0]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [
+        ("sc:Integer", "3.5"),
+        ("sc:Integer", "3e0"),
+        ("sc:Integer", "1_000"),
+        ("sc:Integer", "٣"),
+        ("cr:UInt8", "256"),
+        ("cr:Int8", "-129"),
+        ("sc:Float", "1_0"),
+        ("sc:Float", "0x10"),
+        ("sc:Boolean", "yes"),
+        ("sc:Date", "2023-02-29"),
+        ("sc:Date", "01/02/2023"),
+        ("sc:Time", "25:00"),
+        ("sc:URL", "an address"),
+        ("cr:BoundingBox", '"[1, 2, 3]"'),
+    ],
+)
+def test_values_of_no_type(kind: str, cell: str, tmp_path: Path) -> None:
+    values, findings = one_column(tmp_path, f"{cell}\n", kind)
+    assert values == []
+    assert [(each.code, each.location.path, each.location.line) for each in findings] == [("CRO609", "t.csv", 2)]
+    report = corpusfmt.validate(tmp_path / "metadata.json", format="croissant", data=True)
+    assert report.by_rule["CRO609"] == 1
+
+
+def test_an_empty_cell_is_no_value(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.csv", "text/csv")],
+        record_set(
+            *(field(name, "t.csv", {"column": name}, kind) for name, kind in (("a", "sc:Text"), ("b", "sc:Date")))
+        ),
+        t__csv=b'a,b\n,\n"",x\n',
+    )
+    records, findings = read(path)
+    assert records == [{"r/a": None, "r/b": None}]
+    assert codes(findings) == ["CRO609"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        ("dd/MM/yyyy", "29/02/2024", "2024-02-29"),
+        ("MMM d, yyyy", "Feb 9, 2024", "2024-02-09"),
+        ("yyyy-MM-dd'T'HH:mm:ss", "2024-02-09T10:11:12", "2024-02-09T10:11:12"),
+        ("%d.%m.%Y", "09.02.2024", "2024-02-09"),
+        ("%Y-%m-%d %H:%M:%S.%f", "2004-05-17 00:44:29.0", "2004-05-17T00:44:29"),
+        ("''yy", "'24", "2024-01-01"),
+    ],
+)
+def test_dates_by_format(pattern: str, text: str, value: str, tmp_path: Path) -> None:
+    read_as = date_pattern(pattern)
+    assert read_as is not None
+    assert date_in(read_as)(text) == value
+    values, findings = one_column(tmp_path, f'"{text}"\nnever\n', "sc:Date", source={"format": pattern})
+    assert values == [value]
+    assert codes(findings) == ["CRO609"]
+
+
+def test_a_format_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="dates of format `Q yyyy` are not read"):
+        one_column(tmp_path, "1 2024\n", "sc:Date", source={"format": "Q yyyy"})
+
+
+@pytest.mark.parametrize(
+    ("transform", "cell", "value"),
+    [
+        ({"regex": "^img(\\d+)"}, "img7.jpg", "7"),
+        ({"regex": "a+"}, "aab", "aa"),
+        ({"regex": "(x)|(y)"}, "y", "y"),
+        ({"regex": "(?<year>\\d{4})-"}, "2024-01", "2024"),
+        ({"separator": ";"}, "a;b", ["a", "b"]),
+        ({"delimiter": ";"}, "a", ["a"]),
+        ({"replace": "\\d+/#"}, "a12b3", "a#b#"),
+        ({"replace": "(.)b/\\1c"}, "ab", "ac"),
+        ({"jsonQuery": "$.a"}, '"{""a"": ""x""}"', "x"),
+        ({"jsonPath": "$.a[*]"}, '"{""a"": [""x""]}"', "x"),
+        ([{"replace": "-/"}, {"separator": " "}], "a-b c", ["ab", "c"]),
+    ],
+)
+def test_transformations(transform: Any, cell: str, value: Any, tmp_path: Path) -> None:
+    values, findings = one_column(tmp_path, f"{cell}\n", "sc:Text", source={"transform": transform})
+    assert (values, findings) == ([value], [])
+
+
+def test_what_does_not_match_is_told(tmp_path: Path) -> None:
+    values, findings = one_column(tmp_path, "1.jpg\ncover.jpg\n", "sc:Text", source={"transform": {"regex": "^(\\d)"}})
+    assert values == ["1"]
+    assert [(each.code, each.location.line) for each in findings] == [("CRO610", 3)]
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*b", "(.*)*x"])
+def test_patterns_without_end(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corpusfmt.formats.croissant.records.reader.TIME_LIMIT", 0.5)
+    values, findings = one_column(tmp_path, "a" * 60 + "!\n", "sc:Text", source={"transform": {"regex": pattern}})
+    assert values == []
+    assert codes(findings) == ["CRO610"]
+    assert "backtracks without end" in findings[0].message
+    report = corpusfmt.validate(tmp_path / "metadata.json", format="croissant", data=True)
+    assert report.by_rule["CRO610"] == 1
+
+
+JSON = {
+    "application/json": b'[{"id": 1, "tags": ["a", "b"]}, {"id": 2, "tags": []}]',
+    "application/jsonlines": b'{"id": 1, "tags": ["a", "b"]}\n{"id": 2, "tags": []}\n',
+}
+
+
+@pytest.mark.parametrize("kind", JSON)
+@pytest.mark.parametrize("path", [False, True])
+def test_json(kind: str, path: bool, tmp_path: Path) -> None:
+    start = "$[*]" if kind == "application/json" else "$"
+    extracts = [{"jsonPath": f"{start}.{name}"} if path else {"column": name} for name in ("id", "tags")]
+    described = write(
+        tmp_path,
+        [file("t.data", kind)],
+        record_set(
+            field("id", "t.data", extracts[0], "sc:Integer"), field("tags", "t.data", extracts[1], repeated=True)
+        ),
+        t__data=JSON[kind],
+    )
+    assert read(described) == ([{"r/id": 1, "r/tags": ["a", "b"]}, {"r/id": 2, "r/tags": []}], [])
+
+
+def test_a_repeated_path_is_cut_at_the_records(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.json", "application/json")],
+        record_set(
+            field("id", "t.json", {"jsonPath": "$[*].id"}, "sc:Integer"),
+            field("tags", "t.json", {"jsonPath": "$[*].tags[*]"}, repeated=True),
+        ),
+        t__json=JSON["application/json"],
+    )
+    assert read(path)[0] == [{"r/id": 1, "r/tags": ["a", "b"]}, {"r/id": 2, "r/tags": []}]
+
+
+def test_a_list_where_one_value_is_expected(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.jsonl", "application/jsonlines")],
+        record_set(field("tags", "t.jsonl", {"column": "tags"})),
+        t__jsonl=JSON["application/jsonlines"],
+    )
+    assert codes(read(path)[1]) == ["CRO609", "CRO609"]
+
+
+def test_lines_that_are_no_json(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.jsonl", "application/jsonlines")],
+        record_set(field("a", "t.jsonl", {"column": "a"}, "sc:Integer")),
+        t__jsonl=b'{"a": 1}\n{"a": \n' + b"[" * 100_000 + b'\n{"a": "\xff"}\n{"a": 2}',
+    )
+    records, findings = read(path)
+    assert records == [{"r/a": 1}, {"r/a": 2}]
+    assert sorted((each.code, each.location.line) for each in findings) == [("GEN201", 4), ("GEN301", 2), ("GEN301", 3)]
+
+
+def test_json_nested_deeply(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.json", "application/json")],
+        record_set(field("a", "t.json", {"jsonPath": "$..a"})),
+        t__json=b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    )
+    assert codes(read(path)[1]) == ["CRO604"]
+
+
+LINES: dict[str, list[Any]] = {
+    "lines": ["one", "two"],
+    "lineNumbers": [0, 1],
+    "filename": ["t.txt"] * 2,
+    "fullpath": ["t.txt"] * 2,
+}
+
+
+def test_lines_of_a_text(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.txt", "text/plain")],
+        record_set(
+            *(field(n, "t.txt", {"fileProperty": n}, "sc:Integer" if n == "lineNumbers" else "sc:Text") for n in LINES)
+        ),
+        t__txt=b"one\ntwo\n",
+    )
+    expected = [{f"r/{name}": values[row] for name, values in LINES.items()} for row in range(2)]
+    assert read(path) == (expected, [])
+
+
+def test_text_that_is_none(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.txt", "text/plain")],
+        record_set(field("line", "t.txt", {"fileProperty": "lines"})),
+        t__txt=b"caf\xe9\nfine\r\n",
+    )
+    records, findings = read(path)
+    assert records == [{"r/line": "fine\r"}]
+    assert [(each.code, each.location.line) for each in findings] == [("CRO609", 1)]
+
+
+def packed(kind: str, members: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    if kind == "zip":
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+    else:
+        with tarfile.open(fileobj=buffer, mode=f"w:{kind}") as tar:  # type: ignore[call-overload]
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+MEMBERS = {"d/a.jpg": b"\xff\xd8a", "d/e/b.jpg": b"\xff\xd8b", "c.txt": b"no", "../out.jpg": b"out"}
+
+
+@pytest.mark.parametrize("kind", ["zip", "", "gz", "xz"])
+def test_members_of_archives(kind: str, tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("all", "application/zip"), files("pictures-set", "d/**/*.jpg", "image/jpeg", containedIn={"@id": "all"})],
+        record_set(
+            field("name", "pictures-set", {"fileProperty": "fullpath"}),
+            field("picture", "pictures-set", {"fileProperty": "content"}, "sc:ImageObject"),
+        ),
+        all=packed(kind, MEMBERS),
+    )
+    expected = [{"r/name": name, "r/picture": MEMBERS[name]} for name in ("d/a.jpg", "d/e/b.jpg")]
+    assert read(path) == (expected, [])
+    assert not (tmp_path.parent / "out.jpg").exists()
+
+
+def test_a_table_in_an_archive_has_lines(tmp_path: Path) -> None:
+    inside = file("t.csv", "text/csv", containedIn={"@id": "all.zip"})
+    path = write(
+        tmp_path,
+        [file("all.zip", "application/zip"), inside],
+        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
+        all__zip=packed("zip", {"t.csv": b"a\n1\nx\n"}),
+    )
+    records, findings = read(path)
+    assert records == [{"r/a": 1}]
+    assert [str(each.location) for each in findings] == ["all.zip/t.csv:3"]
+
+
+def test_compressed_tables(tmp_path: Path) -> None:
+    described = [file("t.csv.gz", "text/csv")]
+    fields = record_set(field("a", "t.csv.gz", {"column": "a"}, "sc:Integer"))
+    path = write(tmp_path, described, fields)
+    (tmp_path / "t.csv.gz").write_bytes(gzipped(b"a\n1\n"))
+    assert read(path) == ([{"r/a": 1}], [])
+    (tmp_path / "t.csv.gz").write_bytes(gzipped(b"a\n1\n")[:-4])
+    assert codes(read(path)[1]) == ["GEN101"]
+
+
+def test_files_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for name in ("d/a.txt", "d/b.txt", "c.txt"):
+        (tmp_path / name).write_bytes(name.encode())
+    context = {"cr:excludes": "**/b.*"}
+    path = write(
+        tmp_path,
+        [files("texts-set", "**/*.txt", **context)],
+        record_set(field("text", "texts-set", {"fileProperty": "content"})),
+    )
+    assert read(path) == ([{"r/text": "c.txt"}, {"r/text": "d/a.txt"}], [])
+
+
+def test_a_file_set_that_selects_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, [files("s-set", "*.none")], record_set(field("a", "s-set", {"fileProperty": "content"})))
+    assert codes(read(path)[1]) == ["CRO605"]
+
+
+# --- joins and nesting ---
+
+FILMS = record_set(
+    {**field("id", "films.csv", {"column": "id"}, "sc:Integer"), "@id": "films/id"},
+    {**field("title", "films.csv", {"column": "title"}), "@id": "films/title"},
+    name="films",
+)
+TABLES = [file("films.csv", "text/csv"), file("views.csv", "text/csv")]
+CONTENTS = {
+    "films__csv": b"id,title\n1,Alien\n2,Brazil\n3,Cube\n",
+    "views__csv": b"film,user\n2,ann\n1,bob\n2,cem\n9,dan\n,eve\n",
+}
+VIEWS = [
+    field("film", "views.csv", {"column": "film"}, "sc:Integer", references={"@id": "films/id"}),
+    field("user", "views.csv", {"column": "user"}),
+]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        {"@id": "films/title"},
+        {"field": {"@id": "films/title"}},
+        {"fileObject": {"@id": "films.csv"}, "extract": {"column": "title"}},
+    ],
+)
+def test_joins(title: Json, tmp_path: Path) -> None:
+    joined = {"@type": "cr:Field", "@id": "r/title", "dataType": "sc:Text", "source": title}
+    path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS, joined), **CONTENTS)
+    records, findings = read(path, "r")
+    assert [(each["r/user"], each["r/title"]) for each in records] == [
+        ("ann", "Brazil"), ("bob", "Alien"), ("cem", "Brazil"), ("dan", None), ("eve", None),
+    ]  # fmt: skip
+    assert [(each.code, each.location.line) for each in findings] == [("CRO613", 5)]
+
+
+def test_a_record_for_each_match(tmp_path: Path) -> None:
+    title = {"@type": "cr:Field", "@id": "r/title", "dataType": "sc:Text", "source": {"@id": "films/title"}}
+    contents = {**CONTENTS, "films__csv": b"id,title\n2,Brazil\n2,Brasil\n"}
+    path = write(tmp_path, TABLES, FILMS, record_set(VIEWS[0], title), **contents)
+    assert [each["r/title"] for each in read(path, "r")[0]][:3] == ["Brazil", "Brasil", None]
+
+
+def test_nested_records(tmp_path: Path) -> None:
+    views = record_set(*({**each, "@id": each["@id"].replace("r/", "views/")} for each in VIEWS), name="views")
+    nested = {
+        "@type": "cr:Field",
+        "@id": "r/views",
+        "dataType": "cr:RecordSet",
+        "parentField": {"source": {"@id": "views/film"}, "references": {"@id": "r/id"}},
+        "subField": [{"@type": "cr:Field", "@id": "r/views/user", "source": {"@id": "views/user"}}],
+    }
+    ids = {"@type": "cr:Field", "@id": "r/id", "source": {"@id": "films/id"}}
+    path = write(tmp_path, TABLES, FILMS, views, record_set(ids, nested), **CONTENTS)
+    records, findings = read(path, "r")
+    assert records == [
+        {"r/id": 1, "r/views": [{"r/views/user": "bob"}]},
+        {"r/id": 2, "r/views": [{"r/views/user": "ann"}, {"r/views/user": "cem"}]},
+        {"r/id": 3, "r/views": []},
+    ]
+    assert findings == []
+
+
+def test_nested_fields(tmp_path: Path) -> None:
+    place = {
+        "@type": "cr:Field",
+        "@id": "r/place",
+        "dataType": "sc:GeoCoordinates",
+        "subField": [
+            field(f"place/{name}", "t.csv", {"column": name}, "sc:Float") for name in ("latitude", "longitude")
+        ],
+    }
+    path = write(tmp_path, [file("t.csv", "text/csv")], record_set(place), t__csv=b"latitude,longitude\n1,2\n")
+    assert read(path) == ([{"r/place": {"r/place/latitude": 1.0, "r/place/longitude": 2.0}}], [])
+
+
+def test_inline_records(tmp_path: Path) -> None:
+    fields = [{"@type": "cr:Field", "@id": f"r/{name}", "dataType": "sc:Text"} for name in ("a", "b")]
+    path = write(tmp_path, [], record_set(*fields, data=[{"r/a": "x"}, {"r/b": "y", "r/a": None}]))
+    assert read(path) == ([{"r/a": "x", "r/b": None}, {"r/a": None, "r/b": "y"}], [])
+
+
+def test_many_rows_cross_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "_ROWS", 7)
+    values, findings = one_column(tmp_path, "".join(f'"{n}"\n' for n in range(100)), "sc:Integer")
+    assert (values, findings) == (list(range(100)), [])
+
+
+# --- what cannot be read, and the command ---
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.parquet", "application/x-parquet")],
+        record_set(
+            field("a", "t.parquet", {"column": "a"}, "sc:Integer"), field("d", "t.parquet", {"column": "d"}, "sc:Date")
+        ),
+        t__parquet=b"PAR1",
+    )
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        with pytest.raises(UsageError, match=r"pip install 'corpusfmt\[parquet\]'"):
+            read(path)
+        report = corpusfmt.validate(path, format="croissant", data=True)
+        assert "pyarrow" in report.coverage.rules_not_run["CRO609"]
+        return
+    assert codes(read(path)[1]) == ["CRO604"]
+    pq.write_table(pa.table({"a": [1, None], "d": pa.array([0, 1], pa.date32())}), tmp_path / "t.parquet")
+    assert read(path) == ([{"r/a": 1, "r/d": "1970-01-01"}, {"r/a": None, "r/d": "1970-01-02"}], [])
+
+
+@pytest.mark.parametrize(
+    ("described", "reason"),
+    [
+        (file("t.csv", "text/csv", contentUrl="https://example.org/t.csv"), "on the web"),
+        (file("t.csv", "image/png", contentUrl="t.png"), "no columns"),
+    ],
+)
+def test_data_that_cannot_be_read_here(described: Json, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "t.png").write_bytes(b"png")
+    path = write(tmp_path, [described], record_set(field("a", "t.csv", {"column": "a"})))
+    with pytest.raises(UsageError, match=reason):
+        read(path)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert reason in report.coverage.rules_not_run["CRO609"]
+
+
+def test_record_sets_drawn_from_themselves(tmp_path: Path) -> None:
+    ring = [
+        record_set({"@type": "cr:Field", "@id": "r/a", "source": {"@id": "s/a"}}),
+        record_set({"@type": "cr:Field", "@id": "s/a", "source": {"@id": "r/a"}}, name="s"),
+    ]
+    path = write(tmp_path, [], *ring)
+    with pytest.raises(UsageError, match="drawn from itself"):
+        read(path, "r")
+
+
+def test_a_description_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "metadata.json").write_bytes(b'{"@context"')
+    with pytest.raises(BadInput, match="CRO101"):
+        read(tmp_path / "metadata.json")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS), **CONTENTS)
+    done = run_cli("records", path, "--record-set", "films", "--limit", "2")
+    assert done.returncode == 0
+    assert done.stdout == b'{"films/id":1,"films/title":"Alien"}\n{"films/id":2,"films/title":"Brazil"}\n'
+    assert done.stderr == b""
+    unknown = run_cli("records", path, "--record-set", "actors")
+    assert (unknown.returncode, unknown.stdout) == (2, b"")
+    assert b"unknown record set 'actors'; known: films, r" in unknown.stderr
+    assert b"name a record set: films, r" in run_cli("records", path).stderr
+    (tmp_path / "films.csv").write_bytes(b"id,title\n1,Alien\nx,Brazil\n")
+    bad = run_cli("records", tmp_path, "--record-set", "films")
+    assert bad.returncode == 1
+    assert bad.stdout == b'{"films/id":1,"films/title":"Alien"}\n'
+    assert b"films.csv:3: CRO609 error data-value-cast" in bad.stderr
+
+
+def test_bytes_and_numbers_that_json_has_not(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.csv", "text/csv")],
+        record_set(
+            field("a", "t.csv", {"column": "a"}, "sc:Float"),
+            field("b", "t.csv", {"fileProperty": "content"}, "sc:ImageObject"),
+        ),
+        t__csv=b"a\nnan\n",
+    )
+    assert run_cli("records", path).stdout == b'{"r/a":null,"r/b":"YQpuYW4K"}\n'
+
+
+# --- judging whole files ---
+
+
+def test_keys_are_compared_by_value(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.csv", "text/csv")],
+        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer"), key={"@id": "r/a"}),
+        t__csv=b"a\n1\n2\n01\n" + b"2\n" * 30,
+    )
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert report.by_rule["CRO611"] == 31
+    first = next(each for each in report.findings if each.code == "CRO611")
+    assert (first.location.line, first.message) == (
+        4,
+        'recordSet "r": the key `1` is there again, first in line 2 of t.csv',
+    )
+
+
+def test_many_references_that_lead_nowhere(tmp_path: Path) -> None:
+    contents = {**CONTENTS, "views__csv": b"film,user\n" + b"7,x\n" * 25 + b"1,y\n"}
+    path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS), **contents)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert report.by_rule["CRO613"] == 25
+    assert [each.location.line for each in report.findings if each.code == "CRO613"][:10] == list(range(2, 12))
+
+
+def test_references_of_inline_records_into_files(tmp_path: Path) -> None:
+    inline = {"@type": "cr:Field", "@id": "r/film", "dataType": "sc:Integer", "references": {"@id": "films/id"}}
+    path = write(tmp_path, TABLES, FILMS, record_set(inline, data=[{"r/film": 1}, {"r/film": 8}]), **CONTENTS)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    found = [each for each in report.findings if each.code == "CRO613"]
+    assert [(each.location.path, each.location.pointer) for each in found] == [("metadata.json", "/recordSet/1/data/1")]
+
+
+def test_splits_are_references(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for name in ("train-1.txt", "dev-1.txt"):
+        (tmp_path / "d" / name).write_bytes(b"x")
+    splits = record_set(
+        {"@type": "cr:Field", "@id": "splits/name", "dataType": "sc:Text"},
+        name="splits", dataType="cr:Split", key={"@id": "splits/name"}, data=[{"splits/name": "train"}],
+    )  # fmt: skip
+    split = field(
+        "split", "t-set", {"fileProperty": "filename"}, references={"@id": "splits/name"},
+        source={"transform": {"regex": "^([a-z]+)-"}},
+    )  # fmt: skip
+    path = write(tmp_path, [files("t-set", "d/*.txt")], splits, record_set(split))
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    found = [each for each in report.findings if each.code == "CRO613"]
+    assert [(each.location.path, "`dev` is no value of `splits/name`" in each.message) for each in found] == [
+        ("d/dev-1.txt", True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a,b\n1,2\n3\n", {"CRO607": 1}),
+        (b'a,b\n1,"2\n3,4\n', {"CRO604": 1}),
+        (b"a,b\n\xff,2\n1,3\n", {"GEN201": 1}),
+        (b"a,b\n\0,2\n", {"CRO609": 1}),
+        (b"a,b\n1,\xc3\xa9\n", {}),
+        (b"a,b\n1,x\ry\n", {"CRO604": 1}),
+        (b"", {"CRO606": 1}),
+        (b"\n", {"CRO606": 1}),
+        (b"a,b\n1," + b"x" * 3_000_000 + b"\n2,y\n", {}),
+        (b'a,b\n1,"' + b"x\n" * 2_000_000 + b'"\n2,y\n', {}),
+    ],
+)
+def test_tables_of_all_kinds(content: bytes, expected: dict[str, int], tmp_path: Path) -> None:
+    fields = record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer"))
+    described = document(isLiveDataset=True, distribution=[file("t.csv", "text/csv")], recordSet=[fields])
+    (tmp_path / "t.csv").write_bytes(content)
+    report = check(tmp_path / "metadata.json", described, data=True)
+    wanted = ("CRO6", "GEN")
+    assert {code: count for code, count in report.by_rule.items() if code.startswith(wanted)} == expected
+
+
+def test_a_bomb_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corpusfmt.formats.croissant.archives.MIN_BOMB", 1 << 20)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.csv", b"a\n" + b"1\n" * (4 << 20))
+    path = write(
+        tmp_path,
+        [file("t.zip", "application/zip"), file("t.csv", "text/csv", containedIn={"@id": "t.zip"})],
+        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
+        t__zip=buffer.getvalue(),
+    )
+    assert codes(read(path)[1]) == ["CRO604"]
+    assert corpusfmt.validate(path, format="croissant", data=True).by_rule["CRO604"] == 1
+
+
+def test_a_member_that_is_a_link(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+            link = tarfile.TarInfo("t.csv")
+            link.type, link.linkname = kind, "/etc/passwd"
+            tar.addfile(link)
+    path = write(
+        tmp_path,
+        [file("t.tar", "application/x-tar"), file("t.csv", "text/csv", containedIn={"@id": "t.tar"})],
+        record_set(field("a", "t.csv", {"column": "a"})),
+        t__tar=buffer.getvalue(),
+    )
+    assert read(path)[0] == []
+    assert codes(read(path)[1]) == ["CRO601"]

@@ -1,0 +1,137 @@
+"""Tables judged by blocks: what is accepted without a loop is what the reader of rows finds nothing wrong with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from corpusfmt.formats.croissant.records import tables
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, Take
+from corpusfmt.formats.croissant.records.casts import CASTS, Cast
+from corpusfmt.formats.croissant.records.cells import hashes_of
+from corpusfmt.formats.croissant.records.files import Opened
+from corpusfmt.formats.croissant.records.lookup import key_of
+from corpusfmt.formats.croissant.records.rows import table
+
+TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "cr:Int8")
+
+
+@dataclass(eq=False)
+class Column:
+    """As much of a leaf as judging a table takes."""
+
+    take: Take
+    cast: Cast
+
+
+@dataclass
+class Seen:
+    """What reading a table shows: rows, the hash of each key by row, and the lines with something wrong."""
+
+    rows: int
+    keys: dict[int, int]
+    faults: list[str]
+
+
+def chunks(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+def seen(parts: Iterator[Any], column: Column) -> Seen:
+    found = Seen(0, {}, [])
+    try:
+        for part in parts:
+            if isinstance(part, Batch):
+                take(part, column, found)
+            else:
+                hashes, present = part.keys[0]
+                found.keys |= {found.rows + row: int(hashes[row]) for row in np.flatnonzero(present).tolist()}
+                found.rows += part.size
+    except Broken as broken:
+        found.faults.append(str(broken.fault))
+    found.faults.sort()
+    return found
+
+
+def take(batch: Batch, column: Column, found: Seen) -> None:
+    found.faults += map(str, batch.faults)
+    for row, value in enumerate(batch.columns[column.take]):
+        try:
+            key = key_of(None if value is None else column.cast(value))
+        except ValueError as error:
+            found.faults.append(f"{batch.at(row)} {error}")
+            key = None
+        if key is not None:
+            found.keys[found.rows + row] = int(hashes_of([key])[0])
+    found.rows += batch.size
+
+
+CELLS = st.one_of(
+    st.from_regex(r"[+-]?[0-9]{1,3}(\.[0-9]{0,2})?", fullmatch=True),
+    st.sampled_from(
+        ["", "2024-02-28", "2024-02-30", "2024-02-29", "0000-01-01", "1e5", "nan", "007", "-0", "true", "200"]
+    ),
+    st.text('ab1 .,"\n\r\0é𝄞', max_size=6),
+    st.text("0123456789.", max_size=30),
+)
+
+
+@st.composite
+def csv_bytes(draw: st.DrawFn) -> bytes:
+    """Return a table, most of it well formed: quoted where it must be, or anyhow."""
+    rows = draw(st.lists(st.lists(CELLS, min_size=2, max_size=2), max_size=12))
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    quoting = draw(st.sampled_from(["needed", "all", "none"]))
+
+    def cell(text: str) -> str:
+        must = any(mark in text for mark in ',"\n\r')
+        if quoting == "all" or (quoting == "needed" and must):
+            return '"' + text.replace('"', '""') + '"'
+        return text
+
+    lines = [",".join(map(cell, row)) for row in [["a", "b"], *rows]]
+    return (end.join(lines) + draw(st.sampled_from(["", end]))).encode() + draw(st.sampled_from([b"", b"\xff\n", b'"']))
+
+
+@settings(max_examples=600)
+@given(csv_bytes(), st.sampled_from(TYPES), st.integers(1, 40))
+@example(b'a,b\n1,"x\n2,y"\n3,z\n', "sc:Integer", 6)
+@example(b'a,b\n1,5" pipe\n2,6" pipe\n', "sc:Integer", 100)
+@example(b'a,b\n"1","x ""y"" z"\r\n', "sc:Text", 100)
+@example(b'a,b\n"1" ,x\n', "sc:Text", 100)
+@example(b"\xef\xbb\xbfa,b\n1,2\n", "sc:Integer", 100)
+def test_blocks_and_rows_agree(data: bytes, kind: str, size: int) -> None:
+    column = Column(Take("column", "a"), CASTS[kind])
+    columns: Sequence[Any] = [column]
+    slow = seen(table("t.csv", chunks(data, size), ",", [column.take]), column)
+    key = tables.KeyOf(columns, required=False)
+    before = tables._BLOCK
+    tables._BLOCK = size
+    try:
+        fast = seen(tables.judged(Opened("t.csv", "t.csv", chunks(data, size)), ",", columns, [key]), column)
+    finally:
+        tables._BLOCK = before
+    assert fast == slow
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_plain_tables_take_no_loop(kind: str) -> None:
+    cells = {"sc:Date": "2024-01-05", "sc:Boolean": "true"}
+    rows = "".join(f'{cells.get(kind, "17")},"x, y"\n' for _ in range(100))
+    column: Any = Column(Take("column", "a"), CASTS[kind])
+    opened = Opened("t.csv", "t.csv", iter([b"a,b\n" + rows.encode()]))
+    parts = list(tables.judged(opened, ",", [column], [tables.KeyOf([column])]))
+    assert [type(part).__name__ for part in parts] == ["Accepted"]
+    assert parts[0].size == 100
+
+
+@given(st.lists(st.binary(max_size=40), max_size=8, unique=True))
+def test_hashes_differ(keys: list[bytes]) -> None:
+    assert len({*hashes_of(keys).tolist()}) == len(keys)
+    assert hashes_of(keys).tolist() == [int(hashes_of([key])[0]) for key in keys]
