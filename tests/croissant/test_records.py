@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from croissant.documents import check, document
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import gzipped, run_cli
 
 import corpusfmt
@@ -665,3 +667,23 @@ def test_a_member_that_is_a_link(tmp_path: Path) -> None:
     )
     assert read(path)[0] == []
     assert codes(read(path)[1]) == ["CRO601"]
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "text/tsv", "application/json", "application/jsonlines", "text/plain"])
+@settings(deadline=None)
+@given(content=st.binary(max_size=200) | st.text('ab,"\n\r\t[]{}:1é', max_size=60).map(str.encode))
+def test_any_bytes(kind: str, content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    extract = {"fileProperty": "lines"} if kind == "text/plain" else {"column": "a"}
+    path = write(
+        folder,
+        [file("t", kind)],
+        record_set(field("a", "t", extract, "sc:Integer"), key={"@id": "r/a"}),
+        t=content,
+    )
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert "GEN000" not in report.by_rule
+    of_a_pass = ("CRO611", "CRO612")  # only --data looks at keys
+    counts = report.by_rule.items()
+    wrong = sum(count for code, count in counts if code.startswith(("CRO6", "GEN")) and code not in of_a_pass)
+    assert len(read(path)[1]) == wrong

@@ -23,7 +23,7 @@ def command(path: Path, record_set: RecordSetName = None, limit: Limit = None) -
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
     from corpusfmt.formats.croissant.records.stream import records
     from corpusfmt.model import Coverage, Finding, Report, Tally
-    from corpusfmt.report.text import full
+    from corpusfmt.report.text import concise
 
     tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
     for each in records(path, record_set):
@@ -37,7 +37,7 @@ def command(path: Path, record_set: RecordSetName = None, limit: Limit = None) -
     sys.stdout.buffer.flush()
     report = Report("croissant", "", tally, coverage)
     if tally.counts:
-        for line in full(report):
+        for line in concise(report):
             print(line, file=sys.stderr)
     raise typer.Exit(exit_status(report, FailOn.ERROR))
 
