@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -81,11 +82,10 @@ def command(
     from corpusfmt.cli.inputs import expanded, names, one_report, share, standard_input
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.validate import validate
-    from corpusfmt.report.saved import known_problems
 
     check_outputs(output_format, report)
     settings = load_config(config) if config else Config()
-    known = known_problems(baseline) if baseline else {}
+    known = _known(baseline) if baseline else {}
     failing = fail_on or _fail_on(settings.fail_on)
     arguments = {"paths": paths, "format": format_name, "profile": profile or settings.profile or "standard"}
     reports = []
@@ -115,6 +115,12 @@ def command(
         whole.tally = whole.tally.without(known)
     write_reports(whole, output_format, report)
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
+
+
+def _known(baseline: str) -> Mapping[tuple[str, str], int]:
+    from corpusfmt.report.saved import known_problems
+
+    return known_problems(baseline)
 
 
 def _fail_on(setting: str | None) -> FailOn:
