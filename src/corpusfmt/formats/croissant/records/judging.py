@@ -110,7 +110,7 @@ class _DataJudge:
         self._description = description
         self._reader = reader
         self._tell = tell
-        self._targets: dict[tuple[int, str, str], Path] = {}
+        self._targets: dict[tuple[int, int, str], Path] = {}
         self._broken: list[Fault] = []
         #: Why a rule was not run on some of the data, by its code.
         self.not_run: dict[str, str] = {}
@@ -212,7 +212,7 @@ class _DataJudge:
 
     def _target(self, leaf: Leaf) -> Path:
         """Return where the keys of a field that is referenced are, collected once."""
-        name = (id(leaf.origin), leaf.take.kind, leaf.take.name)
+        name = (id(leaf.origin), id(leaf.field), leaf.take.name)
         if name not in self._targets:
             watched = _Watched(KeyOf([leaf], required=False), self._folder())
             for part in self._parts(leaf.origin, [leaf], [watched.key]):
