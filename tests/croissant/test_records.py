@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support import gzipped, run_cli
 
 import corpusfmt
-from corpusfmt.formats.croissant.records import rows
+from corpusfmt.formats.croissant.records import csvrows
 from corpusfmt.formats.croissant.records.casts import date_in, date_pattern
 from corpusfmt.model import BadInput, Finding, UsageError
 
@@ -465,7 +465,7 @@ def test_inline_records(tmp_path: Path) -> None:
 
 
 def test_many_rows_cross_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "_ROWS", 7)
+    monkeypatch.setattr(csvrows, "BATCH_ROWS", 7)
     values, findings = one_column(tmp_path, "".join(f'"{n}"\n' for n in range(100)), "sc:Integer")
     assert (values, findings) == (list(range(100)), [])
 

@@ -15,9 +15,9 @@ from corpusfmt.formats.croissant.records import tables
 from corpusfmt.formats.croissant.records.batches import Batch, Broken, Take
 from corpusfmt.formats.croissant.records.casts import CASTS, Cast
 from corpusfmt.formats.croissant.records.cells import hashes_of
+from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened
 from corpusfmt.formats.croissant.records.lookup import key_of
-from corpusfmt.formats.croissant.records.rows import table
 
 TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "cr:Int8")
 

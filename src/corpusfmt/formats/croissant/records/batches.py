@@ -8,7 +8,15 @@ from typing import Any, NamedTuple
 
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.general import BadJson, BadText, BrokenStream, TooLong
+from corpusfmt.io.lines import Line
+from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Location
+
+#: How much makes a batch.
+BATCH_ROWS = 4096
+BATCH_BYTES = 4 * 1024 * 1024
+#: As many names of columns as a hint lists.
+NAMES_SHOWN = 20
 
 
 class Take(NamedTuple):
@@ -68,3 +76,17 @@ class Batch:
         if self.lines is not None:
             return Location(self.path, line=self.lines[row])
         return Location(self.path, record=f"record {self.first + row + 1}")
+
+
+def no_column(path: str, take: Take, header: Sequence[str]) -> NoColumn:
+    """Return the fault that a file does not have a column, with the one that is likely meant."""
+    likely = next((each for each in header if each.lower().strip() == take.name.lower().strip()), None)
+    hint = f"did you mean `{likely}`?" if likely else f"the columns are {', '.join(header[:NAMES_SHOWN])}"
+    return NoColumn(take, Location(path), hint)
+
+
+def bad_text(path: str, line: Line) -> BadText:
+    """Return the fault that a line is not UTF-8."""
+    fault = utf8_fault(line.data)
+    assert fault is not None
+    return BadText(Location(path, line.line, line.byte + fault.column - 1, fault.column), fault.reason)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -14,10 +13,22 @@ import msgspec
 from corpusfmt.formats.croissant.graph import Resource
 from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
 from corpusfmt.formats.croissant.jsontree import JsonFault, decode, parse
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.batches import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    NAMES_SHOWN,
+    Batch,
+    Broken,
+    Fault,
+    NotRead,
+    Take,
+    bad_text,
+    no_column,
+)
+from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened, decompressed
 from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import BadJson, BadText, BrokenStream, TooLong
+from corpusfmt.formats.general import BadJson, BrokenStream, TooLong
 from corpusfmt.io import text as judged
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.paths import is_remote
@@ -28,10 +39,6 @@ from corpusfmt.model import Location
 MAX_JSON = 64 * 1024 * 1024
 #: The content of a file is one value, which is held whole.
 MAX_CONTENT = MAX_LINE_BYTES
-_ROWS = 4096
-_NAMES_SHOWN = 20
-_BATCH_BYTES = 4 * 1024 * 1024
-_BOM = b"\xef\xbb\xbf"
 
 _FORMATS = {
     "text/csv": "csv", "application/csv": "csv", "text/tsv": "tsv", "text/tab-separated-values": "tsv",
@@ -131,150 +138,6 @@ def _only(view: Resource, takes: Sequence[Take], kind: str) -> None:
         raise NotRead(f"{view.title}: a table has columns, no JSON paths")
 
 
-def _no_column(path: str, take: Take, header: Sequence[str]) -> NoColumn:
-    likely = next((each for each in header if each.lower().strip() == take.name.lower().strip()), None)
-    hint = f"did you mean `{likely}`?" if likely else f"the columns are {', '.join(header[:_NAMES_SHOWN])}"
-    return NoColumn(take, Location(path), hint)
-
-
-# --- tables ---
-
-
-def table(path: str, chunks: Iterable[bytes], delimiter: str, takes: Sequence[Take]) -> Iterator[Batch]:
-    """Yield the rows of a CSV or TSV file. An empty cell is no value; rows of another width than the header are faults."""
-    source = TableLines(path, lines(chunks))
-    header = header_of(path, source.text(), delimiter)
-    yield from body(source, delimiter, header, takes)
-
-
-def header_of(path: str, text: Iterator[str], delimiter: str) -> list[str]:
-    """Return the first row. Raises `Broken`."""
-    csv.field_size_limit(MAX_LINE_BYTES)
-    try:
-        return next(csv.reader(text, delimiter=delimiter), [])
-    except csv.Error as error:
-        raise Broken(_unreadable(path, 1, str(error))) from error
-
-
-def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[Line | LongLine]:
-    """Yield the lines of a piece of a file with their places in the file, which the piece starts at."""
-    return (replace(each, line=each.line + line - 1, byte=each.byte + byte) for each in found)
-
-
-def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Sequence[Take]) -> Iterator[Batch]:
-    """Yield the rows after the header."""
-    missing = [take for take in takes if take.name not in header]
-    if missing:
-        faults: list[Fault] = [_no_column(source.path, take, header) for take in missing]
-        yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
-        return
-    places = [header.index(take.name) for take in takes]
-    csv.field_size_limit(MAX_LINE_BYTES)
-    width = len(header)
-    rows = csv.reader(source.text(), delimiter=delimiter)
-    kept: list[list[str]] = []
-    starts: list[int] = []
-    faults = []
-    before = source.line
-
-    def batch() -> Batch:
-        columns = list(zip(*kept, strict=True)) if kept else [()] * width
-        picked = {take: [cell or None for cell in columns[place]] for take, place in zip(takes, places, strict=True)}
-        return Batch(source.path, len(kept), picked, starts, faults=faults)
-
-    broken = None
-    while True:
-        source.row.clear()
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            broken = _unreadable(source.path, before + 1, str(error))
-            row = None
-        if row is None:
-            break
-        bad_text = source.take_faults()
-        if len(kept) >= _ROWS or source.taken > _BATCH_BYTES or len(faults) >= _ROWS:
-            yield batch()
-            kept, starts, faults = [], [], []
-            source.taken = 0
-        faults += bad_text
-        if source.is_open(delimiter):
-            broken = _unreadable(source.path, before + 1, "a quote is not closed")
-        elif len(row) == width and not bad_text:
-            kept.append(row)
-            starts.append(before + 1)
-        elif row and not bad_text:
-            message = f"a row of {len(row)} cells, the header has {width}"
-            at = Location(source.path, line=before + 1)
-            faults.append(DataFault("width", message, at, "quote cells that hold the delimiter or a line end"))
-        before = source.line
-    faults += source.take_faults()
-    yield batch()
-    if broken is not None:
-        raise Broken(broken)
-
-
-def _unreadable(path: str, line: int, error: str) -> DataFault:
-    at = Location(path, line=line)
-    return DataFault("corrupt", f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8")
-
-
-class TableLines:
-    """The lines of a table for the CSV reader, with their number, and those of them that are no text."""
-
-    def __init__(self, path: str, found: Iterable[Line | LongLine], line: int = 0) -> None:
-        self.path = path
-        self._found = iter(found)
-        #: The line that was read last.
-        self.line = line
-        #: Bytes since a batch was last made of them.
-        self.taken = 0
-        #: The lines of the row that is being read.
-        self.row: list[str] = []
-        self._ended = False
-        self._faults: list[Fault] = []
-
-    def text(self) -> Iterator[str]:
-        """Yield each line as text with its end; those that are not UTF-8 with marks in place of what is not."""
-        for line in self._found:
-            self.line = line.line
-            if isinstance(line, LongLine):
-                at = Location(self.path, line=line.line, byte=line.byte)
-                self._faults.append(TooLong(at, line.length, MAX_LINE_BYTES))
-                continue
-            data = line.data.removeprefix(_BOM) if line.line == 1 else line.data
-            self.taken += len(data)
-            try:
-                text = data.decode("utf-8") + "\n"
-            except UnicodeDecodeError:
-                self._faults.append(_bad_text(self.path, line))
-                text = data.decode("utf-8", "replace") + "\n"
-            self.row.append(text)
-            yield text
-        self._ended = True
-
-    def is_open(self, delimiter: str) -> bool:
-        """Tell whether the row that was read last ended only with the file, within quotes."""
-        if not self._ended:
-            return False
-        try:
-            list(csv.reader(self.row, delimiter=delimiter, strict=True))
-        except csv.Error as error:
-            return str(error) == "unexpected end of data"
-        return False
-
-    def take_faults(self) -> list[Fault]:
-        """Return what was wrong with the lines since the last call."""
-        found, self._faults = self._faults, []
-        return found
-
-
-def _bad_text(path: str, line: Line) -> BadText:
-    fault = judged.utf8_fault(line.data)
-    assert fault is not None
-    return BadText(Location(path, line.line, line.byte + fault.column - 1, fault.column), fault.reason)
-
-
 # --- lines of text, and JSON Lines ---
 
 
@@ -299,7 +162,7 @@ def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Fault]]]:
             continue
         group.append(line)
         size += len(line.data)
-        if len(group) >= _ROWS or size > _BATCH_BYTES:
+        if len(group) >= BATCH_ROWS or size > BATCH_BYTES:
             yield group, faults
             group, faults, size = [], [], 0
     yield group, faults
@@ -321,7 +184,7 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 continue
             if absent and isinstance(value, dict):
                 absent -= {take for take in absent if take.name in value}
-                if len(names) < _NAMES_SHOWN:
+                if len(names) < NAMES_SHOWN:
                     names.update(dict.fromkeys(value))
             kept.append(line.line)
             for take, getter in zip(takes, getters, strict=True):
@@ -329,7 +192,7 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         seen += len(kept)
         yield Batch(opened.path, len(kept), columns, kept, faults=faults)
     if seen and absent:
-        faults = [_no_column(opened.path, take, list(names)) for take in sorted(absent)]
+        faults = [no_column(opened.path, take, list(names)) for take in sorted(absent)]
         yield Batch(opened.path, 0, {take: [] for take in takes}, [], faults=faults)
 
 
@@ -340,7 +203,7 @@ def _decoded(path: str, line: Line) -> Any:
         pass
     at = Location(path, line.line, line.byte)
     if judged.utf8_fault(line.data) is not None:
-        raise Broken(_bad_text(path, line))
+        raise Broken(bad_text(path, line))
     try:
         return judged.strict_json(line.data).value
     except judged.JsonFault as fault:
@@ -420,7 +283,7 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
     rows = [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
     if not any(take.name in row for row in rows):
         names = list(dict.fromkeys(chain.from_iterable(rows[:100])))
-        raise Broken(_no_column(opened.path, take, names))
+        raise Broken(no_column(opened.path, take, names))
     return [row.get(take.name) for row in rows]
 
 
@@ -451,9 +314,9 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 names = file.schema_arrow.names
                 missing = [take for take in takes if take.name not in names]
                 if missing:
-                    raise Broken(_no_column(opened.path, missing[0], names))
+                    raise Broken(no_column(opened.path, missing[0], names))
                 first = 0
-                for part in file.iter_batches(batch_size=_ROWS, columns=[take.name for take in takes]):
+                for part in file.iter_batches(batch_size=BATCH_ROWS, columns=[take.name for take in takes]):
                     columns = {take: list(map(_plain, part.column(take.name).to_pylist())) for take in takes}
                     yield Batch(opened.path, part.num_rows, columns, first=first)
                     first += part.num_rows

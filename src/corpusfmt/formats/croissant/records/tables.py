@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from corpusfmt.formats.croissant.records.batches import Batch
 from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
+from corpusfmt.formats.croissant.records.csvrows import BOM, TableLines, body, shifted, table
 from corpusfmt.formats.croissant.records.files import Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf
-from corpusfmt.formats.croissant.records.rows import TableLines, body, shifted, table
 from corpusfmt.io.lines import Block, LongLine, blocks, lines
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_BOM = b"\xef\xbb\xbf"
 # A quoted cell may cross blocks; beyond so many bytes, what looks like one is left to the reader of rows.
 _MOST_PENDING = 16 * 1024 * 1024
 # Larger than what files are read by: a block costs a few dozen calls, whatever its size.
@@ -52,7 +51,7 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
     first = next(pieces, None)
     if first is None:
         return
-    head, newline, rest = (first.data.removeprefix(_BOM) if isinstance(first, Block) else b"").partition(b"\n")
+    head, newline, rest = (first.data.removeprefix(BOM) if isinstance(first, Block) else b"").partition(b"\n")
     header = _header(head, delimiter)
     if isinstance(first, LongLine) or not newline or not {take.name for take in takes} <= set(header):
         yield from table(opened.path, chain(_bytes(first), _remaining(pieces)), delimiter, takes)

@@ -1,0 +1,153 @@
+"""Rows of CSV and TSV files, with the line that each starts in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from corpusfmt.formats.croissant.records.batches import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    Batch,
+    Broken,
+    Fault,
+    Take,
+    bad_text,
+    no_column,
+)
+from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.general import TooLong
+from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
+from corpusfmt.model import Location
+
+BOM = b"\xef\xbb\xbf"
+
+
+def table(path: str, chunks: Iterable[bytes], delimiter: str, takes: Sequence[Take]) -> Iterator[Batch]:
+    """Yield the rows of a CSV or TSV file. An empty cell is no value; rows of another width than the header are faults."""
+    source = TableLines(path, lines(chunks))
+    header = header_of(path, source.text(), delimiter)
+    yield from body(source, delimiter, header, takes)
+
+
+def header_of(path: str, text: Iterator[str], delimiter: str) -> list[str]:
+    """Return the first row. Raises `Broken`."""
+    csv.field_size_limit(MAX_LINE_BYTES)
+    try:
+        return next(csv.reader(text, delimiter=delimiter), [])
+    except csv.Error as error:
+        raise Broken(_unreadable(path, 1, str(error))) from error
+
+
+def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[Line | LongLine]:
+    """Yield the lines of a piece of a file with their places in the file, which the piece starts at."""
+    return (replace(each, line=each.line + line - 1, byte=each.byte + byte) for each in found)
+
+
+def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Sequence[Take]) -> Iterator[Batch]:
+    """Yield the rows after the header."""
+    missing = [take for take in takes if take.name not in header]
+    if missing:
+        faults: list[Fault] = [no_column(source.path, take, header) for take in missing]
+        yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
+        return
+    places = [header.index(take.name) for take in takes]
+    csv.field_size_limit(MAX_LINE_BYTES)
+    width = len(header)
+    rows = csv.reader(source.text(), delimiter=delimiter)
+    kept: list[list[str]] = []
+    starts: list[int] = []
+    faults = []
+    before = source.line
+
+    def batch() -> Batch:
+        columns = list(zip(*kept, strict=True)) if kept else [()] * width
+        picked = {take: [cell or None for cell in columns[place]] for take, place in zip(takes, places, strict=True)}
+        return Batch(source.path, len(kept), picked, starts, faults=faults)
+
+    broken = None
+    while True:
+        source.row.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            broken = _unreadable(source.path, before + 1, str(error))
+            row = None
+        if row is None:
+            break
+        not_text = source.take_faults()
+        if len(kept) >= BATCH_ROWS or source.taken > BATCH_BYTES or len(faults) >= BATCH_ROWS:
+            yield batch()
+            kept, starts, faults = [], [], []
+            source.taken = 0
+        faults += not_text
+        if source.is_open(delimiter):
+            broken = _unreadable(source.path, before + 1, "a quote is not closed")
+        elif len(row) == width and not not_text:
+            kept.append(row)
+            starts.append(before + 1)
+        elif row and not not_text:
+            message = f"a row of {len(row)} cells, the header has {width}"
+            at = Location(source.path, line=before + 1)
+            faults.append(DataFault("width", message, at, "quote cells that hold the delimiter or a line end"))
+        before = source.line
+    faults += source.take_faults()
+    yield batch()
+    if broken is not None:
+        raise Broken(broken)
+
+
+def _unreadable(path: str, line: int, error: str) -> DataFault:
+    at = Location(path, line=line)
+    return DataFault("corrupt", f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8")
+
+
+class TableLines:
+    """The lines of a table for the CSV reader, with their number, and those of them that are no text."""
+
+    def __init__(self, path: str, found: Iterable[Line | LongLine], line: int = 0) -> None:
+        self.path = path
+        self._found = iter(found)
+        #: The line that was read last.
+        self.line = line
+        #: Bytes since a batch was last made of them.
+        self.taken = 0
+        #: The lines of the row that is being read.
+        self.row: list[str] = []
+        self._ended = False
+        self._faults: list[Fault] = []
+
+    def text(self) -> Iterator[str]:
+        """Yield each line as text with its end; those that are not UTF-8 with marks in place of what is not."""
+        for line in self._found:
+            self.line = line.line
+            if isinstance(line, LongLine):
+                at = Location(self.path, line=line.line, byte=line.byte)
+                self._faults.append(TooLong(at, line.length, MAX_LINE_BYTES))
+                continue
+            data = line.data.removeprefix(BOM) if line.line == 1 else line.data
+            self.taken += len(data)
+            try:
+                text = data.decode("utf-8") + "\n"
+            except UnicodeDecodeError:
+                self._faults.append(bad_text(self.path, line))
+                text = data.decode("utf-8", "replace") + "\n"
+            self.row.append(text)
+            yield text
+        self._ended = True
+
+    def is_open(self, delimiter: str) -> bool:
+        """Tell whether the row that was read last ended only with the file, within quotes."""
+        if not self._ended:
+            return False
+        try:
+            list(csv.reader(self.row, delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            return str(error) == "unexpected end of data"
+        return False
+
+    def take_faults(self) -> list[Fault]:
+        """Return what was wrong with the lines since the last call."""
+        found, self._faults = self._faults, []
+        return found
