@@ -223,7 +223,7 @@ def _looks(
 ) -> Iterator[_Look]:
     done = Progress(0, len(shards), 0, sum(shard.size for shard in shards))
 
-    def finished(index: int) -> None:
+    def finished(index: int, _: _Look | Died) -> None:
         nonlocal done
         done = replace(done, shards=done.shards + 1, bytes=done.bytes + shards[index].size)
         if progress:

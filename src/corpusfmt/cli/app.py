@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command("validate")(validate.command)
 app.command("convert")(convert.command)
 app.command("describe")(describe.command)
+app.command("records")(records.command)
 app.command("build", cls=GroupedCommand)(build.command)
 app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
