@@ -41,12 +41,14 @@ setup(
     cmdclass={"build_ext": BuildNative, "build_py": BuildWithData},
     ext_modules=[
         Extension(
-            "corpusfmt.langid._native",
-            ["src/corpusfmt/langid/_native.cpp"],
+            f"corpusfmt.{package}._native",
+            [f"src/corpusfmt/{package.replace('.', '/')}/_native.cpp"],
+            depends=["src/corpusfmt/_utf8.hpp"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,
         )
+        for package in ("formats.dolma", "langid")
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -56,13 +56,14 @@ class CleanDocuments:
 class CleanAttributes:
     """Rows of attributes on which no rule can fire but those about spans.
 
-    `reaches` has the greatest end of each row's spans, `UNCLEAR` where a look at them is needed.
+    `reaches` has the greatest end of each row's spans, `UNCLEAR` where a look at them is needed. `shapes` has what names
+    of attributes there are together in a row, each with the first row (from 0) that has them; one may be there twice.
     """
 
     ids: list[str]
     sources: list[str | None]
     reaches: list[int]
-    keys: list[tuple[str, ...]]
+    shapes: list[tuple[int, tuple[str, ...]]]
 
 
 UNCLEAR = 1 << 63
@@ -120,7 +121,8 @@ def clean_attributes(data: bytes) -> CleanAttributes | None:
     strings += 3 * len(rows) + 2 * (len(rows) - sources.count(None)) + sum(map(len, keys))
     if quotes(codes) != 2 * strings:
         return None
-    return CleanAttributes([row.id for row in rows], sources, reaches, keys)
+    shapes = [(keys.index(names), names) for names in dict.fromkeys(keys)]
+    return CleanAttributes([row.id for row in rows], sources, reaches, shapes)
 
 
 def _all_of(kind: type, values: list[Any]) -> bool:

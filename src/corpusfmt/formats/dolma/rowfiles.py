@@ -8,7 +8,8 @@ from itertools import accumulate
 from typing import Any, BinaryIO
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes, clean_documents
+from corpusfmt.formats.dolma.clean import UNCLEAR
+from corpusfmt.formats.dolma.glance import PIECE, glance_at_attributes, glance_at_documents
 from corpusfmt.formats.dolma.rows import (
     AttributeKey,
     AttributesRow,
@@ -30,8 +31,6 @@ from corpusfmt.rules import Judge
 _HEAD = 4096
 # Bytes read of a file at a time: many attribute sets are open at once, and each holds one block.
 _STEP = 64 * 1024
-# Bytes decoded at a time: what becomes of them stays in a processor's cache.
-_PIECE = 32 * 1024
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
@@ -191,10 +190,10 @@ UNKNOWN_LENGTH = UNCLEAR
 
 
 def _pieces(block: Block) -> Iterator[tuple[int, bytes]]:
-    """Split a block into whole lines that fit, decoded, into a processor's cache; yield their offsets too."""
+    """Split a block into pieces of whole lines to look at; yield their offsets too."""
     data, start = block.data, 0
     while start < len(data):
-        end = data.find(b"\n", start + _PIECE) + 1 or len(data)
+        end = data.find(b"\n", start + PIECE) + 1 or len(data)
         yield start, data[start:end]
         start = end
 
@@ -216,12 +215,12 @@ def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
 
 
 def _documents_at_a_glance(data: bytes, columns: DocumentColumns) -> bool:
-    clean = clean_documents(data)
+    clean = glance_at_documents(data)
     if clean is None:
         return False
     columns.ids += clean.ids
     columns.sources += clean.sources
-    columns.lengths += map(len, clean.texts)
+    columns.lengths += clean.lengths
     return True
 
 
@@ -233,9 +232,7 @@ def _append(columns: DocumentColumns, document_id: str | None, source: str | Non
 
 def _documents_row_by_row(block: Block, path: str, judge: Judge, columns: DocumentColumns) -> None:
     for line, at in located_lines(block, path):
-        clean = clean_documents(line)
-        if clean is not None:
-            _append(columns, clean.ids[0], clean.sources[0], len(clean.texts[0]))
+        if _documents_at_a_glance(line, columns):
             continue
         row = judged_document(line, at, judge) or {}
         document_id, text = row.get("id"), row.get("text")
@@ -275,12 +272,6 @@ class Keys:
         self._judge = judge
         self._shapes: set[tuple[str, ...]] = set()
 
-    def new_shapes(self, rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Return the combinations of names that no row had before, in the order of their rows."""
-        if self._shapes.issuperset(rows):
-            return []
-        return [names for names in dict.fromkeys(rows) if names not in self._shapes]
-
     def new_ones(self, keys: tuple[str, ...]) -> list[str]:
         """Return those of a row's names that were not seen before."""
         if keys in self._shapes:
@@ -315,27 +306,22 @@ def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[Attr
 
 
 def _attributes_at_a_glance(data: bytes, keys: Keys, columns: AttributesColumns) -> bool:
-    clean = clean_attributes(data)
+    clean = glance_at_attributes(data)
     if clean is None:
         return False
     first = len(columns.ids)
     columns.ids += clean.ids
     columns.sources += clean.sources
     columns.reaches += clean.reaches
-    for names in keys.new_shapes(clean.keys):
+    for row, names in clean.shapes:
         if new := keys.new_ones(names):
-            keys.take(new, columns.place(first + clean.keys.index(names)))
+            keys.take(new, columns.place(first + row))
     return True
 
 
 def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
     for line, at in located_lines(block, path):
-        clean = clean_attributes(line)
-        if clean is not None:
-            columns.ids.append(clean.ids[0])
-            columns.sources.append(clean.sources[0])
-            columns.reaches.append(clean.reaches[0])
-            keys.take(keys.new_ones(clean.keys[0]), at)
+        if _attributes_at_a_glance(line, keys, columns):
             continue
         row = explain(line, at, judge) or {}
         if row:

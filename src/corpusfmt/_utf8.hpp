@@ -1,0 +1,117 @@
+// UTF-8, as the native kernels read it: is it valid, how many code points does it have?
+
+#ifndef CORPUSFMT_UTF8_HPP
+#define CORPUSFMT_UTF8_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace corpusfmt {
+
+constexpr bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
+
+inline bool is_ascii(std::string_view text) {
+    uint64_t seen = 0, word = 0;
+    while (text.size() >= sizeof(word)) {
+        std::memcpy(&word, text.data(), sizeof(word));
+        seen |= word;
+        text.remove_prefix(sizeof(word));
+    }
+    word = 0;
+    if (!text.empty()) std::memcpy(&word, text.data(), text.size());
+    return ((seen | word) & 0x8080808080808080) == 0;
+}
+
+// UTF-8 as RFC 3629 and Python's strict decoder have it, as an automaton whose state is a shift: a byte's table entry
+// holds the successor of every state, six bits each, so that a step is one load and one shift.
+class Utf8Automaton {
+  public:
+    static bool accepts(std::string_view text);
+
+  private:
+    enum State : uint64_t {
+        kAccept = 0,
+        kReject = 6,
+        kOneMore = 12,
+        kTwoMore = 18,
+        kThreeMore = 24,
+        kAfterE0 = 30,
+        kAfterED = 36,
+        kAfterF0 = 42,
+        kAfterF4 = 48,
+    };
+
+    static constexpr State successor(State state, int byte) {
+        switch (state) {
+            case kAccept:
+                if (byte < 0x80) return kAccept;
+                if (byte >= 0xC2 && byte <= 0xDF) return kOneMore;
+                if (byte == 0xE0) return kAfterE0;
+                if (byte == 0xED) return kAfterED;
+                if (byte >= 0xE1 && byte <= 0xEF) return kTwoMore;
+                if (byte == 0xF0) return kAfterF0;
+                if (byte >= 0xF1 && byte <= 0xF3) return kThreeMore;
+                return byte == 0xF4 ? kAfterF4 : kReject;
+            case kOneMore: return byte >= 0x80 && byte <= 0xBF ? kAccept : kReject;
+            case kTwoMore: return byte >= 0x80 && byte <= 0xBF ? kOneMore : kReject;
+            case kThreeMore: return byte >= 0x80 && byte <= 0xBF ? kTwoMore : kReject;
+            case kAfterE0: return byte >= 0xA0 && byte <= 0xBF ? kOneMore : kReject;
+            case kAfterED: return byte >= 0x80 && byte <= 0x9F ? kOneMore : kReject;
+            case kAfterF0: return byte >= 0x90 && byte <= 0xBF ? kTwoMore : kReject;
+            case kAfterF4: return byte >= 0x80 && byte <= 0x8F ? kTwoMore : kReject;
+            case kReject: break;
+        }
+        return kReject;
+    }
+
+    static constexpr std::array<uint64_t, 256> build() {
+        std::array<uint64_t, 256> table{};
+        for (int byte = 0; byte < 256; ++byte) {
+            for (uint64_t state = kAccept; state <= kAfterF4; state += 6) {
+                table[byte] |= static_cast<uint64_t>(successor(static_cast<State>(state), byte)) << state;
+            }
+        }
+        return table;
+    }
+};
+
+inline bool Utf8Automaton::accepts(std::string_view text) {
+    static constexpr std::array<uint64_t, 256> kTable = build();
+    constexpr size_t kBlock = 64;  // most text is ASCII in stretches
+    uint64_t state = kAccept;
+    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
+        const std::string_view block = text.substr(begin, kBlock);
+        if ((state & 63) == kAccept && is_ascii(block)) continue;
+        for (const char byte : block) state = kTable[static_cast<unsigned char>(byte)] >> (state & 63);
+    }
+    return (state & 63) == kAccept;
+}
+
+struct Census {
+    uint64_t characters = 0;     // bytes that are not continuation bytes: code points, if the text is UTF-8
+    unsigned char largest = 0;  // the largest byte
+};
+
+inline Census census_of(std::string_view text) {
+    constexpr size_t kBlock = 128;  // keeps the count of a block within a byte, which vectorises best
+    Census census;
+    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
+        const size_t end = std::min(begin + kBlock, text.size());
+        uint8_t characters = 0;
+        for (size_t at = begin; at < end; ++at) {
+            const auto byte = static_cast<unsigned char>(text[at]);
+            characters = static_cast<uint8_t>(characters + (is_continuation(byte) ? 0 : 1));
+            census.largest = std::max(census.largest, byte);
+        }
+        census.characters += characters;
+    }
+    return census;
+}
+
+}  // namespace corpusfmt
+
+#endif  // CORPUSFMT_UTF8_HPP

@@ -1,0 +1,45 @@
+"""What a check needs of clean rows, by a native kernel where it is built and by `clean` where it is not.
+
+Both give the same columns. Neither takes a row that a rule has something to say of, but which other rows they leave to
+the rules is theirs to choose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
+
+try:
+    from corpusfmt.formats.dolma import _native
+except ImportError:  # no wheel for this platform and no compiler: the same verdicts, more slowly
+    _native = None  # type: ignore[assignment]
+
+# Bytes to look at in one call: what becomes of them in `clean` stays in a processor's cache.
+PIECE = 32 * 1024 if _native is None else 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsGlance:
+    """Rows of documents on which no rule can fire; `lengths` are those of the texts in code points."""
+
+    ids: list[str]
+    sources: list[str]
+    lengths: list[int]
+
+
+def glance_at_documents(data: bytes) -> DocumentsGlance | None:
+    """Return the columns of a block of whole lines, or None where a rule may have something to say."""
+    if _native is None:
+        clean = clean_documents(data)
+        return None if clean is None else DocumentsGlance(clean.ids, clean.sources, list(map(len, clean.texts)))
+    columns = _native.documents(data)
+    return None if columns is None else DocumentsGlance(*columns)
+
+
+def glance_at_attributes(data: bytes) -> CleanAttributes | None:
+    """Return the columns of a block of whole lines, or None where a rule may have something to say."""
+    if _native is None:
+        return clean_attributes(data)
+    columns = _native.attributes(data)
+    return None if columns is None else CleanAttributes(*columns)
