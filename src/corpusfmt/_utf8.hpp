@@ -26,6 +26,39 @@ inline bool is_ascii(std::string_view text) {
     return ((seen | word) & 0x8080808080808080) == 0;
 }
 
+constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0101010101010101}; }
+
+// How many bytes of a text have a mark: `marks` turns eight bytes into eight that are 1 or 0, and zeros into zeros.
+template <typename Marks>
+size_t count_marked(std::string_view text, Marks marks) {
+    constexpr uint64_t kPairs = 0x00FF00FF00FF00FF, kQuads = 0x0001000100010001;
+    constexpr size_t kMostMarks = 255;  // what a byte holds
+    size_t count = 0;
+    while (!text.empty()) {
+        uint64_t word = 0, counts = 0;
+        const size_t words = std::min(text.size() / sizeof(word), kMostMarks);
+        for (size_t at = 0; at < words; ++at) {
+            std::memcpy(&word, text.data() + at * sizeof(word), sizeof(word));
+            counts += marks(word);
+        }
+        text.remove_prefix(words * sizeof(word));
+        if (words < kMostMarks && !text.empty()) {
+            word = 0;
+            std::memcpy(&word, text.data(), text.size());
+            counts += marks(word);
+            text = {};
+        }
+        counts = (counts & kPairs) + (counts >> 8 & kPairs);
+        count += static_cast<size_t>(counts * kQuads >> 48);
+    }
+    return count;
+}
+
+// The continuation bytes of a text: its other bytes are its code points, if it is UTF-8.
+inline size_t continuations_in(std::string_view text) {
+    return count_marked(text, [](uint64_t bytes) { return bytes >> 7 & ~bytes >> 6 & in_each_byte(1); });
+}
+
 // UTF-8 as RFC 3629 and Python's strict decoder have it, as an automaton whose state is a shift: a byte's table entry
 // holds the successor of every state, six bits each, so that a step is one load and one shift.
 class Utf8Automaton {

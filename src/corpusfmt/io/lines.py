@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -36,8 +36,19 @@ class Line:
     terminated: bool = True
 
 
-def blocks(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Block | LongLine]:
-    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`."""
+def _count_lines(data: bytes) -> int:
+    return data.count(b"\n")
+
+
+def blocks(
+    chunks: Iterable[bytes],
+    max_line_bytes: int = MAX_LINE_BYTES,
+    count_lines: Callable[[bytes], int] = _count_lines,
+) -> Iterator[Block | LongLine]:
+    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`.
+
+    `count_lines` counts LFs; a caller that has a faster way than Python may give it.
+    """
     head: list[bytes] = []
     head_size = 0
     overlong = False
@@ -63,7 +74,7 @@ def blocks(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Ite
             head.append(chunk[start:end])
             data = b"".join(head)
             yield from _within(Block(data, line, byte), max_line_bytes)
-            line, byte = line + data.count(b"\n"), byte + len(data)
+            line, byte = line + count_lines(data), byte + len(data)
         head = [chunk[end:]] if end < len(chunk) else []
         head_size = len(chunk) - end
     if overlong:

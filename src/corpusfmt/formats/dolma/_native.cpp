@@ -44,13 +44,11 @@ constexpr std::array<bool, 256> kEndsPlainText = [] {
     return table;
 }();
 
-constexpr uint64_t each_byte(unsigned char byte) { return byte * 0x0101010101010101; }
-
 // Whether one of eight bytes ends a stretch of plain text.
 constexpr bool any_ends_plain_text(uint64_t bytes) {
-    const uint64_t control_or_quote = (bytes ^ each_byte(2)) - each_byte(0x21);  // the 2 moves the quote next to them
-    const uint64_t backslash = (bytes ^ each_byte('\\')) - each_byte(1);
-    return ((control_or_quote | backslash) & ~bytes & each_byte(0x80)) != 0;
+    const uint64_t control_or_quote = (bytes ^ in_each_byte(2)) - in_each_byte(0x21);  // the 2 moves the quote next to them
+    const uint64_t backslash = (bytes ^ in_each_byte('\\')) - in_each_byte(1);
+    return ((control_or_quote | backslash) & ~bytes & in_each_byte(0x80)) != 0;
 }
 
 // The first byte from `at` on that ends a stretch of plain text; there must be one before `end` or at it.
@@ -63,6 +61,13 @@ inline const char* end_of_plain_text(const char* at, const char* end) {
     }
     while (!kEndsPlainText[static_cast<unsigned char>(*at)]) ++at;
     return at;
+}
+
+constexpr bool is_short_escape(char kind) {
+    switch (kind) {
+        case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't': return true;
+        default: return false;
+    }
 }
 
 inline int hex_digit(char byte) {
@@ -281,7 +286,7 @@ class Parser {
     bool escape(size_t& saved) {
         const char kind = *at_;
         if (kind != 'u') {
-            if (kind == 0 || !std::strchr("\"\\/bfnrt", kind)) return false;
+            if (!is_short_escape(kind)) return false;
             ++at_;
             saved += 1;
             return true;
@@ -481,7 +486,7 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
         if (name == "text") {
             String text;
             if (!parser.string(text)) return false;
-            row.length = (ascii ? text.raw.size() : census_of(text.raw).characters) - text.saved;
+            row.length = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
             return has_text = true;
         }
         if (name == "added" || name == "created") return read_timestamp(parser);
@@ -580,6 +585,14 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
     return found->rows.empty() ? nullptr : std::move(found);
 }
 
+inline size_t count_lines(std::string_view data) {
+    return count_marked(data, [](uint64_t bytes) {
+        constexpr uint64_t kAllButTop = in_each_byte(0x7F);
+        const uint64_t others = bytes ^ in_each_byte('\n');  // zero where the LFs are
+        return ~(((others & kAllButTop) + kAllButTop) | others | kAllButTop) >> 7;
+    });
+}
+
 }  // namespace corpusfmt
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -667,12 +680,20 @@ PyObject* clean_columns(PyObject*, PyObject* lines) {
     return found ? columns_of(*found) : Py_NewRef(Py_None);
 }
 
+PyObject* count_lines(PyObject*, PyObject* bytes) {
+    char* data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
+    return PyLong_FromSize_t(corpusfmt::count_lines({data, static_cast<size_t>(size)}));
+}
+
 PyMethodDef kMethods[] = {
     {"documents", clean_columns<Document>, METH_O,
      "documents(lines) -> (ids, sources, lengths of texts in code points), or None where a rule may have something to "
      "say."},
     {"attributes", clean_columns<Attributes>, METH_O,
      "attributes(lines) -> (ids, sources, reaches, shapes), or None where a rule may have something to say."},
+    {"count_lines", count_lines, METH_O, "count_lines(data) -> how many LFs there are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
