@@ -71,8 +71,7 @@ def blocks(
             head.clear()
             overlong = False
         if end > start or head:
-            head.append(chunk[start:end])
-            data = b"".join(head)
+            data = b"".join((*head, memoryview(chunk)[start:end])) if head else chunk[start:end]
             yield from _within(Block(data, line, byte), max_line_bytes)
             line, byte = line + count_lines(data), byte + len(data)
         head = [chunk[end:]] if end < len(chunk) else []

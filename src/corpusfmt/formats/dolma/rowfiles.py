@@ -162,6 +162,8 @@ class Columns:
 
     def place(self, index: int) -> Location:
         """Return the place of a row."""
+        if index == 0:  # most names of attributes are in the first row, which needs no search for the others
+            return Location(self.path, self.block.line, self.block.byte)
         if self._starts is None:
             self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=self.block.byte))
         return Location(self.path, self.block.line + index, self._starts[index])
