@@ -551,7 +551,7 @@ inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
     const auto member = [&](std::string_view name) {
         if (name == "id") return has_id = read_text(parser, row.id);
         if (name == "attributes") return has_attributes = parser.object(kLevels, attribute);
-        if (name == "source") return read_text(parser, row.source.emplace());
+        if (name == "source") return parser.word("null") || read_text(parser, row.source.emplace());
         return parser.value(kLevels);
     };
     if (!parser.object(kLevels, member) || !has_id || !has_attributes) return false;

@@ -1,0 +1,487 @@
+"""The native kernel accepts what the rules have nothing to say of, and nothing else; it reads what they read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dolma import test_mutations
+from dolma.corpus import Json, attributes, check, documents, encoded, zstd
+from dolma.lines import (
+    DOCUMENT,
+    as_bytes,
+    attributes_codes,
+    attributes_rows,
+    document_codes,
+    document_rows,
+    json_values,
+)
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from corpusfmt.formats.dolma import glance, rowfiles
+from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes, clean_documents
+from corpusfmt.formats.dolma.rows import is_timestamp
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.spans import Spans
+from corpusfmt.io.text import strict_json
+from corpusfmt.model import Location, Report
+from corpusfmt.rules import Grading, Judge
+
+native = pytest.importorskip("corpusfmt.formats.dolma._native", reason="the native extension is not built")
+
+LEVELS = 64  # of nesting in a value that the kernel follows
+ATTRIBUTES = '{"id":"1","attributes":{"e__t__n":[[0,5,0.5],[5,9,1]],"e__t__m":0.5},"source":"s"'
+LONG_ENOUGH = "a" * 1000
+
+
+def span_codes(line: bytes) -> list[str]:
+    """Return what the rules say of the spans of a row whose text is longer than they are."""
+    judge = Judge(RULES, Grading(), version="1.0", path="x")
+    for key, value in strict_json(line).value["attributes"].items():
+        if isinstance(value, list):
+            judge.check(Spans(Location("x"), key, value, {"text": LONG_ENOUGH}))
+    return [finding.code for finding in judge.tally.findings]
+
+
+def is_in_doubt(line: bytes) -> bool:
+    """Tell whether a row has a number that fits, but is too near the limit for the kernel."""
+    return b"18446744073709551615" in line
+
+
+def assert_same_verdict_on_documents(line: bytes) -> None:
+    columns = native.documents(line)
+    if columns is None:
+        assert document_codes(line) or is_in_doubt(line)
+        return
+    assert document_codes(line) == []
+    value = strict_json(line).value
+    assert columns == ([value["id"]], [value["source"]], [len(value["text"])])
+
+
+def assert_same_verdict_on_attributes(line: bytes) -> None:
+    columns = native.attributes(line)
+    if columns is None:
+        assert attributes_codes(line) or span_codes(line) or is_in_doubt(line)
+        return
+    assert attributes_codes(line) == []
+    value = strict_json(line).value
+    ids, sources, (reach,), shapes = columns
+    assert (ids, sources, shapes) == ([value["id"]], [value.get("source")], [(0, tuple(value["attributes"]))])
+    if reach != UNCLEAR:
+        spans = [span for spans in value["attributes"].values() if isinstance(spans, list) for span in spans]
+        assert span_codes(line) == []
+        assert reach == max((end for _, end, _ in spans), default=0)
+
+
+@given(line=document_rows.map(as_bytes))
+@settings(max_examples=600, deadline=None)
+@example(line=(DOCUMENT + ',"x":1,"y":"\\u0022\\u0022","x":2}').encode())
+@example(line=(DOCUMENT + ',"x":"\\\\","x":"\\\\\\""}').encode())
+def test_documents_have_one_verdict(line: bytes) -> None:
+    assert_same_verdict_on_documents(line)
+
+
+@given(line=attributes_rows.map(as_bytes))
+@settings(max_examples=600, deadline=None)
+def test_attributes_have_one_verdict(line: bytes) -> None:
+    assert_same_verdict_on_attributes(line)
+
+
+@given(data=st.data())
+@settings(max_examples=600, deadline=None)
+def test_damaged_rows_have_one_verdict(data: st.DataObject) -> None:
+    line = bytearray(
+        (DOCUMENT + ',"metadata":{"é":"😀","n":[1,2.5e3,null]},"added":"2023-04-07","a":"\\u00e9"}').encode()
+    )
+    for _ in range(data.draw(st.integers(1, 3))):
+        line[data.draw(st.integers(0, len(line) - 1))] = data.draw(
+            st.one_of(st.integers(0, 255), st.sampled_from(b'"\\{}[],: 0e-'))
+        )
+    if b"\n" not in line and b"\\u" in line:
+        assert_same_verdict_on_documents(bytes(line))
+
+
+DEEPEST = "[" * LEVELS + "]" * LEVELS
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"x":"\u2028\u0085\x7f\ufeff"',
+        '"x":"\\u0000\\"\\\\\\/\\b\\f\\n\\r\\t\\uD83D\\uDE00"',
+        '"x":-0,"y":-0.0,"z":1e-9999,"é":123456.75E+2',
+        '"x":9223372036854775807,"y":-9223372036854775808,"z":9999999999999999999',
+        '"x":1e307,"y":9e307,"z":0.000001e300',
+        '"a":1,"b":{"a":1,"b":{"a":1}},"c":[{"a":1},{"a":1}]',
+        f'"x":{DEEPEST}',
+        '"x" : [ 1 , { "y" : true } , [ ] , { } ] \t\r',
+        '"version":null,"metadata":{},"attributes":{}',
+        '"":"the empty name","\\n":1,"\\u0061":"a"',
+        '"\\u00e9":1,"e":2',
+        '"metadata":{' + ",".join(f'"{number}":{number}' for number in range(1000)) + "}",
+    ],
+)
+def test_odd_documents_that_are_accepted(more: str) -> None:
+    for line in (f"{DOCUMENT},{more}}}", f"{DOCUMENT},{more}}}\r", f" {DOCUMENT},{more}}}\t "):
+        assert native.documents(line.encode()) == (["1"], ["s"], [1])
+        assert document_codes(line.encode()) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b'"x":1,"x":1',
+        b'"\\u0069d":"2"',
+        b'"\\u0061":1,"a":2',
+        b'"\xc3\xa9":1,"\\u00E9":2',
+        b'"\xf0\x9f\x98\x80":1,"\\ud83d\\ude00":2',
+        b'"metadata":{"a":[{"b":{"":1,"":1}}]}',
+        b'"metadata":{' + b",".join(b'"%d":1' % (number % 999) for number in range(1000)) + b"}",
+        b'"x":"\xff"',
+        b'"x":"\xc0\xaf"',
+        b'"x":"\xed\xa0\x80"',
+        b'"x":"\xf4\x90\x80\x80"',
+        b'"x":"\xe2\x80"',
+        b'"\x80":1',
+        b'"x":"\\ud800"',
+        b'"x":"\\udc00\\ud800"',
+        b'"x":"\\ud800\\u0041"',
+        b'"x":"\\ud800\\ud800"',
+        b'"\\ud800":1',
+        b'"x":"\\U0041"',
+        b'"x":"\\x41"',
+        b'"x":"\\u00g1"',
+        b'"x":"\\u00+1"',
+        b'"x":"\t"',
+        b'"x":"\x00"',
+        b'"x":NaN',
+        b'"x":Infinity',
+        b'"x":-Infinity',
+        b'"x":nul',
+        b'"x":True',
+        b"'x':1",
+        b'"x":01',
+        b'"x":-',
+        b'"x":+1',
+        b'"x":1.',
+        b'"x":.5',
+        b'"x":1e',
+        b'"x":1e+',
+        b'"x":0x10',
+        b'"x":1_000',
+        b'"x":18446744073709551616',
+        b'"x":-9223372036854775809',
+        b'"x":1e309',
+        b'"x":-1e999999999999999999999',
+        b'"x":' + b"9" * 400 + b".0",
+        b'"x":' + b"9" * 400 + b"e-1",
+        b'"x":[1,]',
+        b'"x":[,1]',
+        b'"x":{"y":1,}',
+        b'"x":[1}',
+        b'"x":/**/1',
+        b'"x":1,',
+        b"",
+        b'"x":1}{',
+        b'"x":1}\xc2\xa0',
+        b'"x":1}\x0c',
+        b'"x":1}\x00',
+        b'"version":1',
+        b'"metadata":null',
+        b'"metadata":[]',
+        b'"attributes":""',
+        b'"added":null',
+        b'"created":"2023-02-30"',
+    ],
+)
+def test_odd_documents_that_are_not_accepted(more: bytes) -> None:
+    line = (
+        DOCUMENT.encode()
+        + b","
+        + more
+        + (b"" if b"}{" in more or more.endswith((b"}\xc2\xa0", b"}\x0c", b"}\x00")) else b"}")
+    )
+    assert native.documents(line) is None
+    assert document_codes(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\xef\xbb\xbf" + DOCUMENT.encode() + b"}",
+        *(b"", b"\n", b"\r\n", b"[]", b"null", b"1", b'"id"', b"{}", b"{", b"\x00"),
+        *(DOCUMENT.replace(field, "").encode() + b"}" for field in ('"id":"1",', '"text":"t",', ',"source":"s"')),
+        DOCUMENT.replace('"1"', '""').encode() + b"}",
+    ],
+)
+def test_what_is_no_document_is_not_accepted(line: bytes) -> None:
+    assert native.documents(line) is None
+    assert native.documents(line + b"\n") is None
+
+
+def test_doubts_are_left_to_the_rules() -> None:
+    deeper = f"[{DEEPEST}]"
+    for more in (f'"x":{deeper}', '"x":18446744073709551615', '"x":0e999', '"added":"2023-04\\u002d07"'):
+        line = f"{DOCUMENT},{more}}}".encode()
+        assert native.documents(line) is None
+        assert document_codes(line) == []
+    assert native.attributes(_attributes_line("[[0,9223372036854775808,1]]")) is None
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'{"id":"1","attributes":{"a":['])
+def test_bottomless_nesting_is_not_accepted(opening: bytes) -> None:
+    for data in (opening * 100_000, DOCUMENT.encode() + b',"x":' + opening * 100_000):
+        assert native.documents(data) is None
+        assert native.attributes(data) is None
+
+
+def _attributes_line(value: str) -> bytes:
+    return f'{{"id":"","attributes":{{"a":{value}}}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "reach"),
+    [
+        ("[]", 0),
+        ("{}", 0),
+        ('"a"', 0),
+        ("true", 0),
+        ("-1.5", 0),
+        ('{"a":[null,{"b":[]}]}', 0),
+        ("[[0,1,1]]", 1),
+        ("[[0,1,-1],[1,2,0.5],[7,9,1e-9]]", 9),
+        ("[ [ 0 , 1 , 1 ] , [ 1 , 3 , 1 ] ]", 3),
+        ("[[0,1000,1]]", 1000),
+        ("[[0,0,1]]", UNCLEAR),
+        ("[[5,5,1]]", UNCLEAR),
+        ("[[5,4,1]]", UNCLEAR),
+        ("[[5,9,1],[0,5,1]]", UNCLEAR),
+        ("[[0,5,1],[4,9,1]]", UNCLEAR),
+        ("[[0,5,1],[4,9,1],[9,10,1]]", UNCLEAR),
+    ],
+)
+def test_spans_that_are_accepted(value: str, reach: int) -> None:
+    line = _attributes_line(value)
+    assert native.attributes(line) == ([""], [None], [reach], [(0, ("a",))])
+    assert_same_verdict_on_attributes(line)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "null",
+        "[1]",
+        "[[]]",
+        "[[0,1]]",
+        "[[0,1,1,1]]",
+        "[[0,1,1],5]",
+        "[[true,1,1]]",
+        "[[0,true,1]]",
+        "[[0,1,true]]",
+        "[[0.0,1,1]]",
+        "[[0,1.0,1]]",
+        "[[0,1e0,1]]",
+        "[[-1,1,1]]",
+        '[["0",1,1]]',
+        "[[0,1,null]]",
+        '[[0,1,"1"]]',
+        "[[0,1,1e999]]",
+        "[[0,1,NaN]]",
+        "[[0,1,[]]]",
+        "[[0,1,99999999999999999999]]",
+        "[[[0,1,1]]]",
+        "[{}]",
+        '["a"]',
+        "[[0,1,1]",
+    ],
+)
+def test_spans_that_are_not_accepted(value: str) -> None:
+    line = _attributes_line(value)
+    assert native.attributes(line) is None
+    assert attributes_codes(line) or span_codes(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id":"1"}',
+        b'{"attributes":{}}',
+        b'{"id":1,"attributes":{}}',
+        b'{"id":"1","attributes":[]}',
+        b'{"id":"1","attributes":null}',
+        b'{"id":"1","attributes":{},"attributes":{}}',
+        b'{"id":"1","attributes":{},"\\u0069d":"1"}',
+        b'{"id":"1","attributes":{"a":1,"\\u0061":1}}',
+        b'{"id":"1","attributes":{},"source":1}',
+    ],
+)
+def test_what_is_no_row_of_attributes_is_not_accepted(line: bytes) -> None:
+    assert native.attributes(line) is None
+
+
+_clocks = st.one_of(
+    st.from_regex(r"\A\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d(:\d\d([.,]\d{1,3})?)?([Zz]|[+-]\d\d(:?\d\d)?)?)?\Z"),
+    st.tuples(st.sampled_from(["0000", "1900", "2000", "2023", "2024"]), st.integers(0, 13), st.integers(0, 32)).map(
+        lambda date: f"{date[0]}-{date[1]:02}-{date[2]:02}"
+    ),
+    st.text("0123456789-:.+TZ ", max_size=25),
+)
+
+
+@given(clock=_clocks, data=st.data())
+@settings(max_examples=600, deadline=None)
+@example(clock="2023-12-31T23:59:60.123456+14:00", data=None)
+@example(clock="2023-04-07T15:24+", data=None)
+def test_timestamps_are_those_of_the_rules(clock: str, data: st.DataObject | None) -> None:
+    if data is not None and clock and data.draw(st.booleans()):
+        place = data.draw(st.integers(0, len(clock) - 1))
+        clock = clock[:place] + data.draw(st.sampled_from("0 9:T-Z٣é")) + clock[place + 1 :]
+    line = f"{DOCUMENT},{json.dumps({'created': clock}, ensure_ascii=False)[1:]}".encode()
+    assert (native.documents(line) is not None) == is_timestamp(clock)
+
+
+def _no_number_is_in_doubt(value: Any) -> bool:
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, float) and abs(node) >= 1e307:
+            return False
+        pending.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+    return True
+
+
+_documents = st.fixed_dictionaries(
+    {"id": st.text(min_size=1), "text": st.text(), "source": st.text()},
+    optional={"metadata": st.dictionaries(st.text(), json_values), "version": st.none(), "other": json_values},
+).filter(_no_number_is_in_doubt)
+
+
+@given(rows=st.lists(_documents, min_size=1, max_size=4), ascii_only=st.booleans(), separators=st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_ordinary_documents_are_accepted(rows: list[Json], ascii_only: bool, separators: bool) -> None:
+    tight = (",", ":") if separators else None
+    data = b"".join(json.dumps(row, ensure_ascii=ascii_only, separators=tight).encode() + b"\n" for row in rows)
+    expected = ([row["id"] for row in rows], [row["source"] for row in rows], [len(row["text"]) for row in rows])
+    assert native.documents(data) == expected
+
+
+def test_typical_rows_are_accepted_and_read_as_without_the_kernel() -> None:
+    rows = documents(500)
+    for each in rows[::7]:
+        each["text"] += "\n“naïve” \\ \t" * 100
+    data = encoded(rows)
+    clean = clean_documents(data)
+    assert clean is not None
+    assert native.documents(data) == (clean.ids, clean.sources, [len(text) for text in clean.texts])
+    tags = attributes(rows)
+    for number, tag in enumerate(tags):
+        tag["attributes"] |= {"exp__pii__none": [], "exp__gopher__count": [[0, len(rows[number]["text"]), 7]]}
+        if number % 5 == 0:
+            del tag["source"]
+        if number % 100 == 99:
+            tag["attributes"]["toxicity"] = 0.5
+    data = encoded(tags)
+    expected = clean_attributes(data)
+    assert expected is not None
+    ids, sources, reaches, shapes = native.attributes(data)
+    assert (ids, sources, reaches) == (expected.ids, expected.sources, expected.reaches)
+    assert dict(reversed([(names, row) for row, names in shapes])) == {names: row for row, names in expected.shapes}
+
+
+def test_invalid_utf8_is_seen_wherever_it_stands() -> None:
+    for size in range(150):
+        for text in (b"\xff", b"\xc3", "é".encode() + b"\xa9", b"\xe2\x82", b"\xf0\x9f\x98"):
+            assert native.documents(b'{"id":"1","source":"s","text":"%b%b"}' % (b"a" * size, text)) is None
+        whole = "é€😀".encode()
+        columns = native.documents(b'{"id":"1","source":"s","text":"%b%b%b"}' % (b"a" * size, whole, b"b" * size))
+        assert columns == (["1"], ["s"], [2 * size + 3])
+
+
+@given(text=st.text('aé€😀\n"\\', max_size=50), times=st.sampled_from([1, 40, 300]), ascii_only=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_texts_are_measured_in_code_points(text: str, times: int, ascii_only: bool) -> None:
+    line = json.dumps({"id": "1", "text": text * times, "source": "s"}, ensure_ascii=ascii_only).encode()
+    assert native.documents(line) == (["1"], ["s"], [len(text) * times])
+
+
+@given(st.binary(max_size=100), st.sampled_from([1, 7, 300, 2040, 2048, 5000]))
+@settings(max_examples=100, deadline=None)
+def test_lines_are_counted(piece: bytes, times: int) -> None:
+    data = piece.replace(b"x", b"\n") * times + piece
+    assert native.count_lines(data) == data.count(b"\n")
+
+
+@given(
+    rows=st.lists(
+        st.one_of(st.sampled_from([DOCUMENT + "}", "", DOCUMENT + ',\n"x":1}', DOCUMENT + "}{}"]), document_rows),
+        max_size=4,
+    ),
+    ending=st.sampled_from(["", "\n", "\n\n", "\r\n"]),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_block_is_accepted_where_each_of_its_lines_is(rows: list[str], ending: str) -> None:
+    data = ("\n".join(rows) + ending).encode()
+    *lines, rest = data.split(b"\n")
+    each = [native.documents(line) for line in ([*lines, rest] if rest else lines)]
+    if not each or None in each:
+        assert native.documents(data) is None
+    else:
+        assert native.documents(data) == tuple([value for (value,) in column] for column in zip(*each, strict=True))
+
+
+def test_only_bytes_are_taken() -> None:
+    for take in (native.documents, native.attributes, native.count_lines):
+        with pytest.raises(TypeError):
+            take("text")
+
+
+# Whole datasets: the report is the same with the kernel, without it, and whatever the blocks are.
+
+
+def said(report: Report) -> tuple[Any, ...]:
+    coverage = report.coverage
+    return report.verdict, report.by_rule, report.findings, coverage.documents, coverage.bytes, coverage.rules_not_run
+
+
+@pytest.mark.parametrize("name", sorted(test_mutations.MUTATIONS))
+def test_reports_are_the_same_without_the_kernel(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(name)
+    dataset = test_mutations.valid(rng)
+    test_mutations.MUTATIONS[name][1](dataset)
+    dataset.write(tmp_path)
+    with_kernel = said(check(tmp_path))
+    monkeypatch.setattr(glance, "_native", None)
+    assert said(check(tmp_path)) == with_kernel
+
+
+def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:
+    return [data[start:end] for start, end in pairwise([0, *cuts, len(data)])]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reports_are_the_same_whatever_the_blocks(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    rows = documents(60, seed=seed)
+    tags = attributes(rows)
+    rows[rng.randrange(60)]["version"] = 1
+    del rows[rng.randrange(60)]["source"]
+    tags[rng.randrange(60)]["attributes"]["exp__pii__x"] = [[0, 500, 1]]
+    tags[rng.randrange(60)]["attributes"]["a__b"] = None
+    kind, pack = (("gz", gzip.compress), ("zst", zstd.compress))[seed % 2]
+    for folder, table in (("documents", rows), ("attributes/pii", tags)):
+        data = encoded(table)
+        (tmp_path / folder).mkdir(parents=True)
+        members = _cut(data, sorted(rng.sample(range(len(data)), 9)))
+        (tmp_path / folder / f"a.jsonl.{kind}").write_bytes(b"".join(map(pack, members)))
+    whole = said(check(tmp_path))
+    assert whole[1] == {"DOL306": 1, "DOL310": 1, "DOL407": 1, "DOL409": 1, "DOL604": 1}
+    for step in (1, 37, 1000):
+        monkeypatch.setattr(rowfiles, "_STEP", step)
+        assert said(check(tmp_path)) == whole
