@@ -6,8 +6,10 @@ BIN = $(VENV)/bin
 
 .PHONY: demo test lint types fuzz fuzz-native wheel clean
 
-# Installed once for each state of the project file and the native kernel.
-$(VENV)/.runs: pyproject.toml setup.py src/corpusfmt/langid/_native.cpp
+NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
+
+# Installed once for each state of the project file and the native kernels.
+$(VENV)/.runs: pyproject.toml setup.py $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "corpusfmt needs Python 3.11 or later: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[build]'
@@ -36,15 +38,17 @@ types: $(VENV)/.develops
 fuzz: $(VENV)/.develops
 	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
 
-## Run the native kernel under AddressSanitizer and UBSan on damaged models and odd lines, for FUZZ_SECONDS.
+## Run the native kernels under AddressSanitizer and UBSan on damaged models, odd lines and odd rows, each for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
+SANITIZED = $(CXX) -std=c++17 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz-native: $(VENV)/.develops
 	mkdir -p build/fuzz
 	$(BIN)/python tests/langid/fasttext_writer.py build/fuzz
-	$(CXX) -std=c++17 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all \
-		tests/langid/fuzz_native.cpp -o build/fuzz/fuzz_native
+	$(SANITIZED) tests/langid/fuzz_native.cpp -o build/fuzz/fuzz_native
 	ASAN_OPTIONS=allocator_may_return_null=1 build/fuzz/fuzz_native $(FUZZ_SECONDS) $(FUZZ_SEED) build/fuzz/*.model
+	$(SANITIZED) tests/dolma/fuzz_native.cpp -o build/fuzz/fuzz_dolma
+	build/fuzz/fuzz_dolma $(FUZZ_SECONDS) $(FUZZ_SEED)
 
 wheel: $(VENV)/.develops
 	rm -rf dist

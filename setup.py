@@ -1,4 +1,4 @@
-"""What a declarative build cannot say: two top-level folders shipped inside the package, one optional extension."""
+"""What a declarative build cannot say: two top-level folders shipped inside the package, two optional extensions."""
 
 import shutil
 import sys

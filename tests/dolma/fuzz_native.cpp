@@ -1,0 +1,189 @@
+// Fuzzes the kernel for Dolma rows with odd and damaged lines, to be compiled with sanitizers:
+//
+//   c++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+//       tests/dolma/fuzz_native.cpp -o build/fuzz/fuzz_dolma                          (one line)
+//   build/fuzz/fuzz_dolma SECONDS SEED
+//
+// What the rules make of a row is told in Python; here it must be one verdict, whatever stands around the row, and
+// nothing that is cut short may be accepted.
+
+#define CORPUSFMT_WITHOUT_PYTHON
+#include "../../src/corpusfmt/formats/dolma/_native.cpp"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+namespace {
+
+using corpusfmt::Attributes;
+using corpusfmt::Document;
+using Source = std::mt19937_64;
+
+size_t below(Source& source, size_t end) { return end == 0 ? 0 : source() % end; }
+
+template <typename Items>
+const auto& one_of(const Items& items, Source& source) {
+    return items[below(source, std::size(items))];
+}
+
+const std::vector<std::string> kText = {
+    "a", "word ", "\u00e9", "\u7684", "\U0001F642", "\u2028", "\x7f", "\\n", "\\\\", "\\\"", "\\/", "\\u0000", "\\u00e9",
+    "\\uD83D\\uDE00", "{", "}", "[", "]", ":", ",", "'", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf",
+    "a long stretch of plain text, longer than a word of any machine",
+};
+const std::vector<std::string> kBadText = {
+    "\x80", "\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\"", "\\", "\\u12", "\\ud800", "\\udc00",
+    "\\ud800\\u0041", "\\x41", "\t", "\r", std::string(1, '\0'), "\x1f",
+};
+const std::vector<std::string> kNumbers = {
+    "0", "-0", "1", "42", "-7", "1.5", "1e5", "1E-7", "-0.0e+0", "9223372036854775807", "9223372036854775808",
+    "-9223372036854775808", "-9223372036854775809", "9999999999999999999", "18446744073709551616", "1e307", "1e308",
+    "1e309", "1e-99999999999999999999", "1e99999999999999999999", "01", "1.", ".5", "-", "1e", "NaN", "Infinity",
+};
+const std::vector<std::string> kNames = {"id", "text", "source", "metadata", "attributes", "added", "created", "version",
+                                         "e__t__n", "\\u0069d", "", "a", "b"};
+const std::vector<std::string> kTimes = {"2023-04-07", "2024-02-29", "2023-02-29", "2023-04-07T15:24:38.5Z",
+                                         "2023-04-07 15:24+02:00", "2023-04-07T24:00Z", "2023-04-07T15:24+", "2023-", ""};
+const std::vector<std::string> kSpaces = {"", "", "", "", " ", "\t", "\r", "  "};
+
+std::string random_string(Source& source) {
+    std::string text = "\"";
+    for (size_t pieces = below(source, 12); pieces > 0; --pieces) text += one_of(kText, source);
+    if (source() % 60 == 0) text += one_of(kBadText, source);
+    if (source() % 100 == 0) text.append(below(source, 5000), 'x');
+    return text + '"';
+}
+
+std::string joined(size_t count, const char* open, const char* close, Source& source, std::string (*item)(Source&)) {
+    std::string text = open;
+    for (size_t at = 0; at < count; ++at) text += (at ? "," : "") + one_of(kSpaces, source) + item(source);
+    return text + one_of(kSpaces, source) + close;
+}
+
+std::string random_value(Source& source);
+
+std::string random_member(Source& source) {
+    const std::string name = source() % 3 ? '"' + one_of(kNames, source) + '"' : random_string(source);
+    return name + one_of(kSpaces, source) + ':' + one_of(kSpaces, source) + random_value(source);
+}
+
+std::string random_span(Source& source) {
+    const size_t start = below(source, 50);
+    if (source() % 50 == 0) return random_value(source);
+    return '[' + std::to_string(start) + ',' + std::to_string(start + below(source, 9)) + ',' + one_of(kNumbers, source) + ']';
+}
+
+std::string random_value(Source& source) {
+    switch (source() % 10) {
+        case 0: return "true";
+        case 1: return "null";
+        case 2: return joined(below(source, 5), "[", "]", source, random_value);
+        case 3: return joined(below(source, source() % 20 ? 5 : 60), "{", "}", source, random_member);
+        case 4: case 5: return one_of(kNumbers, source);
+        case 6: return joined(below(source, 5), "[", "]", source, random_span);
+        case 7: return '"' + one_of(kTimes, source) + '"';
+        case 8:
+            if (source() % 40 == 0) {
+                const size_t levels = below(source, 200);
+                return std::string(levels, '[') + std::string(levels, ']');
+            }
+            [[fallthrough]];
+        default: return random_string(source);
+    }
+}
+
+std::string random_row(Source& source) {
+    std::string row;
+    if (source() % 2) {
+        row = R"({"id":)" + random_string(source) + R"(,"text":)" + random_string(source) + R"(,"source":)" + random_string(source);
+    } else {
+        row = R"({"id":)" + random_string(source) + R"(,"attributes":{"e__t__n":)" +
+              joined(below(source, 5), "[", "]", source, random_span) + '}';
+    }
+    for (size_t members = below(source, 3); members > 0; --members) row += ',' + random_member(source);
+    row += '}';
+    if (source() % 4) return row;
+    for (size_t times = 1 + below(source, 3); times > 0 && !row.empty(); --times) {
+        const size_t at = below(source, row.size());
+        switch (source() % 4) {
+            case 0: row[at] = static_cast<char>(source()); break;
+            case 1: row.resize(at); break;
+            case 2: row.insert(at, one_of(kBadText, source)); break;
+            default: row.erase(at, below(source, 9)); break;
+        }
+    }
+    return row;
+}
+
+[[noreturn]] void fail(const char* what, std::string_view lines) {
+    std::fprintf(stderr, "%s:", what);
+    for (const char byte : lines.substr(0, 2000)) std::fprintf(stderr, " %02x", static_cast<unsigned char>(byte));
+    std::fprintf(stderr, "\n");
+    std::abort();
+}
+
+// From a copy of exactly its size and the zero behind it, so that reading past that is seen.
+template <typename Row>
+size_t accepted(std::string_view lines) {
+    const auto copy = std::make_unique<char[]>(lines.size() + 1);
+    std::copy(lines.begin(), lines.end(), copy.get());
+    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()});
+    if (!found) return 0;
+    for (const Row& row : found->rows) {
+        if (!corpusfmt::Utf8Automaton::accepts(row.id)) fail("an id that is not UTF-8", lines);
+    }
+    for (const corpusfmt::Shape& shape : found->shapes) {
+        if (shape.row >= found->rows.size()) fail("a shape of no row", lines);
+        for (const std::string_view name : shape.names) {
+            if (!corpusfmt::Utf8Automaton::accepts(name)) fail("a name that is not UTF-8", lines);
+        }
+    }
+    return found->rows.size();
+}
+
+template <typename Row>
+size_t exercise(const std::vector<std::string>& rows, Source& source) {
+    std::string block;
+    size_t lines = 0, clean = 0;
+    for (const std::string& row : rows) {
+        // A damaged row may have become several lines.
+        const size_t expected = static_cast<size_t>(std::count(row.begin(), row.end(), '\n')) + 1;
+        const size_t found = accepted<Row>(row);
+        lines += expected;
+        clean += found;
+        block += row + '\n';
+        if (found && found != expected) fail("lines were lost", row);
+        if (found && found == 1 && accepted<Row>(std::string_view(row).substr(0, below(source, row.find_last_of('}') + 1)))) {
+            fail("accepted though cut short", row);
+        }
+    }
+    const size_t together = accepted<Row>(block);
+    if (together != (clean == lines ? lines : 0)) fail("another verdict on a block", block);
+    if (corpusfmt::count_lines(block) != static_cast<size_t>(std::count(block.begin(), block.end(), '\n'))) {
+        fail("lines were counted wrong", block);
+    }
+    return clean;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 3) {
+        std::fprintf(stderr, "usage: fuzz_dolma SECONDS SEED\n");
+        return 2;
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(arguments[1]));
+    Source source(std::strtoull(arguments[2], nullptr, 10));
+    size_t seen = 0, documents = 0, attributes = 0;
+    while (std::chrono::steady_clock::now() < end) {
+        std::vector<std::string> rows(1 + below(source, 4));
+        for (std::string& row : rows) row = random_row(source);
+        seen += rows.size();
+        documents += exercise<Document>(rows, source);
+        attributes += exercise<Attributes>(rows, source);
+    }
+    std::printf("%zu rows, of which %zu were accepted as documents and %zu as attributes: nothing found\n", seen, documents,
+                attributes);
+}
