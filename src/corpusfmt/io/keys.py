@@ -26,6 +26,9 @@ _FEW_KEYS = 1 << 20
 # What sorting one range of pairs costs at its peak: the pairs, the permutation and the sorted copies.
 _BYTES_A_KEY_WHILE_SORTING = 64
 DEFAULT_MEMORY = 96 * 1024 * 1024
+# So many keys are sorted, and searched, in less time than it takes to import numpy.
+_FEW_TO_SORT = 1 << 13
+_FEW_TO_SEARCH = 1 << 17
 
 
 class KeyWriter:
@@ -78,6 +81,9 @@ class KeyWriter:
 
 def sorted_pairs(hashes: array[int], positions: array[int]) -> bytes:
     """Return a run: the hashes in order, then the position of each, all little-endian 64-bit; ties keep their order."""
+    if len(hashes) <= _FEW_TO_SORT:
+        rows = sorted(range(len(hashes)), key=hashes.__getitem__)
+        return b"".join(array("Q", map(column.__getitem__, rows)).tobytes() for column in (hashes, positions))
     import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
     column = np.frombuffer(hashes, dtype=np.uint64)
@@ -91,6 +97,9 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[list[tuple[
     `memory` bounds what is sorted at a time, in bytes.
     """
     runs = sorted(folder.glob("*.keys"))
+    if _number(runs) <= _FEW_TO_SEARCH:
+        yield from _groups_of_few(runs)
+        return
     for low, high in _ranges(runs, memory):
         yield from _groups(*_joined([_slice(run, low, high) for run in runs]))
 
@@ -113,7 +122,7 @@ def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iter
 def few_hashes(folder: Path) -> npt.NDArray[np.uint64] | None:
     """Return the hashes of all keys in a folder, sorted, where they are few enough to be held; else None."""
     runs = sorted(folder.glob("*.keys"))
-    if sum(run.stat().st_size for run in runs) > _FEW_KEYS * _PAIR_BYTES:
+    if _number(runs) > _FEW_KEYS:
         return None
     import numpy as np  # noqa: PLC0415
 
@@ -130,10 +139,13 @@ def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.
     return found
 
 
+def _number(runs: Iterable[Path]) -> int:
+    return sum(run.stat().st_size for run in runs) // _PAIR_BYTES
+
+
 def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of hashes to take at a time: hashes are spread evenly over all of them."""
-    total = sum(run.stat().st_size for run in runs) // _PAIR_BYTES
-    parts = max(1, -(-total * _BYTES_A_KEY_WHILE_SORTING // memory))
+    parts = max(1, -(-_number(runs) * _BYTES_A_KEY_WHILE_SORTING // memory))
     return pairwise([(1 << 64) * part // parts for part in range(parts)] + [1 << 64])
 
 
@@ -143,6 +155,28 @@ def _joined(slices: Sequence[_Pairs]) -> _Pairs:
     if not slices:
         return np.empty(0, np.uint64), np.empty(0, np.uint64)
     return np.concatenate([part[0] for part in slices]), np.concatenate([part[1] for part in slices])
+
+
+def _groups_of_few(runs: Iterable[Path]) -> Iterator[list[tuple[int, int]]]:
+    hashes, positions = array("Q"), array("Q")
+    for run in runs:
+        pairs = run.read_bytes()
+        hashes.frombytes(pairs[: len(pairs) // 2])
+        positions.frombytes(pairs[len(pairs) // 2 :])
+    seen: set[int] = set()
+    twice: set[int] = set()
+    for key in hashes:
+        (twice if key in seen else seen).add(key)
+    groups: dict[int, list[int]] = {key: [] for key in sorted(twice)}
+    for key, position in zip(hashes, positions, strict=True):
+        if key in groups:
+            groups[key].append(position)
+    for group in groups.values():
+        yield _places(group)
+
+
+def _places(group: Iterable[int]) -> list[tuple[int, int]]:
+    return [(position >> ROW_BITS, position & ((1 << ROW_BITS) - 1)) for position in sorted(group)]
 
 
 def _slice(run: Path, low: int, high: int) -> _Pairs:
@@ -164,5 +198,4 @@ def _groups(hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]) -
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([False], equal, [False])).astype(np.int8)))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
-        group = sorted(positions[order[start : end + 1]].tolist())
-        yield [(position >> ROW_BITS, position & ((1 << ROW_BITS) - 1)) for position in group]
+        yield _places(positions[order[start : end + 1]].tolist())

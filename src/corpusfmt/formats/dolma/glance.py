@@ -13,10 +13,12 @@ from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, cle
 try:
     from corpusfmt.formats.dolma import _native
 except ImportError:  # no wheel for this platform and no compiler: the same verdicts, more slowly
-    _native = None  # type: ignore[assignment]
+    _BUILT = False
+else:
+    _BUILT = True
 
 # Bytes to look at in one call: what becomes of them in `clean` stays in a processor's cache.
-PIECE = 32 * 1024 if _native is None else 1 << 62
+PIECE = 1 << 62 if _BUILT else 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class DocumentsGlance:
 
 def glance_at_documents(data: bytes) -> DocumentsGlance | None:
     """Return the columns of a block of whole lines, or None where a rule may have something to say."""
-    if _native is None:
+    if not _BUILT:
         clean = clean_documents(data)
         return None if clean is None else DocumentsGlance(clean.ids, clean.sources, list(map(len, clean.texts)))
     columns = _native.documents(data)
@@ -39,7 +41,7 @@ def glance_at_documents(data: bytes) -> DocumentsGlance | None:
 
 def glance_at_attributes(data: bytes) -> CleanAttributes | None:
     """Return the columns of a block of whole lines, or None where a rule may have something to say."""
-    if _native is None:
+    if not _BUILT:
         return clean_attributes(data)
     columns = _native.attributes(data)
     return None if columns is None else CleanAttributes(*columns)
@@ -47,4 +49,4 @@ def glance_at_attributes(data: bytes) -> CleanAttributes | None:
 
 def count_lines(data: bytes) -> int:
     """Return how many LFs there are. `bytes.count` takes its time before Python 3.13."""
-    return data.count(b"\n") if _native is None else _native.count_lines(data)
+    return _native.count_lines(data) if _BUILT else data.count(b"\n")
