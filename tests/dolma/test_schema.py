@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -83,6 +83,7 @@ def test_documents(row: Any) -> None:
 
 @given(row=_attributes)
 @settings(max_examples=400, deadline=None)
+@example(row={"id": "1", "attributes": {"a": [[0, -1, 0]]}})
 def test_attributes(row: Any) -> None:
     line = json.dumps(row).encode()
     judge = fresh_judge()
@@ -93,7 +94,10 @@ def test_attributes(row: Any) -> None:
         for key, value in attributes.items() if isinstance(attributes, dict) else ():
             if isinstance(value, list):
                 judge.check(Spans(Location("x"), key, value, {"text": "a" * 4}))
-    assert ATTRIBUTES.is_valid(row) == (not errors(judge, "DOL605"))
+    if ATTRIBUTES.is_valid(row):
+        assert errors(judge, "DOL605") == set()  # no schema compares two numbers
+    else:
+        assert errors(judge)
     if clean_attributes(line) is not None:
         assert ATTRIBUTES.is_valid(row)
 
