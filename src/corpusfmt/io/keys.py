@@ -73,7 +73,8 @@ class KeyWriter:
 
     def _spill(self) -> None:
         run = self._folder / f"{self._shard:09d}-{self._runs:05d}.keys"
-        run.write_bytes(sorted_pairs(self._hashes, self._positions))
+        sort = _sorted_few_pairs if len(self._hashes) <= _FEW_TO_SORT else sorted_pairs
+        run.write_bytes(sort(self._hashes, self._positions))
         self._runs += 1
         self._hashes = array("Q")
         self._positions = array("Q")
@@ -81,14 +82,16 @@ class KeyWriter:
 
 def sorted_pairs(hashes: array[int], positions: array[int]) -> bytes:
     """Return a run: the hashes in order, then the position of each, all little-endian 64-bit; ties keep their order."""
-    if len(hashes) <= _FEW_TO_SORT:
-        rows = sorted(range(len(hashes)), key=hashes.__getitem__)
-        return b"".join(array("Q", map(column.__getitem__, rows)).tobytes() for column in (hashes, positions))
     import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
     column = np.frombuffer(hashes, dtype=np.uint64)
     order = np.argsort(column, kind="stable")
     return column[order].tobytes() + np.frombuffer(positions, dtype=np.uint64)[order].tobytes()
+
+
+def _sorted_few_pairs(hashes: array[int], positions: array[int]) -> bytes:
+    rows = sorted(range(len(hashes)), key=hashes.__getitem__)
+    return b"".join(array("Q", map(column.__getitem__, rows)).tobytes() for column in (hashes, positions))
 
 
 def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[list[tuple[int, int]]]:
