@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 
 .PHONY: demo test lint types fuzz fuzz-native wheel clean
 
-NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
+NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
 # Installed once for each state of the project file and the native kernels.
 $(VENV)/.runs: pyproject.toml setup.py $(NATIVE)

@@ -43,12 +43,12 @@ setup(
         Extension(
             f"corpusfmt.{package}._native",
             [f"src/corpusfmt/{package.replace('.', '/')}/_native.cpp"],
-            depends=["src/corpusfmt/_utf8.hpp"],
+            depends=["src/corpusfmt/_utf8.hpp", "src/corpusfmt/io/_nfc.hpp"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")],
             py_limited_api=True,
             optional=True,
         )
-        for package in ("formats.dolma", "langid")
+        for package in ("formats.dolma", "io", "langid")
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

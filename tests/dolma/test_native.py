@@ -412,13 +412,6 @@ def test_texts_are_measured_in_code_points(text: str, times: int, ascii_only: bo
     assert native.documents(line) == (["1"], ["s"], [len(text) * times])
 
 
-@given(st.binary(max_size=100), st.sampled_from([1, 7, 300, 2040, 2048, 5000]))
-@settings(max_examples=100, deadline=None)
-def test_lines_are_counted(piece: bytes, times: int) -> None:
-    data = piece.replace(b"x", b"\n") * times + piece
-    assert native.count_lines(data) == data.count(b"\n")
-
-
 @given(
     rows=st.lists(
         st.one_of(st.sampled_from([DOCUMENT + "}", "", DOCUMENT + ',\n"x":1}', DOCUMENT + "}{}"]), document_rows),
@@ -438,7 +431,7 @@ def test_a_block_is_accepted_where_each_of_its_lines_is(rows: list[str], ending:
 
 
 def test_only_bytes_are_taken() -> None:
-    for take in (native.documents, native.attributes, native.count_lines):
+    for take in (native.documents, native.attributes):
         with pytest.raises(TypeError):
             take("text")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from corpusfmt.io.scan import count_lines
 
 MAX_LINE_BYTES = 256 * 1024 * 1024
 
@@ -36,19 +38,11 @@ class Line:
     terminated: bool = True
 
 
-def _count_lines(data: bytes) -> int:
-    return data.count(b"\n")
-
-
 def blocks(
     chunks: Iterable[bytes],
     max_line_bytes: int = MAX_LINE_BYTES,
-    count_lines: Callable[[bytes], int] = _count_lines,
 ) -> Iterator[Block | LongLine]:
-    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`.
-
-    `count_lines` counts LFs; a caller that has a faster way than Python may give it.
-    """
+    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`."""
     head: list[bytes] = []
     head_size = 0
     overlong = False

@@ -585,14 +585,6 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
     return found->rows.empty() ? nullptr : std::move(found);
 }
 
-inline size_t count_lines(std::string_view data) {
-    return count_marked(data, [](uint64_t bytes) {
-        constexpr uint64_t kAllButTop = in_each_byte(0x7F);
-        const uint64_t others = bytes ^ in_each_byte('\n');  // zero where the LFs are
-        return ~(((others & kAllButTop) + kAllButTop) | others | kAllButTop) >> 7;
-    });
-}
-
 }  // namespace corpusfmt
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -680,20 +672,12 @@ PyObject* clean_columns(PyObject*, PyObject* lines) {
     return found ? columns_of(*found) : Py_NewRef(Py_None);
 }
 
-PyObject* count_lines(PyObject*, PyObject* bytes) {
-    char* data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
-    return PyLong_FromSize_t(corpusfmt::count_lines({data, static_cast<size_t>(size)}));
-}
-
 PyMethodDef kMethods[] = {
     {"documents", clean_columns<Document>, METH_O,
      "documents(lines) -> (ids, sources, lengths of texts in code points), or None where a rule may have something to "
      "say."},
     {"attributes", clean_columns<Attributes>, METH_O,
      "attributes(lines) -> (ids, sources, reaches, shapes), or None where a rule may have something to say."},
-    {"count_lines", count_lines, METH_O, "count_lines(data) -> how many LFs there are."},
     {nullptr, nullptr, 0, nullptr},
 };
 

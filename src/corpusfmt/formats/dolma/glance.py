@@ -45,8 +45,3 @@ def glance_at_attributes(data: bytes) -> CleanAttributes | None:
         return clean_attributes(data)
     columns = _native.attributes(data)
     return None if columns is None else CleanAttributes(*columns)
-
-
-def count_lines(data: bytes) -> int:
-    """Return how many LFs there are. `bytes.count` takes its time before Python 3.13."""
-    return _native.count_lines(data) if _BUILT else data.count(b"\n")

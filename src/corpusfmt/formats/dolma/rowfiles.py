@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR
-from corpusfmt.formats.dolma.glance import PIECE, count_lines, glance_at_attributes, glance_at_documents
+from corpusfmt.formats.dolma.glance import PIECE, glance_at_attributes, glance_at_documents
 from corpusfmt.formats.dolma.rows import (
     AttributeKey,
     AttributesRow,
@@ -118,7 +118,7 @@ class RowFile:
             return
         chunks = Chunks(source, codec)
         try:
-            for block in blocks(chunks, self._max_line_bytes, count_lines):
+            for block in blocks(chunks, self._max_line_bytes):
                 if isinstance(block, Block) and b"\r" in block.data:
                     self._note_returns(block)
                 yield block

@@ -12,6 +12,7 @@ from corpusfmt.formats.general import BadText, TooLong
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
+from corpusfmt.io.scan import is_certainly_nfc
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -445,6 +446,8 @@ class TextScan:
 
     def _encoding(self, block: Block, codes: npt.NDArray[np.uint8], highest: int) -> list[int]:
         """Judge UTF-8 and NFC; return the lines that are not UTF-8."""
+        if is_certainly_nfc(block.data):
+            return []
         try:
             text = block.data.decode()
         except UnicodeDecodeError:

@@ -1,0 +1,91 @@
+"""The native scans of text agree with Python wherever they say something."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+native = pytest.importorskip("corpusfmt.io._native", reason="the native kernel is not built")
+
+# Letters that compose, marks that do and do not, in order and out of it, around code points of every length.
+ODD = "aeé\u0301\u0327\u030d\u0315\u0928\u0921\u093c\u094d\u1100\u1161\uac00\u11a8\u0958\u2126\ufb1d\u064b\u0652\U0001d15e中я"
+
+
+def is_nfc(data: bytes) -> bool:
+    try:
+        return unicodedata.is_normalized("NFC", data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def test_a_code_point_that_is_accepted_stays_what_it_is_behind_any_letter() -> None:
+    """Behind `a`, behind itself and behind every other letter that it could compose with."""
+    pairs = {
+        tuple(int(part, 16) for part in unicodedata.decomposition(chr(point)).split())
+        for point in range(sys.maxunicode + 1)
+        if unicodedata.decomposition(chr(point))[:1] not in {"", "<"}
+    }
+    for first, second in (pair for pair in pairs if len(pair) == 2):
+        text = chr(first) + chr(second)
+        assert not native.is_certainly_nfc(text.encode()) or unicodedata.is_normalized("NFC", text), text
+    for point in range(0x10000):
+        for text in () if 0xD800 <= point < 0xE000 else (f"a{chr(point)}", chr(point) * 2):
+            assert not native.is_certainly_nfc(text.encode()) or unicodedata.is_normalized("NFC", text), text
+
+
+@given(st.text(st.one_of(st.sampled_from(ODD), st.characters()), max_size=12), st.integers(0, 140))
+@settings(max_examples=1500, deadline=None)
+def test_what_is_accepted_is_nfc(text: str, ascii_before: int) -> None:
+    data = b"x" * ascii_before + text.encode("utf-8", "surrogatepass")
+    assert not native.is_certainly_nfc(data) or is_nfc(data)
+
+
+@given(st.binary(max_size=12), st.sampled_from(["", "é", "中" * 30, "x" * 70]))
+@settings(max_examples=1500, deadline=None)
+def test_what_is_accepted_is_utf8(data: bytes, around: str) -> None:
+    whole = around.encode() + data + around.encode()
+    assert not native.is_certainly_nfc(whole) or is_nfc(whole)
+
+
+def test_no_cut_or_overlong_sequence_is_accepted() -> None:
+    for sequence in ("é", "中", "я"):
+        for length in range(1, len(sequence.encode())):
+            assert not native.is_certainly_nfc(sequence.encode()[:length])
+    for overlong in (b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\x80", b"\xff"):
+        assert not native.is_certainly_nfc(overlong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain",
+        "Ünïcödé",
+        "Съешь же ещё",
+        "ذَهَبَ إلى المدرسة",
+        "हिन्दी पढ़ना बड़ा",
+        "生活，就像海洋。",
+        "대한민국",
+        "日本語のテスト",
+        "สวัสดีครับ",
+    ],
+)
+def test_ordinary_text_is_accepted(text: str) -> None:
+    assert native.is_certainly_nfc(text.encode())
+
+
+@given(st.binary(max_size=100), st.sampled_from([1, 7, 300, 2040, 2048, 5000]))
+@settings(max_examples=100, deadline=None)
+def test_lines_are_counted(piece: bytes, times: int) -> None:
+    data = piece.replace(b"x", b"\n") * times + piece
+    assert native.count_lines(data) == data.count(b"\n")
+
+
+def test_only_bytes_are_taken() -> None:
+    for take in (native.is_certainly_nfc, native.count_lines):
+        with pytest.raises(TypeError):
+            take("text")
