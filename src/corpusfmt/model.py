@@ -158,6 +158,8 @@ class Document:
     """One text with what is known about it: the currency of conversion.
 
     `extra` holds what the source format had and no other field can take, so that nothing is lost on the way back.
+    `attributes` are those embedded in the document; `attribute_rows` has, by the name of an attribute set, the row of that
+    set about this document: the JSON text of an object with `id`, `attributes` and perhaps more.
     """
 
     id: str
@@ -169,6 +171,7 @@ class Document:
     metadata: Json | None = None
     attributes: Json | None = None
     extra: Json = field(default_factory=dict)
+    attribute_rows: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

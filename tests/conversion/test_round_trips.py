@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversion.rows import read_rows, write_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import LONG_LINE, gzipped, tree
@@ -22,19 +23,6 @@ DATA_FILES = (".gz", "_sha256.txt")
 
 def data_files(root: Path) -> dict[str, bytes]:
     return {name: data for name, data in tree(root).items() if name.endswith(DATA_FILES)}
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = (json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n" for row in rows)
-    path.write_bytes(gzipped(b"".join(lines)))
-
-
-def read_rows(root: Path) -> list[dict[str, Any]]:
-    rows = []
-    for path in sorted((root / "documents").rglob("*.jsonl.gz")):
-        rows += [json.loads(line) for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
-    return rows
 
 
 def test_a_corpus_of_ours_comes_back_byte_by_byte(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
@@ -143,17 +131,6 @@ def test_what_oscar_1_0_cannot_hold_is_counted_and_refused(oscar_corpus: Path, t
     assert text == gzip.decompress((oscar_corpus / "en/en.txt.gz").read_bytes())
 
 
-def test_attributes_files_are_a_declared_loss(tmp_path: Path) -> None:
-    write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [{"id": "1", "text": LONG_LINE, "source": "test"}])
-    attributes = tmp_path / "dolma/attributes/pii/data.jsonl.gz"
-    write_rows(attributes, [{"id": "1", "attributes": {"pii__pii__email": []}}])
-    with pytest.raises(BadInput, match="attributes files"):
-        corpusfmt.convert(tmp_path / "dolma", tmp_path / "error", to="dolma")
-    assert not (tmp_path / "error").exists()
-    report = corpusfmt.convert(tmp_path / "dolma", tmp_path / "allow", to="dolma", on_loss="allow")
-    assert report.results["losses"] == {"attributes files": 1}
-
-
 def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test"}
     write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])
@@ -183,20 +160,6 @@ def test_a_language_cannot_name_a_place_outside(tmp_path: Path) -> None:
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_parts_keep_their_numbers(tmp_path: Path) -> None:
-    for part in (1, 2, 10):
-        rows = [
-            {"id": f"{part}-{n}", "text": LONG_LINE, "source": "t", "metadata": {"language": "en"}} for n in range(2)
-        ]
-        write_rows(tmp_path / f"dolma/documents/en/en_part_{part}.jsonl.gz", rows)
-    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar", language_field="language")
-    assert sorted(path.name for path in (tmp_path / "oscar/en").glob("*.txt.gz")) == [
-        "en_part_1.txt.gz",
-        "en_part_10.txt.gz",
-        "en_part_2.txt.gz",
-    ]
-
-
 def test_a_part_without_metadata_stops_before_anything_is_written(oscar_corpus: Path, tmp_path: Path) -> None:
     broken = tmp_path / "oscar" / "en"
     broken.mkdir(parents=True)
@@ -217,3 +180,53 @@ def test_what_cannot_be_converted(oscar_corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="describe"):
         corpusfmt.convert(oscar_corpus / "croissant.json", tmp_path / "out", to="dolma")
     assert entry_of(str(oscar_corpus)).kind == "directory"
+
+
+def test_a_built_corpus_has_no_headers_of_ours(oscar_corpus: Path) -> None:
+    for path in oscar_corpus.glob("*/*_meta*.jsonl.gz"):
+        assert b"corpusfmt-" not in gzip.decompress(path.read_bytes())
+
+
+def test_ids_and_dates_of_oscar_documents(oscar_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(oscar_corpus, tmp_path / "dolma", to="dolma", source_name="crawl", added="2024-01-31")
+    rows = read_rows(tmp_path / "dolma")
+    for row in rows:
+        headers = json.loads(row["metadata"]["oscar"])["record"]["headers"]
+        assert row["id"] == f"{headers['warc-record-id'].strip('<>')}#{row['metadata']['language']}"
+        assert (row["created"], row["added"], row["source"]) == (headers["warc-date"], "2024-01-31", "crawl")
+    assert len({row["id"] for row in rows}) == len(rows)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
+    assert read_rows(tmp_path / "back") == rows
+
+
+def test_ids_of_oscar_1_0_are_derived_and_say_so(tmp_path: Path) -> None:
+    oscar_1_0(tmp_path / "oscar", f"{LONG_LINE}\n\n{LONG_LINE}\n\n".encode())
+    for name in ("one", "two"):
+        corpusfmt.convert(tmp_path / "oscar", tmp_path / name, to="dolma", source_format="oscar-1.0")
+    rows = read_rows(tmp_path / "one")
+    assert rows == read_rows(tmp_path / "two")
+    assert all(json.loads(row["metadata"]["oscar"])["synthetic_id"] for row in rows)
+    assert len({row["id"] for row in rows}) == 2
+    assert {"added", "created"}.isdisjoint(rows[0])
+
+
+def test_source_and_added_leave_alone_what_documents_have(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "1", "text": LONG_LINE, "source": "own", "added": "2020-01-01"},
+        {"id": "2", "text": LONG_LINE, "added": None},
+    ]
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", rows)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", source_name="new", added="2024-01-31")
+    assert read_rows(tmp_path / "out") == [rows[0], rows[1] | {"source": "new", "added": "2024-01-31"}]
+
+
+def test_equal_ids_in_different_sources(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "text": f"{source} {LONG_LINE}", "source": source, "metadata": {"language": "en"}}
+        for source in ("books", "web")
+    ]
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", rows)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
+    assert read_rows(tmp_path / "back") == rows

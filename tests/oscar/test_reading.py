@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from oscar.corpus import Tree, gunzip, gz, jsonl, records, release, text_of, write
 
 from corpusfmt.formats import CheckOptions, Rejected
 from corpusfmt.formats.oscar import FORMAT
-from corpusfmt.io.paths import entry_of
+from corpusfmt.formats.oscar.check import Source
+from corpusfmt.formats.oscar.pieces import pieces
+from corpusfmt.io.lines import blocks
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import Document
 
 COUNTS = [2, 1, 3]
@@ -230,3 +235,28 @@ def test_surplus_separators_of_1_1_are_told_and_cost_no_document(tmp_path: Path)
     items = read_tree(tree | {"af/af.txt.gz": gz(text)}, tmp_path)
     assert codes(items) == ["OSC302"]
     assert len(items) == len(COUNTS * 5) + 1
+
+
+GAPS = [b"\n\n", b"\n \n", b"\n\n\n", b"\n\t\r\n", b"\n\r\n"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    texts=st.lists(st.lists(st.sampled_from([b"a", b" b", b"\rc", b"\xc2\x85"]), min_size=1, max_size=3), max_size=12),
+    data=st.data(),
+)
+def test_documents_are_cut_the_same_in_blocks_of_any_size(texts: list[list[bytes]], data: st.DataObject) -> None:
+    gaps = [data.draw(st.sampled_from([*GAPS[:1] * 9, *GAPS])) for _ in texts]
+    text = b"".join(b"\n".join(lines) + gap for lines, gap in zip(texts, gaps, strict=True))
+    source = Source(Entry("af.txt.gz", "af.txt.gz", "file"), 1000)
+
+    def cut(size: int) -> list[tuple[object, ...]]:
+        chunks = [text[start : start + size] for start in range(0, len(text), size)]
+        found = pieces(blocks(chunks), source, 1000, shuffled=False)
+        return [
+            (each.start, each.byte, each.data, each.count, each.size, each.lead, each.tail, each.gap) for each in found
+        ]
+
+    line_by_line = cut(1)
+    assert [each[2] for each in line_by_line] == [b"\n".join(lines) for lines in texts]
+    assert cut(7) == cut(1000) == line_by_line

@@ -217,3 +217,18 @@ def test_a_release_is_described(tmp_path: Path) -> None:
     fields = {field["name"]: field["source"] for field in description["recordSet"][0]["field"]}
     assert fields["content"]["extract"] == {"column": "content"}
     assert fields["language"]["transform"] == {"jsonPath": "$.identification.label"}
+
+
+def test_identified_lines_become_spans(tmp_path: Path) -> None:
+    row = record()
+    row["content"] = "eins\n\n\U0001d51b two\ndrei"
+    found = [{"label": "de", "prob": 0.9}, None, {"label": "en", "prob": 0.8}, {"label": "de", "prob": 1}]
+    row["metadata"]["sentence_identifications"] = found
+    corpusfmt.convert(release(tmp_path / "source", [row]), tmp_path / "out", to="dolma", language_attributes=True)
+    assert corpusfmt.validate(tmp_path / "out").counts["error"] == 0
+    (path,) = (tmp_path / "out/attributes/oscar-language").rglob("*.gz")
+    assert json.loads(gzip.decompress(path.read_bytes()))["attributes"] == {
+        "oscar__language__de": [[0, 4, 0.9], [12, 16, 1]],
+        "oscar__language__en": [[6, 11, 0.8]],
+    }
+    corpusfmt.convert(tmp_path / "out", tmp_path / "oscar", to="oscar")

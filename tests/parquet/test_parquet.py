@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conversion.test_round_trips import ROWS, read_rows, write_rows
+from conversion.rows import read_rows, write_rows
+from conversion.test_round_trips import ROWS
 from hypothesis import given, settings
 from support import LONG_LINE, run_cli, tree
 
@@ -141,7 +142,7 @@ def test_ids_are_made_where_there_are_none(tmp_path: Path) -> None:
 
 def test_columns_that_json_cannot_hold_are_a_declared_loss(tmp_path: Path) -> None:
     path = table(tmp_path / "a.parquet", {"id": ["1", "2"], "text": ["one", "two"], "image": [b"\0", b"\1"]})
-    with pytest.raises(BadInput, match="CNV101 not taken along: column `image`"):
+    with pytest.raises(BadInput, match="CNV101 cannot be kept: column `image`"):
         corpusfmt.convert(path, tmp_path / "error", to="dolma")
     report = corpusfmt.convert(path, tmp_path / "allow", to="dolma", on_loss="allow")
     assert report.results["losses"] == {"column `image`": 2}

@@ -39,12 +39,51 @@ OnBadRecord = Annotated[
     typer.Option("--on-bad-record", help="Stop at the first, or write them to DST-quarantine with the reason."),
 ]
 LangField = Annotated[str | None, typer.Option("--lang-field", help="The field of `metadata` that holds the language.")]
+LangAttribute = Annotated[
+    str | None,
+    typer.Option(
+        "--lang-attribute",
+        metavar="SET/KEY",
+        help="The attributes KEY__LANGUAGE of a set (KEY alone: embedded ones) that tell the language.",
+    ),
+]
+SourceName = Annotated[
+    str | None, typer.Option("--source", help="The `source` of documents without one (OSCAR: default oscar).")
+]
+Added = Annotated[
+    str | None, typer.Option("--added", metavar="DATE", help="The `added` of documents without one (default: none).")
+]
+MergeAttributes = Annotated[bool, typer.Option("--merge-attributes", help="Embed all attribute sets in the documents.")]
+PreferAttributes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prefer-attributes",
+        metavar="SET",
+        help="Which set wins where merging finds a name twice (`embedded`: the document's own); may be given again.",
+    ),
+]
+SplitAttributes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--split-attributes",
+        metavar="SET[=PREFIX]",
+        help="Move embedded attributes whose names begin with PREFIX to a set; may be given again.",
+    ),
+]
+LanguageAttributes = Annotated[
+    bool, typer.Option("--language-attributes", help="Add an attribute set that tells the language of each document.")
+]
 TextField = Annotated[str | None, typer.Option("--text-field", help="Parquet: the column of texts (default: text).")]
 IdField = Annotated[
     str | None, typer.Option("--id-field", help="Parquet: the column of ids (default: id, or ids are made).")
 ]
 PartSize = Annotated[
-    int, typer.Option("--part-size", min=1, help="Bytes of text of a part, where parts are ours to cut.")
+    int | None,
+    typer.Option("--part-size", min=1, help="Bytes of text of an OSCAR part (default: parts as they are)."),
+]
+ShardSize = Annotated[
+    int | None,
+    typer.Option("--shard-size", min=1, help="Bytes of rows of a Dolma shard (default: shards as they are)."),
 ]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
@@ -63,9 +102,17 @@ def command(
     on_loss: OnLoss = Loss.ERROR,
     on_bad_record: OnBadRecord = BadRecord.STOP,
     lang_field: LangField = None,
+    lang_attribute: LangAttribute = None,
+    source_name: SourceName = None,
+    added: Added = None,
+    merge_attributes: MergeAttributes = False,
+    prefer_attributes: PreferAttributes = None,
+    split_attributes: SplitAttributes = None,
+    language_attributes: LanguageAttributes = False,
     text_field: TextField = None,
     id_field: IdField = None,
-    part_size: PartSize = 500_000_000,
+    part_size: PartSize = None,
+    shard_size: ShardSize = None,
     jobs: Jobs = None,
     engine: Engine = None,
 ) -> None:
@@ -81,9 +128,17 @@ def command(
             on_loss=on_loss.value,
             on_bad_record=on_bad_record.value,
             language_field=lang_field,
+            language_attribute=lang_attribute,
+            source_name=source_name,
+            added=added,
+            merge_attributes=merge_attributes,
+            prefer_attributes=prefer_attributes or (),
+            split_attributes=split_attributes or (),
+            language_attributes=language_attributes,
             text_field=text_field,
             id_field=id_field,
             part_bytes=part_size,
+            shard_bytes=shard_size,
             jobs=jobs,
             engine=engine,
             progress=show,

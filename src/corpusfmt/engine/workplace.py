@@ -59,6 +59,11 @@ class Workplace:
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
+    def give_up(self) -> None:
+        """Leave the folder to other runs where this one, which cannot go on, has put nothing there."""
+        if all(path.name == STATE for path in self.destination.iterdir()):
+            shutil.rmtree(self.state, ignore_errors=True)
+
     def release(self) -> None:
         """Remove the state: what stands under final names is whole."""
         shutil.rmtree(self.state)

@@ -119,6 +119,12 @@ class Format:
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected]] | None = None
     #: Say what of a shard `read` leaves out, by name with its number.
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
+    #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.
+    attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
+    #: Rules about the layout whose firing means that a file is not read: by code, what is then lost.
+    unread_rules: Mapping[str, str] = field(default_factory=dict)
+    #: The `source` that `read` gives to documents which have none of their own.
+    source_name: str | None = None
     #: Whether records have no fixed fields, so that `ReadOptions` may name them.
     names_fields: bool = False
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.

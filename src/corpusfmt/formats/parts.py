@@ -47,6 +47,9 @@ class Writer(Generic[T]):
     #: Write what a folder needs besides its parts (a checksum list), by way of a folder for unfinished files; return
     #: those files' facts by name.
     seal: Callable[[Path, Mapping[str, FileFacts], Path], dict[str, FileFacts]]
+    #: Give the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None
+    #: for formats that have no room for attribute sets.
+    with_sets: Callable[[Sequence[str]], Writer[T]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,8 @@ def write_parts(
 ) -> dict[str, FileFacts]:
     """Write items into parts of about `part_bytes` of text, and publish all once the last is whole.
 
-    Without `part_bytes` all goes into one part, whose number is `part`. `aside` is a folder of this call's own, on the file system of `folder`. Returns the files by name. Nothing is
-    published without items.
+    A single part has the number `part`. Without `part_bytes` there is no other. `aside` is a folder of this call's own,
+    on the file system of `folder`. Returns the files by name. Nothing is published without items.
     """
     aside.mkdir(parents=True, exist_ok=True)
     files_a_part = len(writer.names(stem, None))

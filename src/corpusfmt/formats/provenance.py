@@ -11,21 +11,27 @@ from typing import Any
 
 from xxhash import xxh3_64_intdigest
 
+from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
-_KEY = "oscar"
+#: The name in `Document.metadata`.
+PROVENANCE = "oscar"
 
 
 def metadata_of(own: Json, *, language: str) -> Json:
     """Return the metadata of a document; `own` holds version, part and, where there is one, the metadata `record`."""
     headers = own.get("record", {}).get("headers", {})
-    text = json.dumps(own, ensure_ascii=False, separators=(",", ":"))
-    return {"language": language, "url": headers.get("warc-target-uri"), _KEY: text}
+    return metadata_as(json_line(own)[:-1].decode(), url=headers.get("warc-target-uri"), language=language)
+
+
+def metadata_as(own: str, *, url: str | None, language: str) -> Json:
+    """Return the metadata of a document whose `own` record is a JSON text already."""
+    return {"language": language, "url": url, PROVENANCE: own}
 
 
 def provenance_of(document: Document) -> Json:
     """Return what `metadata_of` was given, an empty object for a document of another origin."""
-    text: Any = (document.metadata or {}).get(_KEY)
+    text: Any = (document.metadata or {}).get(PROVENANCE)
     try:
         own = json.loads(text) if isinstance(text, str) else None
     except ValueError:
@@ -35,9 +41,30 @@ def provenance_of(document: Document) -> Json:
 
 def warc_headers_of(document: Document) -> dict[str, str]:
     """Return the headers of the page that a document of a release by schema 2 was made of, none for any other document."""
-    record: Any = (document.metadata or {}).get(_KEY)
+    record: Any = (document.metadata or {}).get(PROVENANCE)
     headers = record.get("warc_headers") if isinstance(record, dict) else None
     return headers if isinstance(headers, dict) and all(isinstance(each, str) for each in headers.values()) else {}
+
+
+def line_languages_of(document: Document) -> list[tuple[str, float] | None]:
+    """Return label and score of each line of a document of a release by schema 2; nothing for any other document."""
+    record: Any = (document.metadata or {}).get(PROVENANCE)
+    metadata = record.get("metadata") if isinstance(record, dict) else None
+    lines = metadata.get("sentence_identifications") if isinstance(metadata, dict) else None
+    if not isinstance(lines, list) or not all(each is None or _is_identification(each) for each in lines):
+        return []
+    return [None if each is None else (each["label"], each["prob"]) for each in lines]
+
+
+def _is_identification(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and isinstance(value.get("label"), str) and isinstance(value.get("prob"), int | float)
+    )
+
+
+def document_id(record_id: str, language: str) -> str:
+    """Return the id of a document: its record, and the language, since a record gives a document in each of its own."""
+    return f"{record_id.strip('<>')}#{language}"
 
 
 class RecordIds:
@@ -56,5 +83,5 @@ class RecordIds:
             key = xxh3_64_intdigest(record_id.encode())
             if key not in self._seen:
                 self._seen.add(key)
-                return f"{record_id.strip('<>')}#{language}"
+                return document_id(record_id, language)
         return f"{self._part}:{number}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from corpusfmt.formats import Format
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.layout import VERSION, detect, plan
-from corpusfmt.formats.dolma.read import attribute_files, read
+from corpusfmt.formats.dolma.read import attribute_sets, read
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.write import DOLMA
 
@@ -19,6 +19,8 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
-    left_unread=attribute_files,
+    attribute_sets=attribute_sets,
+    unread_rules={"DOL402": "attributes files of no documents"},
+    pairing_rules=frozenset({"DOL401"}),
     writers={VERSION: DOLMA},
 )

@@ -1,15 +1,17 @@
-"""Read one documents file as a stream of documents."""
+"""Read one documents file, with the attribute sets beside it, as a stream of documents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
+from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.clean import clean_documents
-from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
+from corpusfmt.formats.dolma.rows import overflow
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.io.lines import LongLine
+from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.model import Document, Finding, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
 
@@ -19,34 +21,41 @@ _BEARABLE = {"DOL306"}
 _NULLABLE = ("added", "created", "metadata")
 
 
-def attribute_files(shard: Shard) -> dict[str, int]:
-    """Return how many attributes files stand beside the documents: they are not merged into them."""
-    count = len(shard.files) - 1
-    return {"attributes files": count} if count else {}
+def attribute_sets(shard: Shard) -> list[str]:
+    """Return the names of the attribute sets that lie beside the documents."""
+    return [role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role != DOCUMENTS]
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a shard in order; a row that cannot be one, and a stream that breaks off, as `Rejected`.
 
     Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and a null
-    where a field of the document's own is null rather than absent.
+    where a field of the document's own is null rather than absent. The rows of attribute sets come with their documents.
+    Raises `BadInput` where the rows of a set do not line up with the documents: nothing in the shard can then be trusted.
     """
     judge = _fresh_judge(shard)
     file = RowFile(shard.files[DOCUMENTS], judge, options)
+    sets = Beside(shard, options) if len(shard.files) > 1 else None
     for block in file.blocks():
-        if isinstance(block, LongLine):
-            alone = _fresh_judge(shard)
-            alone.check(file.too_long(block))
-            yield from _rejections(alone, b"")
-            continue
-        clean = clean_documents(block.data)
-        if clean is not None:
-            for row, text in zip(clean.rows, clean.texts, strict=True):
-                yield _document(row, text)
-            continue
-        for line, at in located_lines(block, file.path):
-            yield _document_or_rejected(line, at, shard)
+        rows = _rows_of(block, file, shard)
+        yield from rows if sets is None else sets.joined(rows)
     yield from _rejections(judge, b"")
+    if sets is not None:
+        sets.finish(whole=file.whole)
+
+
+def _rows_of(block: Block | LongLine, file: RowFile, shard: Shard) -> Iterator[Document | Rejected]:
+    if isinstance(block, LongLine):
+        alone = _fresh_judge(shard)
+        alone.check(file.too_long(block))
+        yield from _rejections(alone, b"")
+        return
+    clean = clean_documents(block.data)
+    if clean is not None:
+        yield from map(_document, clean.rows, clean.texts)
+        return
+    for line, at in located_lines(block, file.path):
+        yield _document_or_rejected(line, at, shard)
 
 
 def _fresh_judge(shard: Shard) -> Judge:
@@ -66,6 +75,7 @@ def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document |
     judge = _fresh_judge(shard)
     row = judged_document(line, at, judge)
     fault = next((finding for finding in judge.tally.findings if _unbearable(finding, row)), None)
+    fault = fault or overflow(judge, row or {})
     if fault is not None:
         return Rejected(fault, line)
     assert row is not None

@@ -258,6 +258,14 @@ def judged_document(line: bytes, at: Location, judge: Judge) -> Json | None:
     return row
 
 
+def judged_attributes(line: bytes, at: Location, judge: Judge) -> Json | None:
+    """Judge one row of attributes, but not its spans; return its object where it has one."""
+    row = explain(line, at, judge)
+    if row is not None:
+        judge.check(AttributesRow(_of_record(at, row), row))
+    return row
+
+
 def _of_record(at: Location, row: Json) -> Location:
     return replace(at, record=_string(row.get("id")))
 
@@ -325,9 +333,7 @@ def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, co
     for line, at in located_lines(block, path):
         if _attributes_at_a_glance(line, keys, columns):
             continue
-        row = explain(line, at, judge) or {}
-        if row:
-            judge.check(AttributesRow(_of_record(at, row), row))
+        row = judged_attributes(line, at, judge) or {}
         attributes = row.get("attributes")
         columns.ids.append(_string(row.get("id")))
         columns.sources.append(row.get("source"))

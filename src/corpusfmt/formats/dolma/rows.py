@@ -6,12 +6,13 @@ import re
 from calendar import isleap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import judged_json
 from corpusfmt.io.text import StrictJson, json_type
-from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.model import Finding, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
@@ -19,6 +20,8 @@ ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 
 INTEGER_RANGE = range(-(2**63), 2**64)
 _SHOWN = 80
+# An integer beyond 64 bits can be kept; a number that became infinite is no longer what the row says.
+_PRECISION = "DOL203"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,12 @@ def _is_wide(value: float) -> bool:
     if isinstance(value, int):
         return value not in INTEGER_RANGE
     return value in {float("inf"), float("-inf")}
+
+
+def overflow(judge: Judge, row: Json) -> Finding | None:
+    """Return what the rules said of a row's numbers where one of them is infinite."""
+    told = next((finding for finding in judge.tally.findings if finding.code == _PRECISION), None)
+    return told if told is None or not all(map(isfinite, _numbers(row))) else None
 
 
 def _numbers(value: Any) -> Iterator[float]:

@@ -1,28 +1,47 @@
-"""Write Dolma documents: one JSON object a line, gzip."""
+"""Write Dolma documents and attribute sets: one JSON object a line, gzip, the files of one part in step."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import BinaryIO
 
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.io.compress import FileFacts, GzipWriter
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
 
-def _item(document: Document) -> Item[Json]:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A document as Dolma has it, and the lines of attribute sets beside it, in the order of the sets."""
+
+    fields: Json
+    beside: Sequence[str] = ()
+
+
+def fields_of(document: Document) -> Json:
     """Return a document as a Dolma row: the named fields first, then whatever else the document came with."""
     row: Json = {"id": document.id, "text": document.text}
-    optional = {
-        "source": document.source,
-        "added": document.added,
-        "created": document.created,
-        "metadata": document.metadata,
-        "attributes": document.attributes,
-    }
-    row.update({name: value for name, value in optional.items() if value is not None})
-    return Item(row | document.extra)
+    if document.source is not None:
+        row["source"] = document.source
+    if document.added is not None:
+        row["added"] = document.added
+    if document.created is not None:
+        row["created"] = document.created
+    if document.metadata is not None:
+        row["metadata"] = document.metadata
+    if document.attributes is not None:
+        row["attributes"] = document.attributes
+    row.update(document.extra)
+    return row
+
+
+def _item(document: Document, *, sets: Sequence[str]) -> Item[Row]:
+    rows = document.attribute_rows
+    return Item(Row(fields_of(document), [rows[name] for name in sets]))
 
 
 def _names(stem: str, part: int | None) -> list[str]:
@@ -30,29 +49,41 @@ def _names(stem: str, part: int | None) -> list[str]:
     return [f"{stem}.jsonl.gz" if part is None else f"{stem}_part_{part}.jsonl.gz"]
 
 
+def _paths(stem: str, part: int | None, *, sets: Sequence[str]) -> list[str]:
+    """Return the paths of one part: documents, then each attribute set."""
+    (name,) = _names(stem, part)
+    return [f"{DOCUMENTS}/{name}", *(f"{ATTRIBUTES}/{each}/{name}" for each in sets)]
+
+
 class RowsWriter:
-    """JSON Lines into one open file."""
+    """JSON Lines into open files: documents, and each attribute set."""
 
     def __init__(self, files: Sequence[BinaryIO]) -> None:
-        (file,) = files
-        self._stream = GzipWriter(file)
+        self._documents, *self._sets = [GzipWriter(file) for file in files]
         self.text_bytes = 0
 
-    def add(self, row: Json) -> None:
-        line = json_line(row)
-        self._stream.write(line)
+    def add(self, row: Row) -> None:
+        line = json_line(row.fields)
+        self._documents.write(line)
         self.text_bytes += len(line)
+        for stream, text in zip(self._sets, row.beside, strict=True):
+            stream.write(text.encode() + b"\n")
 
     def finish(self) -> list[FileFacts]:
-        """End the stream; return size and digest of the file."""
-        return [self._stream.finish()]
+        """End the streams; return size and digest of each file."""
+        return [stream.finish() for stream in (self._documents, *self._sets)]
+
+
+def _with_sets(sets: Sequence[str]) -> Writer[Row]:
+    return replace(DOLMA, item=partial(_item, sets=sets), names=partial(_paths, sets=sets), folder=lambda _: "")
 
 
 DOLMA = Writer(
-    item=_item,
+    item=partial(_item, sets=()),
     open_part=RowsWriter,
     names=_names,
     by_language=False,
-    folder=lambda name: f"documents/{name}" if name else "documents",
+    folder=lambda name: f"{DOCUMENTS}/{name}" if name else DOCUMENTS,
     seal=lambda _folder, _files, _aside: {},
+    with_sets=_with_sets,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from corpusfmt.formats import Format
 from corpusfmt.formats.oscar.check import check
 from corpusfmt.formats.oscar.dataset import finish
+from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.read import read
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
@@ -20,6 +21,7 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
+    source_name=SOURCE,
     pairing_rules=frozenset({"OSC106", "OSC401"}),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
 )

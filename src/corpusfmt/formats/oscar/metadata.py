@@ -13,9 +13,9 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.general import BadJson, BadText, TooLong
+from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
-from corpusfmt.formats.oscar.write import DOCUMENT_HEADER
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import JsonFault, strict_json, utf8_fault
 from corpusfmt.model import Json, Location, Problem, Severity

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.general import BadText, BrokenStream, TooLong, Unreadable
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
+from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
 from corpusfmt.formats.oscar.check import Source
+from corpusfmt.formats.oscar.keep import (
+    CHANGES_HEADER,
+    DOCUMENT_HEADER,
+    SOURCE,
+    changed,
+    compact,
+    kept_changes,
+    kept_document,
+    restored,
+)
 from corpusfmt.formats.oscar.metadata import (
     NO_LENGTH,
     UNKNOWN,
@@ -28,50 +40,22 @@ from corpusfmt.formats.oscar.metadata import (
     schema_fault,
 )
 from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.pieces import Piece, pieces
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
-from corpusfmt.formats.oscar.write import BLANK_LINES_HEADER, BLANKS, CANONICAL_TAIL, DOCUMENT_HEADER, EMPTY_TEXT
-from corpusfmt.formats.provenance import RecordIds, metadata_of
+from corpusfmt.formats.oscar.write import CANONICAL_TAIL
+from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge
 
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
-_BLANKS = b" \t\r"
+# How many documents and records are compared at a time, and from how many bytes of text on no more are gathered.
+_BATCH = 64
+_BATCH_BYTES = 4 * 1024 * 1024
 # A part without any blank line this far in is a shuffled one: each of its lines is a document.
 _SHUFFLED_AFTER = 8 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class Piece:
-    """A document of a text file as it stands there: first line (from 0), lines, and the separators around them.
-
-    `too_long` is the number of bytes of a document beyond the limit, whose lines are not held.
-    """
-
-    start: int
-    byte: int
-    lines: list[bytes] = field(default_factory=list)
-    count: int = 0
-    size: int = 0
-    lead: bytes = b""
-    tail: bytes = b""
-    gap: int = 1
-    too_long: int = 0
-
-    @property
-    def data(self) -> bytes:
-        return b"\n".join(self.lines)
-
-    def add(self, line: bytes, limit: int) -> None:
-        self.count += 1
-        self.size += len(line) + 1
-        if self.size > limit or self.too_long:
-            self.lines.clear()
-            self.too_long = self.size
-        else:
-            self.lines.append(line)
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
@@ -100,40 +84,6 @@ def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
         yield Rejected(_finding(BrokenStream(source.at, source.fault), version), b"")
 
 
-def _is_separator(line: bytes) -> bool:
-    return not line.strip(_BLANKS)
-
-
-def pieces(blocks: Iterable[Block | LongLine], source: Source, limit: int, *, shuffled: bool) -> Iterator[Piece]:
-    """Cut text into documents; the one in which a stream breaks off is left out."""
-    piece: Piece | None = None
-    lead = b""
-    gap = 1
-    for line, number, byte, end in _lines(blocks):
-        separates = line is not None and _is_separator(line)
-        if separates and line is not None:
-            if piece is None:
-                lead += line + end
-            else:
-                piece.tail += line + end
-            gap += 1
-            continue
-        if piece is not None and (piece.tail != b"\n" or shuffled):
-            yield piece
-            piece = None
-        if piece is None:
-            piece = Piece(number, byte, lead=lead, gap=gap)
-            lead = b""
-        if line is None:
-            piece.too_long, piece.size, piece.count = 1, piece.size + 1, piece.count + 1
-            piece.lines.clear()
-        else:
-            piece.add(line, limit)
-        piece.tail, gap = end, 0
-    if piece is not None and not source.cut:
-        yield piece
-
-
 def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | None, int, int, bytes]]:
     """Yield each line (None for one over the limit), its number from 0, its byte and what ends it."""
     for block in blocks:
@@ -156,10 +106,11 @@ def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str 
     try:
         return piece.data.decode()
     except UnicodeDecodeError:
-        number, line = next((n, line) for n, line in enumerate(piece.lines) if utf8_fault(line))
+        lines = piece.data.split(b"\n")
+        number, line = next((n, line) for n, line in enumerate(lines) if utf8_fault(line))
         fault = utf8_fault(line)
         column = fault.column if fault else 1
-        byte = piece.byte + sum(len(before) + 1 for before in piece.lines[:number]) + column - 1
+        byte = piece.byte + sum(len(before) + 1 for before in lines[:number]) + column - 1
         bad = BadText(Location(path, piece.start + number + 1, byte, column), fault.reason if fault else "")
         return Rejected(_finding(bad, version), piece.data)
 
@@ -179,10 +130,12 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
             yield text
             continue
         own: Json = {"version": "1.0", "part": part.name, "synthetic_id": True}
+        if shuffled:
+            own["shuffled"] = True
         own.update(_separators(piece))
         identity = f"{part.name}:{found}:{xxh3_64_hexdigest(piece.data)}"
         metadata = metadata_of(own, language=part.language)
-        yield Document(identity, text, source="oscar", lang=part.language, metadata=metadata)
+        yield Document(identity, text, source=SOURCE, lang=part.language, metadata=metadata)
     if not found and source.whole:
         yield Rejected(_finding(EmptyText(at=source.at), part.version), b"")
     yield from _stream_end(source, part.version)
@@ -216,13 +169,27 @@ def _peeked(source: Source) -> tuple[Iterator[Block | LongLine], bool]:
     return chain(seen, blocks), not source.cut
 
 
+class _Plain(msgspec.Struct):
+    """A record as nearly all are; whatever else a record has stays in its text."""
+
+    headers: dict[str, str]
+    offset: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    nb_sentences: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+_decode_plain = msgspec.json.Decoder(_Plain).decode
+
+
 @dataclass(slots=True)
 class _Record:
-    """A line of metadata: its JSON value, or what is wrong with it."""
+    """A line of metadata: its JSON text and what is needed of it, or what is wrong with it."""
 
     line: int
     raw: bytes
-    value: Json
+    offset: int = UNKNOWN
+    count: int = UNKNOWN
+    text: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
     finding: Finding | None = None
 
 
@@ -243,6 +210,7 @@ class _Pairs:
         self._held_records: deque[_Record] = deque()
         self._ended = {"text": text is None, "metadata": metadata is None}
         self._alignment = Alignment(Rows(), Documents(), set(), self._metadata_path)
+        self._own = f'{{"version":"1.1","part":{json.dumps(part.name, ensure_ascii=False)},"record":'
         self._ids = RecordIds(part.name)
         self._found = 0
         self._blank: list[Rejected] = []
@@ -250,7 +218,7 @@ class _Pairs:
     def __iter__(self) -> Iterator[Document | Rejected]:
         alignment = self._alignment
         while True:
-            self._fill(1)
+            self._fill(_BATCH, _BATCH_BYTES)
             agreeing = alignment.agreeing()
             if not agreeing:
                 self._fill(LOOKAHEAD)
@@ -278,41 +246,57 @@ class _Pairs:
         yield from self._blank
         self._blank.clear()
 
-    def _fill(self, number: int) -> None:
-        """Have at least so many documents and records at hand, unless there are no more."""
-        alignment = self._alignment
+    def _fill(self, number: int, most_bytes: int | None = None) -> None:
+        """Have at least so many documents and records at hand, unless there are no more, or (one at least) enough bytes."""
+        documents, rows = self._alignment.documents, self._alignment.rows
+        size = 0
         while len(self._held_pieces) < number and (piece := next(self._pieces, None)):
             self._held_pieces.append(piece)
-            alignment.documents.starts.append(piece.start)
-            alignment.documents.counts.append(piece.count)
-            alignment.documents.sizes.append(0)
-            alignment.documents.gaps.append(piece.gap)
+            documents.starts.append(piece.start)
+            documents.counts.append(piece.count)
+            documents.sizes.append(0)
+            documents.gaps.append(piece.gap)
+            size += piece.size
+            if most_bytes is not None and size >= most_bytes:
+                number = len(self._held_pieces)
         while len(self._held_records) < number and (record := next(self._records, None)):
             self._held_records.append(record)
-            offset, count = as_count(record.value.get("offset")), as_count(record.value.get("nb_sentences"))
-            alignment.rows.offsets.append(UNKNOWN if offset is None else offset)
-            alignment.rows.counts.append(UNKNOWN if count is None else count)
-            alignment.rows.lengths.append(NO_LENGTH)
-            alignment.rows.lines.append(record.line)
+            rows.offsets.append(record.offset)
+            rows.counts.append(record.count)
+            rows.lengths.append(NO_LENGTH)
+            rows.lines.append(record.line)
 
     def _read_records(self, blocks: Iterable[Block | LongLine]) -> Iterator[_Record]:
-        version = self._part.version
         for line, number, byte, _ in _lines(blocks):
-            at = Location(self._metadata_path, number + 1, byte)
-            if line is None:
-                yield _Record(number + 1, b"", {}, _finding(TooLong(at, self._limit + 1, self._limit), version))
-                continue
-            decoded = read_record(line)
-            if isinstance(decoded, Fault):
-                finding = _finding(decoded.subject(at), version)
-                if decoded.blank:
-                    self._blank.append(Rejected(finding, line))
-                else:
-                    yield _Record(number + 1, line, {}, finding)
-                continue
-            subject = _record_fault(decoded.value, at)
-            value = decoded.value if isinstance(decoded.value, dict) else {}
-            yield _Record(number + 1, line, value, _finding(subject, version) if subject else None)
+            record = None if line is None else _plain_record(line, number + 1)
+            record = record or self._judged_record(line, Location(self._metadata_path, number + 1, byte))
+            if record is not None:
+                yield record
+
+    def _judged_record(self, line: bytes | None, at: Location) -> _Record | None:
+        """Return a record with what the rules say of it; None for a line that cannot stand for one."""
+        version, number = self._part.version, at.line or 0
+        if line is None:
+            return _Record(number, b"", finding=_finding(TooLong(at, self._limit + 1, self._limit), version))
+        decoded = read_record(line)
+        if isinstance(decoded, Fault):
+            finding = _finding(decoded.subject(at), version)
+            if decoded.blank:
+                self._blank.append(Rejected(finding, line))
+                return None
+            return _Record(number, line, finding=finding)
+        subject = _record_fault(decoded.value, at)
+        value = decoded.value if isinstance(decoded.value, dict) else {}
+        offset, count = as_count(value.get("offset")), as_count(value.get("nb_sentences"))
+        return _Record(
+            number,
+            line,
+            UNKNOWN if offset is None else offset,
+            UNKNOWN if count is None else count,
+            line.decode().strip(BLANKS),
+            value.get("headers", {}),
+            _finding(subject, version) if subject else None,
+        )
 
     def _take(self, number: int) -> Iterator[Document | Rejected]:
         self._alignment.take(number)
@@ -360,7 +344,7 @@ class _Pairs:
         if isinstance(text, Rejected):
             yield text
             return
-        yield self._made(text, piece, record.value, number, last=last)
+        yield self._made(text, piece, record, number, last=last)
         if piece.lead:
             yield self._separator_rejected(piece.lead, 1, leading=True)
         if piece.tail != _CANONICAL_TAIL and not last:
@@ -372,24 +356,42 @@ class _Pairs:
         subject = OddSeparator(at=at, shown=ascii(odd.decode())[1:-1]) if odd else BlankRun(at=at, leading=leading)
         return Rejected(_finding(subject, self._part.version), separator)
 
-    def _made(self, text: str, piece: Piece, record: Json, number: int, *, last: bool) -> Document:
-        headers = record["headers"]
+    def _made(self, text: str, piece: Piece, record: _Record, number: int, *, last: bool) -> Document:
+        headers, language = record.headers, self._part.language
         if BLANK_LINES_HEADER in headers:
-            text = _with_blank_lines(text, headers[BLANK_LINES_HEADER])
-        kept = _kept_document(headers.get(DOCUMENT_HEADER))
+            text = with_blank_lines(text, headers[BLANK_LINES_HEADER])
+        kept = kept_document(headers[DOCUMENT_HEADER]) if DOCUMENT_HEADER in headers else None
         if kept is not None:
-            return _restored(kept, text, self._part.language)
-        own: Json = {"version": "1.1", "part": self._part.name, "record": record}
+            return restored(kept, text, language)
+        found = kept_changes(headers[CHANGES_HEADER]) if CHANGES_HEADER in headers else None
+        own = f"{self._own}{record.text if found is None else _without_changes(record.text)}"
         if last and piece.tail != _CANONICAL_TAIL:
-            own["tail"] = piece.tail.decode()
-        return Document(
-            self._ids.of(headers.get("warc-record-id"), self._part.language, number),
+            own += f',"tail":{json.dumps(piece.tail.decode())}'
+        document = Document(
+            self._ids.of(headers.get("warc-record-id"), language, number),
             text,
-            source="oscar",
-            lang=self._part.language,
+            source=SOURCE,
+            lang=language,
             created=headers.get("warc-date"),
-            metadata=metadata_of(own, language=self._part.language),
+            metadata=metadata_as(own + "}", url=headers.get("warc-target-uri"), language=language),
         )
+        return document if found is None else changed(document, found)
+
+
+def _plain_record(line: bytes, number: int) -> _Record | None:
+    """Return a record at a glance; None where the rules have to look at it."""
+    try:
+        text = line.decode()
+        plain = _decode_plain(text)
+    except (UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
+        return None
+    return _Record(number, line, plain.offset, plain.nb_sentences, text.strip(BLANKS), plain.headers)
+
+
+def _without_changes(record: str) -> str:
+    value = json.loads(record)
+    del value["headers"][CHANGES_HEADER]
+    return compact(value)
 
 
 def _record_fault(value: Any, at: Location) -> SchemaFault | HeaderNotString | None:
@@ -400,53 +402,3 @@ def _record_fault(value: Any, at: Location) -> SchemaFault | HeaderNotString | N
         if not isinstance(header, str):
             return HeaderNotString(at=at, name=name, found=described(header))
     return None
-
-
-def _kept_document(header: str | None) -> Json | None:
-    """Return what our writer kept of a document of another format; None where the header is absent or not ours."""
-    if header is None:
-        return None
-    try:
-        kept = json.loads(header)
-    except ValueError:
-        return None
-    if not isinstance(kept, dict) or not isinstance(kept.get("id"), str):
-        return None
-    objects = (kept.get(name) for name in ("metadata", "attributes", "extra"))
-    texts = (kept.get(name) for name in ("source", "added", "created"))
-    ours = all(isinstance(value, dict | None) for value in objects) and all(
-        isinstance(text, str | None) for text in texts
-    )
-    return kept if ours else None
-
-
-def _restored(kept: Json, text: str, language: str) -> Document:
-    named = {name: kept.get(name) for name in ("source", "added", "created", "metadata", "attributes")}
-    extra = dict(kept.get("extra") or {})
-    extra.update((name, value) for name, value in kept.items() if name not in {"id", "extra", *named})
-    return Document(kept["id"], text, lang=language, extra=extra, **named)
-
-
-def _with_blank_lines(text: str, header: str) -> str:
-    """Put the lines back that OSCAR takes for separators, as `write.BLANK_LINES_HEADER` lists them."""
-    nothing_else = header.startswith("=") and text == EMPTY_TEXT
-    left_out = _left_out_lines(header.removeprefix("=") if nothing_else else header)
-    if left_out is None:
-        return text
-    numbers = [number for number, _ in left_out]
-    lines = [] if nothing_else else text.split("\n")
-    if numbers != sorted(set(numbers)) or numbers[0] < 0 or numbers[-1] >= len(lines) + len(numbers):
-        return text
-    for number, line in left_out:
-        lines.insert(number, line)
-    return "\n".join(lines)
-
-
-def _left_out_lines(header: str) -> list[tuple[int, str]] | None:
-    """Return number and content of each line that a header lists; None where the header is not of our making."""
-    try:
-        pairs = [entry.partition(":") for entry in header.split(",")]
-        lines = [(int(number), bytes.fromhex(content).decode()) for number, _, content in pairs]
-    except ValueError:
-        return None
-    return None if any(line.strip(BLANKS) for _, line in lines) else lines

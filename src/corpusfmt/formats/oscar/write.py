@@ -7,14 +7,15 @@ Canonical form: every document is its lines and one blank line, the last one too
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, with_blank_lines, without_blank_lines
+from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.formats.provenance import provenance_of, warc_headers_of
 from corpusfmt.io.compress import FileFacts, GzipWriter
@@ -24,16 +25,7 @@ from corpusfmt.model import Document, Json
 
 #: What follows the last line of a document: its line end, and a blank line.
 CANONICAL_TAIL = "\n\n"
-#: The header under which a document that is not of OSCAR origin keeps all but its text.
-DOCUMENT_HEADER = "corpusfmt-document"
-#: The header that says which lines of the original text were left out because OSCAR takes them for separators: their
-#: numbers from 0, comma-separated, each with a colon and its UTF-8 bytes in hexadecimal where it is not empty. An equals
-#: sign in front says that there was no other line, and that `EMPTY_TEXT` stands for the text.
-BLANK_LINES_HEADER = "corpusfmt-blank-lines"
-#: A line of nothing else separates documents.
-BLANKS = " \t\r"
-#: Stands for a text without any line that is not empty: OSCAR cannot hold a document of no lines.
-EMPTY_TEXT = "\u2205"
+_TAIL = CANONICAL_TAIL.encode()
 
 
 def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
@@ -64,12 +56,16 @@ def _natural(name: str) -> list[int | str]:
 
 @dataclass(frozen=True, slots=True)
 class OscarText:
-    """A document as OSCAR holds it: lines joined by LF, their number, the metadata record, and what follows the lines."""
+    """A document as OSCAR holds it: lines joined by LF, their number, the metadata record, and what follows the lines.
+
+    A tail that does not separate (`separates`) may only stand at the end of a part.
+    """
 
     text: bytes
     lines: int
     record: Json
-    tail: bytes = CANONICAL_TAIL.encode()
+    tail: bytes = _TAIL
+    separates: bool = True
 
 
 class PartWriter:
@@ -82,10 +78,13 @@ class PartWriter:
         self._text = GzipWriter(files[0])
         self._metadata = GzipWriter(files[1]) if len(files) > 1 else None
         self._offset = 0
+        self._between = self._at_end = b""
         self.text_bytes = 0
 
     def add(self, document: OscarText) -> None:
-        self._text.write(document.text + document.tail)
+        self._text.write(self._between + document.text)
+        self._at_end = document.tail
+        self._between = document.tail if document.separates else _TAIL
         if self._metadata is not None:
             self._metadata.write(json_line(document.record | {"offset": self._offset, "nb_sentences": document.lines}))
         self._offset += document.lines + 1
@@ -93,59 +92,59 @@ class PartWriter:
 
     def finish(self) -> list[FileFacts]:
         """End the streams; return size and digest of the text file and, for 1.1, of the metadata file."""
+        self._text.write(self._at_end)
         return [writer.finish() for writer in (self._text, self._metadata) if writer is not None]
 
 
 def _item(document: Document) -> Item[OscarText]:
     own = provenance_of(document)
-    record = own["record"] if _is_record(own.get("record")) else _foreign(document)
-    lines = document.text.split("\n")
-    blank = [_left_out(number, line) for number, line in enumerate(lines) if not line.strip(BLANKS)]
-    if blank:
-        nothing_else = "=" if len(blank) == len(lines) else ""
-        record["headers"] = {**record["headers"], BLANK_LINES_HEADER: nothing_else + ",".join(blank)}
-        lines = [line for line in lines if line.strip(BLANKS)] or [EMPTY_TEXT]
-    return Item(OscarText("\n".join(lines).encode(), len(lines), record, _around(own, "tail", "1.1", CANONICAL_TAIL)))
+    lines, blank = without_blank_lines(document.text)
+    if _has_record(own):
+        record = own["record"]
+        found = changes(document, own)
+        if found:
+            record["headers"][CHANGES_HEADER] = compact(found)
+    else:
+        record = {"headers": {**warc_headers_of(document), DOCUMENT_HEADER: whole(document)}}
+    headers = record["headers"]
+    stale = headers.get(BLANK_LINES_HEADER)
+    if blank is not None:
+        headers[BLANK_LINES_HEADER] = blank
+    elif stale is not None and with_blank_lines(document.text, stale) != document.text:
+        del headers[BLANK_LINES_HEADER]
+    tail = _around(own, "tail", "1.1", CANONICAL_TAIL)
+    text = OscarText("\n".join(lines).encode(), len(lines), record, tail, tail == _TAIL)
+    return Item(text, {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {})
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
     """Return a document for 1.0, which has no room but for the text."""
-    own, value = provenance_of(document), _item(document).value
-    losses = {} if own.get("synthetic_id") is True else {"metadata": 1}
+    own, item = provenance_of(document), _item(document)
+    value = item.value
+    losses = dict(item.losses)
+    if own.get("synthetic_id") is not True or changes(document, own):
+        losses["metadata"] = 1
     if BLANK_LINES_HEADER in value.record.get("headers", {}):
         losses["blank lines inside a text"] = 1
     text = _around(own, "lead", "1.0", "") + value.text
-    return Item(replace(value, text=text, tail=_around(own, "tail", "1.0", CANONICAL_TAIL)), losses)
+    tail = _around(own, "tail", "1.0", CANONICAL_TAIL)
+    separates = tail.count(b"\n") > 1 or (tail == b"\n" and own.get("shuffled") is True)
+    return Item(replace(value, text=text, tail=tail, separates=separates), losses)
 
 
-def _is_record(value: object) -> bool:
-    headers = value.get("headers") if isinstance(value, dict) else None
+def _has_record(own: Json) -> bool:
+    """Tell whether a document still has the record that it was made of, and nothing there that we did not write."""
+    if own.get("version") != "1.1" or not own.keys() <= {"version", "part", "record", "tail"}:
+        return False
+    record = own.get("record")
+    headers = record.get("headers") if isinstance(record, dict) else None
     return isinstance(headers, dict) and all(isinstance(header, str) for header in headers.values())
-
-
-def _left_out(number: int, line: str) -> str:
-    return f"{number}:{line.encode().hex()}" if line else str(number)
 
 
 def _around(own: Json, name: str, version: str, canonical: str) -> bytes:
     """Return the blank lines around a text as its own version of OSCAR had them."""
     kept = own.get(name) if own.get("version") == version else None
     return (kept if isinstance(kept, str) else canonical).encode()
-
-
-def _foreign(document: Document) -> Json:
-    fields: Iterable[tuple[str, object]] = (
-        ("id", document.id),
-        ("source", document.source),
-        ("added", document.added),
-        ("created", document.created),
-        ("metadata", document.metadata),
-        ("attributes", document.attributes),
-        ("extra", document.extra or None),
-    )
-    kept = {name: value for name, value in fields if value is not None}
-    own = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
-    return {"headers": {**warc_headers_of(document), DOCUMENT_HEADER: own}}
 
 
 OSCAR_1_0 = Writer(

@@ -18,5 +18,6 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
+    source_name="oscar",
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
 )

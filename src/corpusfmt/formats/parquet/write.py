@@ -40,7 +40,8 @@ def _item(document: Document) -> Item[Json]:
             "metadata": _json(document.metadata),
             "attributes": _json(document.attributes),
             "extra": _json(document.extra or None),
-        }
+        },
+        {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {},
     )
 
 

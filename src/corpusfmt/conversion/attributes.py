@@ -1,0 +1,143 @@
+"""What is known about documents: attributes embedded in them, and rows of attribute sets beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from corpusfmt.conversion.options import COLLISION, LanguageAttribute, Losses, Split, finding
+from corpusfmt.formats.provenance import line_languages_of
+from corpusfmt.io.text import json_line
+from corpusfmt.model import BadInput, Document, Json, Location
+
+#: The attribute set that tells the language of documents, and the attributes in it: one for each language.
+LANGUAGE_SET = "oscar-language"
+LANGUAGE_KEY = "oscar__language"
+#: Names the attributes that documents had embedded before they were merged.
+EMBEDDED = "embedded"
+
+_ROW_FIELDS = frozenset({"id", "source", "attributes"})
+_LABEL = re.compile("[a-z]{2,3}")
+
+
+def row(document: Document, attributes: Json) -> str:
+    """Return a row of attributes about a document."""
+    who = {"id": document.id} if document.source is None else {"source": document.source, "id": document.id}
+    return json_line(who | {"attributes": attributes})[:-1].decode()
+
+
+def merge(document: Document, prefer: Sequence[str], path: str, losses: Losses) -> None:
+    """Embed the attributes of all sets; of names that stand twice with different values, the first of `prefer` wins.
+
+    Raises `BadInput` for a name that stands twice where neither is preferred.
+    """
+    if not document.attribute_rows:
+        return
+    rows = {name: json.loads(text) for name, text in document.attribute_rows.items()}
+    sides = {EMBEDDED: document.attributes or {}} | {name: each["attributes"] for name, each in rows.items()}
+    merged: Json = {}
+    origin: dict[str, str] = {}
+    for name, found in sides.items():
+        for key, value in found.items():
+            if key in merged and merged[key] != value:
+                winner = next((each for each in prefer if each in {name, origin[key]}), None)
+                if winner is None:
+                    message = f"attribute `{key}` of both `{origin[key]}` and `{name}`, with different values"
+                    at = Location(path, record=document.id)
+                    hint = f"say which one wins with --prefer-attributes {name}"
+                    raise BadInput(finding(COLLISION, message, at, hint))
+                losses.accept("attributes that others were preferred to")
+                if winner != name:
+                    continue
+            merged[key] = value
+            origin[key] = name
+    others = sum(not each.keys() <= _ROW_FIELDS for each in rows.values())
+    if others:
+        losses.add({"other fields of attribute rows": others}, Location(path, record=document.id))
+    document.attributes = merged if merged or document.attributes is not None else None
+    document.attribute_rows = {}
+
+
+def split(document: Document, splits: Sequence[Split]) -> None:
+    """Move embedded attributes to rows of the sets that take them; a set that takes none gets an empty row."""
+    taken: dict[str, Json] = {each.name: {} for each in splits}
+    kept: Json = {}
+    for key, value in (document.attributes or {}).items():
+        home = next((each.name for each in splits if key.startswith(each.prefix)), None)
+        (kept if home is None else taken[home])[key] = value
+    if document.attributes:
+        document.attributes = kept or None
+    made = {name: row(document, attributes) for name, attributes in sorted(taken.items())}
+    document.attribute_rows = {**document.attribute_rows, **made}
+
+
+def add_language(document: Document) -> None:
+    """Add a row that tells the language under which the corpus files a document."""
+    document.attribute_rows = {**document.attribute_rows, LANGUAGE_SET: language_row(document)}
+
+
+def language_row(document: Document) -> str:
+    """Return the row of `LANGUAGE_SET`: a span for each line that a release by schema 2 identified, with its score.
+
+    OSCAR 1 keeps no scores, and has a document in the directory of its language: one span over the text, with score 1.
+    """
+    found: dict[str, list[list[float]]] = {}
+    lines = line_languages_of(document)
+    start = 0
+    for line, identified in zip(document.text.split("\n"), lines, strict=False):
+        if identified is not None:
+            label, score = identified
+            found.setdefault(f"{LANGUAGE_KEY}__{label}", []).append([start, start + len(line), score])
+        start += len(line) + 1
+    if document.lang and not lines:
+        found[f"{LANGUAGE_KEY}__{document.lang}"] = [[0, len(document.text), 1.0]] if document.text else []
+    return row(document, found)
+
+
+def forget_language(document: Document) -> None:
+    """Leave out the row about the language where it says no more than the document itself."""
+    found = document.attribute_rows.get(LANGUAGE_SET)
+    if found is not None and json.loads(found) == json.loads(language_row(document)):
+        rows = document.attribute_rows
+        document.attribute_rows = {name: text for name, text in rows.items() if name != LANGUAGE_SET}
+
+
+def language(document: Document, chosen: LanguageAttribute) -> str | None:
+    """Return the language whose attribute `KEY__LANGUAGE` weighs most: scores times lengths of its spans.
+
+    Of languages that weigh the same, as on an empty text, the one with the highest single score is returned, then the
+    first. None where no attribute names a language.
+    """
+    if chosen.set_name:
+        text = document.attribute_rows.get(chosen.set_name)
+        found = json.loads(text)["attributes"] if text is not None else {}
+    else:
+        found = document.attributes or {}
+    best: tuple[float, float] | None = None
+    label = None
+    for key, value in found.items():
+        prefix, _, language = key.rpartition("__")
+        weight = _weight(value, len(document.text))
+        if prefix == chosen.key and _LABEL.fullmatch(language) and weight and (best is None or weight > best):
+            best, label = weight, language
+    return label
+
+
+def _weight(value: Any, length: int) -> tuple[float, float] | None:
+    """Return what spans, or one score for the whole text, weigh, and the highest score; None for anything else."""
+    if _is_number(value):
+        return value * length, value
+    spans = [each for each in value if _is_span(each)] if isinstance(value, list) else []
+    if not spans:
+        return None
+    return sum((end - start) * score for start, end, score in spans), max(score for _, _, score in spans)
+
+
+def _is_span(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_number, value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,131 @@
+"""The documents of one shard on their way: rejected records, what options add, and the language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from corpusfmt.conversion import attributes
+from corpusfmt.conversion.layout import path_of
+from corpusfmt.conversion.options import LANGUAGE, Losses, Options, finding
+from corpusfmt.formats import CheckOptions, Rejected, Shard, named_format
+from corpusfmt.io.publish import publish
+from corpusfmt.io.text import json_line
+from corpusfmt.model import BadInput, Document, Incomplete, Location
+
+_LANGUAGE = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_UNREADABLE = "GEN001"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How one shard is read: crosses processes. `filed` where the target has folders by language."""
+
+    format: str
+    shard: Shard
+    check: CheckOptions
+    options: Options
+    filed: bool
+    sidecar: Path
+
+
+class Documents:
+    """The documents of one shard; rejected records stop it or go to a sidecar file.
+
+    `taken` and `rejected` count what was read, `languages` are those seen.
+    """
+
+    def __init__(self, reading: Reading, losses: Losses, aside: Path) -> None:
+        self._reading = reading
+        self._losses = losses
+        self._options = reading.options
+        self._aside = aside
+        self._stack = ExitStack()
+        self._sidecar: BinaryIO | None = None
+        self.path = path_of(reading.shard)
+        self.taken = 0
+        self.rejected = 0
+        self.languages: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def of_language(self, expected: str | None) -> Iterator[Document]:
+        """Yield the documents; with a language, all of them must be of it. Raises `BadInput`."""
+        fmt, _ = named_format(self._reading.format)
+        assert fmt.read is not None
+        steps = self._steps(fmt.source_name)
+        for document in fmt.read(self._reading.shard, self._reading.check):
+            if isinstance(document, Rejected):
+                self._reject(document)
+                continue
+            for step in steps:
+                step(document)
+            if expected is not None and document.lang != expected:
+                found = f"a document of language `{document.lang}` in a shard of `{expected}`"
+                hint = "put documents into a folder of their language, or into one named for none"
+                raise BadInput(finding(LANGUAGE, found, Location(self.path, record=document.id), hint))
+            self.taken += 1
+            yield document
+
+    def _file(self, document: Document) -> None:
+        """Set the language of a document. Raises `BadInput` where nothing tells it."""
+        options = self._options
+        language: object = document.lang
+        if options.language_field:
+            language = (document.metadata or {}).get(options.language_field)
+        elif options.language_attribute:
+            language = attributes.language(document, options.language_attribute)
+        if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
+            at = Location(self.path, record=document.id)
+            hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
+            raise BadInput(finding(LANGUAGE, "nothing tells the language of this document", at, hint))
+        self.languages.add(language)
+        document.lang = language
+
+    def _steps(self, source_name: str | None) -> list[Callable[[Document], None]]:
+        """Return what is to be done with each document."""
+        options = self._options
+        steps: list[Callable[[Document], None]] = [self._file] if self._reading.filed else []
+        if options.source or options.added:
+            steps.append(lambda document: _fill_in(document, options, source_name))
+        if options.language_set:
+            steps.append(attributes.add_language)
+        if options.merge:
+            steps.append(lambda document: attributes.merge(document, options.prefer, self.path, self._losses))
+        if options.splits:
+            steps.append(lambda document: attributes.split(document, options.splits))
+        return steps
+
+    def _reject(self, rejected: Rejected) -> None:
+        found = rejected.finding
+        at = found.location
+        if found.code == _UNREADABLE:
+            raise Incomplete(f"{at.path}: {found.message}; bring it back and run the same command again to resume")
+        if self._options.on_bad_record == "stop":
+            raise BadInput(found)
+        if self._sidecar is None:
+            self._sidecar = self._stack.enter_context(publish(self._reading.sidecar, aside=self._aside))
+        self.rejected += 1
+        raw = rejected.raw.decode("utf-8", "backslashreplace")
+        reason = {"rule": found.code, "message": found.message, "path": at.path, "line": at.line, "record": raw}
+        self._sidecar.write(json_line(reason))
+
+
+def _fill_in(document: Document, options: Options, source_name: str | None) -> None:
+    """Set `source` and `added` where the document has none of its own."""
+    if options.source and document.source in {None, source_name}:
+        document.source = options.source
+    if options.added and document.added is None:
+        document.added = options.added
+        document.extra.pop("added", None)

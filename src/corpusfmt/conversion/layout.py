@@ -1,0 +1,102 @@
+"""Which shards of the source become which files of the target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from corpusfmt.conversion.options import Losses
+from corpusfmt.formats import Format, Plan, Shard
+from corpusfmt.model import BadInput, Location, Severity, UsageError
+
+_FILE_NAME = re.compile(
+    r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd)?",
+    re.DOTALL,
+)
+# The folders that hold the data of Dolma and of Parquet, and say nothing of it.
+_DOCUMENTS, _TABLES = "documents", "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a shard, taken apart: the folder below the data, the stem, the number of the part."""
+
+    folder: str
+    stem: str
+    part: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Shards that become the parts of one stem; `name.part` is None where parts are numbered anew."""
+
+    name: Name
+    shards: tuple[Shard, ...]
+
+
+def name_of(shard: Shard) -> Name:
+    """Return the name of a shard by the path of its first file."""
+    # Seen from within a dataset, its other tree lies above.
+    *folders, file_name = (step for step in (shard.target or path_of(shard)).split("/") if step != "..")
+    if _DOCUMENTS in folders:
+        folders.remove(_DOCUMENTS)
+    elif folders[:1] == [_TABLES]:
+        del folders[0]
+    match = _FILE_NAME.fullmatch(file_name)
+    assert match is not None
+    return Name("/".join(folders), match["stem"], int(match["part"]) if match["part"] else None)
+
+
+def path_of(shard: Shard) -> str:
+    """Return the path that stands for a shard in messages."""
+    return next(iter(shard.files.values())).path
+
+
+def language_of(name: Name) -> str | None:
+    """Return the language that a path announces, as `af/af_part_2.txt.gz` and `af/af_dedup.txt.gz` do."""
+    return name.folder if name.stem.removesuffix("_dedup") == name.folder else None
+
+
+def in_order(shards: Iterable[Shard]) -> list[Shard]:
+    """Return shards in the order of their stems and parts, part 10 behind part 9."""
+    named = ((name_of(shard), shard) for shard in shards)
+    ordered = sorted(named, key=lambda each: (each[0].folder, each[0].stem, each[0].part or 0))
+    return [shard for _, shard in ordered]
+
+
+def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> list[Group]:
+    """Return what becomes one file, or, where parts are cut anew, one series of parts.
+
+    Raises `UsageError` where two shards would become one file.
+    """
+    found: dict[Name, dict[int | None, Shard]] = {}
+    for shard in shards:
+        name = name_of(shard)
+        if by_language:
+            name = replace(name, stem=name.folder)
+        group = found.setdefault(replace(name, part=None) if cut_anew else name, {})
+        if name.part in group:
+            raise UsageError(
+                f"{path_of(group[name.part])} and {path_of(shard)} would become one file: rename one, or convert them apart"
+            )
+        group[name.part] = shard
+    return [Group(name, tuple(same.values())) for name, same in found.items()]
+
+
+def refuse_unpaired(fmt: Format, plan: Plan) -> None:
+    """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data."""
+    for each in plan.tally.findings:
+        if each.code in fmt.pairing_rules and each.severity is Severity.ERROR:
+            raise BadInput(each)
+    if not plan.shards:
+        raise UsageError(f"nothing to convert: no {fmt.name} data found")
+
+
+def count_unread(fmt: Format, plan: Plan, losses: Losses) -> None:
+    """Count what reading leaves out of the corpus. Raises `BadInput` where nothing may be lost."""
+    for shard in plan.shards:
+        losses.add(fmt.left_unread(shard), Location(path_of(shard)))
+    for (code, _, path), count in plan.tally.counts.items():
+        if code in fmt.unread_rules:
+            losses.add({fmt.unread_rules[code]: count}, Location(path))

@@ -1,0 +1,122 @@
+"""What a conversion is asked to do."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from corpusfmt.model import BadInput, Finding, Location, Problem, Severity, UsageError
+
+OnLoss = Literal["error", "warn", "allow"]
+OnBadRecord = Literal["stop", "quarantine"]
+
+LOSSY = ("CNV101", "lossy-conversion")
+LANGUAGE = ("CNV102", "language-unknown")
+COLLISION = ("CNV103", "attribute-collision")
+_ACCEPT_LOSS = "accept it with --on-loss warn or allow: it is then counted in the report"
+
+_SET_NAME = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Embedded attributes whose names begin with `prefix` become rows of the attribute set `name`."""
+
+    name: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageAttribute:
+    """Attributes `key__LANGUAGE`, of an attribute set or (`set_name` empty) embedded in the documents."""
+
+    set_name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is asked of the documents on their way; crosses processes.
+
+    `merge` makes one embedded object of all attributes of a document; where a name stands twice, the first of `prefer`
+    that has it wins. `language_set` adds an attribute set that tells the language of each document.
+    """
+
+    on_loss: OnLoss = "error"
+    on_bad_record: OnBadRecord = "stop"
+    language_field: str | None = None
+    language_attribute: LanguageAttribute | None = None
+    source: str | None = None
+    added: str | None = None
+    merge: bool = False
+    prefer: tuple[str, ...] = ()
+    splits: tuple[Split, ...] = ()
+    language_set: bool = False
+
+
+def language_attribute_of(given: str) -> LanguageAttribute:
+    """Take `SET/KEY` or `KEY` apart. Raises `UsageError`."""
+    set_name, _, key = given.rpartition("/")
+    if not key or (set_name and not _SET_NAME.fullmatch(set_name)):
+        raise UsageError(f"--lang-attribute takes SET/KEY, or KEY for embedded attributes; got {given!r}")
+    return LanguageAttribute(set_name, key)
+
+
+def splits_of(given: Sequence[str]) -> tuple[Split, ...]:
+    """Take each `SET` or `SET=PREFIX` apart, the longest prefix first. Raises `UsageError`."""
+    splits = [Split(name, prefix) for name, _, prefix in (each.partition("=") for each in given)]
+    for split in splits:
+        if not _SET_NAME.fullmatch(split.name) or {".", ".."} & set(split.name.split("/")):
+            raise UsageError(f"--split-attributes takes SET or SET=PREFIX; {split.name!r} cannot name a folder")
+    if len({split.name for split in splits}) < len(splits) or len({split.prefix for split in splits}) < len(splits):
+        raise UsageError("--split-attributes: each set and each prefix can be named once")
+    return tuple(sorted(splits, key=lambda split: -len(split.prefix)))
+
+
+def checked(options: Options) -> Options:
+    """Return the options. Raises `UsageError` for those that contradict each other or mean nothing."""
+    if options.merge and (options.splits or options.language_set):
+        raise UsageError("--merge-attributes embeds attributes, the other option writes attribute files: choose one")
+    if options.prefer and not options.merge:
+        raise UsageError("--prefer-attributes says who wins when attributes are merged: add --merge-attributes")
+    if options.language_field and options.language_attribute:
+        raise UsageError("the language comes from --lang-field or from --lang-attribute: choose one")
+    if options.added is not None:
+        try:
+            datetime.fromisoformat(options.added)
+        except ValueError:
+            raise UsageError(
+                f"--added takes a date like 2024-01-31 or 2024-01-31T12:00:00Z; got {options.added!r}"
+            ) from None
+    if options.source == "":
+        raise UsageError("--source takes a name")
+    return options
+
+
+def finding(rule: tuple[str, str], message: str, at: Location, hint: str) -> Finding:
+    """Return a finding of conversion's own."""
+    return Finding(*rule, Severity.ERROR, Problem(message, at, hint))
+
+
+class Losses:
+    """Counts, by reason, what does not come along."""
+
+    def __init__(self, on_loss: OnLoss) -> None:
+        self.counts: Counter[str] = Counter()
+        self._on_loss = on_loss
+
+    def add(self, lost: Mapping[str, int], at: Location) -> None:
+        """Count what the target cannot hold. Raises `BadInput` where nothing may be lost."""
+        if not lost:
+            return
+        self.counts.update(lost)
+        if self._on_loss == "error":
+            raise BadInput(finding(LOSSY, f"cannot be kept: {', '.join(lost)}", at, _ACCEPT_LOSS))
+
+    def accept(self, what: str) -> None:
+        """Count what an option gave up by name."""
+        self.counts[what] += 1

@@ -1,0 +1,308 @@
+"""Put a conversion together: plan, stages, the sealed corpus, the report.
+
+Shards map to shards and keep their order. Where the target is laid out by language and the source is not, documents are
+first sorted into containers by language, then packed: two stages, bounded memory.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from corpusfmt.conversion.attributes import LANGUAGE_SET
+from corpusfmt.conversion.documents import Reading
+from corpusfmt.conversion.layout import Group, count_unread, groups, in_order, language_of, name_of, refuse_unpaired
+from corpusfmt.conversion.options import (
+    LOSSY,
+    Losses,
+    OnBadRecord,
+    OnLoss,
+    Options,
+    checked,
+    language_attribute_of,
+    splits_of,
+)
+from corpusfmt.conversion.stages import (
+    Converted,
+    DirectTask,
+    PackTask,
+    SortTask,
+    Target,
+    convert_shards,
+    pack_language,
+    sort_shard,
+)
+from corpusfmt.description import described
+from corpusfmt.engine.executors import default_jobs
+from corpusfmt.engine.run import Progress
+from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.workplace import Workplace, digest
+from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format
+from corpusfmt.formats.parts import Writer
+from corpusfmt.io.compress import COMPRESSOR, FileFacts
+from corpusfmt.io.paths import Entry, entry_of, version_of
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.model import BadInput, Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
+
+#: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
+CODE_FORMAT = 2
+#: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
+PART_BYTES = 500_000_000
+# What was lost although nothing may be was named by an option.
+_LOSS_SEVERITIES: Mapping[str, Severity] = {"error": Severity.INFO, "warn": Severity.WARNING, "allow": Severity.INFO}
+
+
+def convert(
+    source: str | Path,
+    destination: str | Path,
+    *,
+    to: str,
+    source_format: str = "auto",
+    on_loss: OnLoss = "error",
+    on_bad_record: OnBadRecord = "stop",
+    language_field: str | None = None,
+    language_attribute: str | None = None,
+    text_field: str | None = None,
+    id_field: str | None = None,
+    source_name: str | None = None,
+    added: str | None = None,
+    merge_attributes: bool = False,
+    prefer_attributes: Sequence[str] = (),
+    split_attributes: Sequence[str] = (),
+    language_attributes: bool = False,
+    part_bytes: int | None = None,
+    shard_bytes: int | None = None,
+    jobs: int | None = 1,
+    engine: str | None = None,
+    progress: Callable[[str, Progress], None] | None = None,
+) -> Report:
+    """Write a corpus in another format; the result does not depend on `jobs` or `engine`.
+
+    `on_loss` says what to do where the target cannot hold something: `error` stops before anything is lost, `warn` and
+    `allow` count it in the report. `on_bad_record` either stops at the first record that is wrong or writes such records,
+    with the reason, to a folder beside the destination.
+
+    Targets laid out by language take it from the field of `metadata` that `language_field` names, from the attributes
+    that `language_attribute` names as `SET/KEY` or `KEY`, or from what a former conversion left. `source_name` and `added`
+    are set where a document has none of its own. Without `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma,
+    bytes of rows) shards stay as they are.
+
+    Attribute sets stay beside the documents, or are embedded (`merge_attributes`; the first of `prefer_attributes` wins
+    where a name stands twice); `split_attributes` moves embedded ones to sets, each `SET` or `SET=PREFIX`;
+    `language_attributes` adds a set that tells the language. `text_field` and `id_field` name the columns of Parquet.
+
+    Raises `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where
+    the run could not be finished.
+    """
+    started = _now()
+    target, target_version = named_format(to)
+    target_version = target_version or target.versions[-1]
+    options = checked(
+        Options(
+            on_loss,
+            on_bad_record,
+            language_field,
+            language_attribute_of(language_attribute) if language_attribute is not None else None,
+            source_name,
+            added,
+            merge_attributes,
+            tuple(prefer_attributes),
+            splits_of(split_attributes),
+            language_attributes,
+        )
+    )
+    entry = entry_of(str(source))
+    fmt, version = _source(entry, source_format)
+    if fmt.read is None or target_version not in target.writers:
+        raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
+    writer = target.writers[target_version]
+    size = _size(writer, part_bytes, shard_bytes, options)
+    reading = ReadOptions(text_field, id_field)
+    if reading != ReadOptions() and not fmt.names_fields:
+        raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
+    plan = fmt.plan(entry, CheckOptions(version=version, reading=reading))
+    refuse_unpaired(fmt, plan)
+    losses = Losses(on_loss)
+    count_unread(fmt, plan, losses)
+    shards = in_order(plan.shards)
+    through_containers = writer.by_language and not all(language_of(name_of(shard)) for shard in shards)
+    grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
+    sets = [_sets(fmt, writer, options, group) for group in grouped]
+    settings = (CODE_FORMAT, COMPRESSOR, to, msgspec.to_builtins(options), reading, size)
+    inputs = [(file.path, file.size) for shard in shards for file in shard.files.values()]
+    workplace = Workplace(Path(destination), digest(*settings, inputs))
+    workplace.claim()
+    workers = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
+    run = _Run(
+        fmt,
+        CheckOptions(version=plan.version, reading=reading),
+        options,
+        Target(f"{target.name}-{target_version}", workplace.destination),
+        writer,
+        size,
+        workplace,
+        settings,
+        Stages(workplace.state, workers, engine, progress),
+    )
+    try:
+        converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
+    except BadInput:
+        workplace.give_up()
+        raise
+    converted = [*converted, Converted(losses=dict(losses.counts))]
+    files = _seal(workplace, writer, converted, run.target.format, target)
+    report = _report(target, target_version, plan, converted, on_loss, len(files))
+    report.started, report.finished = started, _now()
+    return report
+
+
+def _source(entry: Entry, name: str) -> tuple[Format, str]:
+    if name == "auto":
+        fmt, found = detect(entry)
+        return fmt, found.version
+    fmt, version = named_format(name)
+    detection = fmt.detect(entry)
+    return fmt, version or (detection.version if detection else "")
+
+
+def _size(writer: Writer[Any], part_bytes: int | None, shard_bytes: int | None, options: Options) -> int | None:
+    """Return the size that is asked for, of what this target has. Raises `UsageError` for options of another target."""
+    if writer.by_language and shard_bytes is not None:
+        raise UsageError("--shard-size is for targets of rows; for OSCAR use --part-size")
+    if not writer.by_language and part_bytes is not None:
+        raise UsageError("--part-size is for OSCAR; for targets of rows use --shard-size")
+    if writer.with_sets is None and (options.splits or options.language_set):
+        raise UsageError("only Dolma has attribute sets: leave out --split-attributes and --language-attributes")
+    return part_bytes if writer.by_language else shard_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What every stage needs to know."""
+
+    format: Format
+    check: CheckOptions
+    options: Options
+    target: Target
+    writer: Writer[Any]
+    size: int | None
+    workplace: Workplace
+    settings: tuple[object, ...]
+    stages: Stages
+
+    def directly(self, grouped: Sequence[Group], sets: Sequence[tuple[str, ...]]) -> list[Converted]:
+        """Shards become parts, or parts of a new size, with their attribute sets."""
+        tasks = []
+        for group, names in zip(grouped, sets, strict=True):
+            folder, stem = group.name.folder, group.name.stem
+            task_name = f"{group.shards[0].index:06d}"
+            target = replace(self.target, sets=names)
+            if names:
+                folder, stem = "", posixpath.join(folder, stem)
+            argument = DirectTask(
+                tuple(self._reading(shard) for shard in group.shards),
+                target,
+                target.writer.folder(folder),
+                stem,
+                group.name.part,
+                self.size,
+                language_of(group.name) if self.writer.by_language else None,
+                self.workplace.aside(task_name),
+            )
+            tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
+        sizes = [sum(shard.size for shard in group.shards) for group in grouped]
+        return self.stages.run_whole("convert", convert_shards, tasks, Converted, sizes)
+
+    def by_containers(self, shards: Sequence[Shard]) -> list[Converted]:
+        """Documents are sorted by language, then packed."""
+        tasks = []
+        for shard in shards:
+            name = f"{shard.index:06d}"
+            container = self.workplace.state / "sort" / f"{name}.box"
+            argument = SortTask(self._reading(shard), container, self.workplace.aside(name))
+            tasks.append(StageTask(name, argument, self._fingerprint([shard])))
+        sizes = [shard.size for shard in shards]
+        sorted_shards = self.stages.run_whole("sort", sort_shard, tasks, Converted, sizes)
+        containers = tuple(task.argument.container for task in tasks)
+        part_bytes = self.size or PART_BYTES
+        fingerprint = self._fingerprint(shards)
+        packs = []
+        for language in sorted({language for each in sorted_shards for language in each.languages}):
+            aside = self.workplace.aside(language)
+            pack = PackTask(self.target, language, containers, part_bytes, self.options.on_loss, aside)
+            packs.append(StageTask(language, pack, fingerprint))
+        packed = self.stages.run_whole("pack", pack_language, packs, Converted, [1] * len(packs))
+        return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
+
+    def _fingerprint(self, shards: Sequence[Shard]) -> str:
+        """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
+        files = (file for shard in shards for file in shard.files.values())
+        return digest(*self.settings, [(file.path, file.size, version_of(file.url)) for file in files])
+
+    def _reading(self, shard: Shard) -> Reading:
+        destination = self.workplace.destination
+        sidecar = destination.with_name(f"{destination.name}-quarantine") / f"{shard.index:06d}.jsonl"
+        return Reading(self.format.name, shard, self.check, self.options, self.writer.by_language, sidecar)
+
+
+def _sets(fmt: Format, writer: Writer[Any], options: Options, group: Group) -> tuple[str, ...]:
+    """Return the attribute sets that come out beside the documents of a group. Raises `UsageError` for one too many."""
+    found = {name for shard in group.shards for name in fmt.attribute_sets(shard)}
+    if writer.with_sets is None or options.merge:
+        return ()
+    new = {split.name for split in options.splits} | ({LANGUAGE_SET} if options.language_set else set())
+    if found & new:
+        raise UsageError(f"there is an attribute set {', '.join(sorted(found & new))} already: name another")
+    return tuple(sorted(found | new))
+
+
+def _seal(
+    workplace: Workplace, writer: Writer[Any], converted: Sequence[Converted], to: str, target: Format
+) -> dict[str, FileFacts]:
+    files: dict[str, FileFacts] = {}
+    for each in converted:
+        files |= each.files
+    for folder in sorted({path.rpartition("/")[0] for path in files}):
+        own = {path.rpartition("/")[2]: facts for path, facts in files.items() if path.rpartition("/")[0] == folder}
+        for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
+            files[f"{folder}/{name}"] = facts
+    kind = target.name if len(target.versions) == 1 else to
+    description = described(kind, files, root=workplace.destination, name=workplace.destination.name)
+    text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
+    publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
+    workplace.release()
+    return files
+
+
+def _report(
+    target: Format, version: str, plan: Plan, converted: Sequence[Converted], on_loss: OnLoss, files: int
+) -> Report:
+    losses: Counter[str] = Counter()
+    for each in converted:
+        losses.update(each.losses)
+    tally = Tally()
+    severity = _LOSS_SEVERITIES[on_loss]
+    for what, count in sorted(losses.items()):
+        problem = Problem(f"not kept: {what}", Location("."), count=count)
+        tally.add(Finding(*LOSSY, severity, problem))
+    coverage = Coverage(
+        shards_seen=len(plan.shards),
+        shards_total=len(plan.shards),
+        documents=sum(each.documents for each in converted),
+        bytes=sum(shard.size for shard in plan.shards),
+    )
+    report = Report(target.name, version, tally, coverage)
+    report.results = {"files": files, "rejected": sum(each.rejected for each in converted), "losses": dict(losses)}
+    return report
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,195 @@
+"""The tasks of a conversion, each run in any process: shards to parts, shards to containers, containers to parts."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from corpusfmt.conversion.attributes import forget_language
+from corpusfmt.conversion.documents import Documents, Reading
+from corpusfmt.conversion.options import Losses, OnLoss
+from corpusfmt.formats import named_format
+from corpusfmt.formats.parts import Writer, write_parts
+from corpusfmt.io.compress import FileFacts, scratch_member
+from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.publish import publish
+from corpusfmt.io.streams import Chunks
+from corpusfmt.model import Document, Location
+
+T = TypeVar("T")
+
+_SECTION_BYTES = 4 * 1024 * 1024
+# In front of a stored document whose numbers only the standard library's decoder keeps.
+_WIDE = b"!"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is written where: crosses processes. `sets` are the attribute sets beside the documents."""
+
+    format: str
+    destination: Path
+    sets: tuple[str, ...] = ()
+
+    @property
+    def writer(self) -> Writer[Any]:
+        fmt, version = named_format(self.format)
+        writer = fmt.writers[version]
+        return writer.with_sets(self.sets) if self.sets and writer.with_sets else writer
+
+
+@dataclass(frozen=True, slots=True)
+class DirectTask:
+    """Shards that become one part, or parts of about `part_bytes`; `language` is None where the target has no folders of one."""
+
+    readings: tuple[Reading, ...]
+    target: Target
+    folder: str
+    stem: str
+    part: int | None
+    part_bytes: int | None
+    language: str | None
+    aside: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SortTask:
+    """One shard whose documents go into a container by language."""
+
+    reading: Reading
+    container: Path
+    aside: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PackTask:
+    """One language over all containers, in the order of the source's shards."""
+
+    target: Target
+    language: str
+    containers: tuple[Path, ...]
+    part_bytes: int
+    on_loss: OnLoss
+    aside: Path
+
+
+class Converted(msgspec.Struct):
+    """What became of one task: plain data for a marker."""
+
+    files: dict[str, FileFacts] = {}
+    documents: int = 0
+    rejected: int = 0
+    losses: dict[str, int] = {}
+    languages: list[str] = []
+
+
+def convert_shards(task: DirectTask) -> Converted:
+    """Write the parts of one stem."""
+    writer = task.target.writer
+    result = Converted()
+    losses = Losses(task.readings[0].options.on_loss)
+    files = write_parts(
+        writer,
+        _items(writer, _documents_of(task, result, losses), losses),
+        stem=task.stem,
+        part=task.part,
+        part_bytes=task.part_bytes,
+        folder=task.target.destination / task.folder,
+        aside=task.aside,
+    )
+    result.files = {f"{task.folder}/{name}" if task.folder else name: facts for name, facts in files.items()}
+    result.losses = dict(losses.counts)
+    return result
+
+
+def _documents_of(task: DirectTask, result: Converted, losses: Losses) -> Iterator[tuple[str, Document]]:
+    """Yield the documents of all shards with the paths that they come from; count them into the result."""
+    for reading in task.readings:
+        with Documents(reading, losses, task.aside) as documents:
+            for document in documents.of_language(task.language):
+                yield documents.path, document
+        result.documents += documents.taken
+        result.rejected += documents.rejected
+
+
+def sort_shard(task: SortTask) -> Converted:
+    """Store the documents of a shard by language."""
+    waiting: dict[str, list[bytes]] = {}
+    sizes: Counter[str] = Counter()
+    losses = Losses(task.reading.options.on_loss)
+    with publish(task.container, aside=task.aside) as file, Documents(task.reading, losses, task.aside) as documents:
+        container = ContainerWriter(file)
+        for document in documents.of_language(None):
+            language = document.lang
+            assert language is not None
+            line = _stored(document)
+            waiting.setdefault(language, []).append(line)
+            sizes[language] += len(line)
+            if sizes[language] >= _SECTION_BYTES:
+                container.add(language, scratch_member(b"".join(waiting.pop(language))))
+                del sizes[language]
+        for language, lines in sorted(waiting.items()):
+            container.add(language, scratch_member(b"".join(lines)))
+        container.finish()
+    return Converted(
+        documents=documents.taken,
+        rejected=documents.rejected,
+        losses=dict(losses.counts),
+        languages=sorted(documents.languages),
+    )
+
+
+def pack_language(task: PackTask) -> Converted:
+    """Write the parts of one language."""
+    writer = task.target.writer
+    result = Converted()
+    losses = Losses(task.on_loss)
+    folder = writer.folder(task.language)
+    files = write_parts(
+        writer,
+        _items(writer, _restored(task, result), losses),
+        stem=task.language,
+        part_bytes=task.part_bytes,
+        folder=task.target.destination / folder,
+        aside=task.aside,
+    )
+    result.files = {f"{folder}/{name}": facts for name, facts in files.items()}
+    result.losses = dict(losses.counts)
+    return result
+
+
+def _stored(document: Document) -> bytes:
+    try:
+        return msgspec.json.encode(document) + b"\n"
+    except OverflowError:
+        return _WIDE + json.dumps(asdict(document)).encode() + b"\n"
+
+
+def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document]]:
+    decode = msgspec.json.Decoder(Document).decode
+    for path in task.containers:
+        with Container(path) as container:
+            for section in container.sections(task.language):
+                data = b"".join(Chunks(io.BytesIO(section), "gzip"))
+                for line in data.split(b"\n")[:-1]:
+                    result.documents += 1
+                    document = Document(**json.loads(line[1:])) if line.startswith(_WIDE) else decode(line)
+                    yield task.language, document
+
+
+def _items(writer: Writer[T], documents: Iterable[tuple[str, Document]], losses: Losses) -> Iterator[T]:
+    """Yield documents in the shape of their target. Raises `BadInput` where something would be lost and must not be."""
+    for path, document in documents:
+        if document.attribute_rows and writer.with_sets is None:
+            forget_language(document)
+        item = writer.item(document)
+        if item.losses:
+            losses.add(item.losses, Location(path, record=document.id))
+        yield item.value

@@ -1,0 +1,118 @@
+"""What OSCAR has no field for: kept in headers of our own, and what of a document its record gives by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from corpusfmt.formats.provenance import PROVENANCE, document_id
+from corpusfmt.io.text import JsonFault, json_line, strict_json
+from corpusfmt.model import Document, Json
+
+#: The header under which a document that is not of OSCAR origin keeps all but its text.
+DOCUMENT_HEADER = "corpusfmt-document"
+#: The header under which a document of OSCAR origin keeps what it has besides, or instead of, what its record gives.
+CHANGES_HEADER = "corpusfmt-changes"
+#: The `source` of documents that come from OSCAR and have no other.
+SOURCE = "oscar"
+# The `source` of documents that `build` makes: their records have not been in OSCAR yet, and name no part.
+_CRAWLED = "common-crawl"
+
+_OBJECTS = ("metadata", "attributes", "extra")
+_TEXTS = ("source", "added", "created")
+_CHANGEABLE = frozenset({"id", *_OBJECTS, *_TEXTS})
+
+
+def whole(document: Document) -> str:
+    """Return all of a document of another origin but its text, as `DOCUMENT_HEADER` has it."""
+    fields: Iterable[tuple[str, object]] = (
+        ("id", document.id),
+        ("source", document.source),
+        ("added", document.added),
+        ("created", document.created),
+        ("metadata", document.metadata),
+        ("attributes", document.attributes),
+        ("extra", document.extra or None),
+    )
+    return compact({name: value for name, value in fields if value is not None})
+
+
+def changes(document: Document, own: Json) -> Json:
+    """Return the fields of a document of OSCAR origin that reading its record again would not give.
+
+    `own` is what `provenance_of` returns, and not empty.
+    """
+    headers = own.get("record", {}).get("headers", {})
+    found: Json = {}
+    if document.source != (SOURCE if "part" in own else _CRAWLED):
+        found["source"] = document.source
+    if document.created != headers.get("warc-date"):
+        found["created"] = document.created
+    if document.added is not None:
+        found["added"] = document.added
+    if document.attributes is not None:
+        found["attributes"] = document.attributes
+    if document.extra:
+        found["extra"] = document.extra
+    metadata = {name: value for name, value in (document.metadata or {}).items() if name != PROVENANCE}
+    if list(metadata.items()) != [("language", document.lang), ("url", headers.get("warc-target-uri"))]:
+        found["metadata"] = metadata
+    if not _is_given_id(document, own, headers.get("warc-record-id")):
+        found["id"] = document.id
+    return found
+
+
+def _is_given_id(document: Document, own: Json, record_id: str | None) -> bool:
+    if record_id and document.id == document_id(record_id, document.lang or ""):
+        return True
+    place = document.id.rpartition(":")[0] if own.get("synthetic_id") is True else document.id
+    part, _, number = place.rpartition(":")
+    return part == own.get("part") and number.isdecimal()
+
+
+def compact(value: Json) -> str:
+    """Return a JSON text on one line."""
+    return json_line(value)[:-1].decode()
+
+
+def kept_document(header: str | None) -> Json | None:
+    """Return what `whole` kept; None where the header is absent or not ours."""
+    kept = _fields(header)
+    return kept if kept is not None and isinstance(kept.get("id"), str) else None
+
+
+def kept_changes(header: str | None) -> Json | None:
+    """Return what `changes` kept; None where the header is absent or not ours."""
+    kept = _fields(header)
+    return kept if kept and kept.keys() <= _CHANGEABLE and isinstance(kept.get("id", ""), str) else None
+
+
+def _fields(header: str | None) -> Json | None:
+    if header is None:
+        return None
+    try:
+        kept = strict_json(header.encode()).value
+    except JsonFault:
+        return None
+    if not isinstance(kept, dict):
+        return None
+    ours = all(isinstance(kept.get(name), dict | None) for name in _OBJECTS) and all(
+        isinstance(kept.get(name), str | None) for name in _TEXTS
+    )
+    return kept if ours else None
+
+
+def restored(kept: Json, text: str, language: str) -> Document:
+    """Return the document of another origin that `whole` kept."""
+    named: Json = {name: kept.get(name) for name in (*_TEXTS, "metadata", "attributes")}
+    extra = dict(kept.get("extra") or {})
+    extra.update((name, value) for name, value in kept.items() if name not in {"id", "extra", *named})
+    return Document(kept["id"], text, lang=language, extra=extra, **named)
+
+
+def changed(document: Document, kept: Json) -> Document:
+    """Return a document with what `changes` kept."""
+    if "metadata" in kept:
+        own = (document.metadata or {})[PROVENANCE]
+        kept = kept | {"metadata": kept["metadata"] | {PROVENANCE: own}}
+    return replace(document, **kept)

@@ -1,0 +1,142 @@
+"""Documents as they stand in a text: cut at separators, many at a time where nothing is odd."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from corpusfmt.formats.oscar.check import Source
+from corpusfmt.formats.oscar.write import CANONICAL_TAIL
+from corpusfmt.io.lines import Block, LongLine
+
+_TAIL = CANONICAL_TAIL.encode()
+_BLANKS = b" \t\r"
+_TAB, _LF, _CR, _SPACE = b"\t\n\r "
+_BLANK_LINE = re.compile(rb"\n[ \t\r]+(?:\n|\Z)")
+# Of the documents in a block, those at its ends may go on in others, or have other separators around.
+_FIRST, _LAST = 2, 2
+
+
+@dataclass(slots=True)
+class Piece:
+    """A document of a text file as it stands there: first line (from 0), lines, and the separators around them.
+
+    `chunks` are its lines, one or more in each; `too_long` is the number of bytes of a document beyond the limit, whose
+    lines are not held.
+    """
+
+    start: int
+    byte: int
+    chunks: list[bytes] = field(default_factory=list)
+    count: int = 0
+    size: int = 0
+    lead: bytes = b""
+    tail: bytes = b""
+    gap: int = 1
+    too_long: int = 0
+
+    @property
+    def data(self) -> bytes:
+        return self.chunks[0] if len(self.chunks) == 1 else b"\n".join(self.chunks)
+
+    def add(self, line: bytes, limit: int) -> None:
+        self.count += 1
+        self.size += len(line) + 1
+        if self.size > limit or self.too_long:
+            self.chunks.clear()
+            self.too_long = self.size
+        else:
+            self.chunks.append(line)
+
+
+def pieces(blocks: Iterable[Block | LongLine], source: Source, limit: int, *, shuffled: bool) -> Iterator[Piece]:
+    """Cut text into documents; the one in which a stream breaks off is left out."""
+    cutter = _Cutter(limit, shuffled=shuffled)
+    for block in blocks:
+        yield from cutter.feed(block)
+    if not source.cut:
+        yield from cutter.end()
+
+
+class _Cutter:
+    """Holds the document that the next line may still belong to."""
+
+    def __init__(self, limit: int, *, shuffled: bool) -> None:
+        self._limit = limit
+        self._shuffled = shuffled
+        self._piece: Piece | None = None
+        # What separates: in front of the first document, or behind the one that is held.
+        self._blank = bytearray()
+        self._gap = 1
+
+    def feed(self, block: Block | LongLine) -> Iterator[Piece]:
+        """Yield the documents that end in a block, but for one that may go on in the next."""
+        if isinstance(block, LongLine):
+            yield from self._line(None, block.line - 1, block.byte, b"\n")
+            return
+        number, byte = block.line - 1, block.byte
+        found = block.data.split(b"\n\n") if self._is_plain(block.data) else []
+        if len(found) <= _FIRST + _LAST:
+            yield from self._line_by_line(block.data, number, byte)
+            return
+        first = b"".join(document + b"\n\n" for document in found[:_FIRST])
+        yield from self._line_by_line(first, number, byte)
+        yield from self.end()
+        number, byte = number + first.count(b"\n"), byte + len(first)
+        for document in found[_FIRST:-_LAST]:
+            count = document.count(b"\n") + 1
+            size = len(document) + 1
+            yield Piece(number, byte, [document], count, size, tail=_TAIL)
+            number, byte = number + count + 1, byte + size + 1
+        yield from self._line_by_line(b"\n\n".join(found[-_LAST:]), number, byte)
+
+    def end(self) -> Iterator[Piece]:
+        """Yield the document that is held, if there is one: it does not go on."""
+        if self._piece is not None:
+            self._piece.tail = bytes(self._blank)
+            yield self._piece
+            self._piece = None
+            self._blank.clear()
+
+    def _is_plain(self, data: bytes) -> bool:
+        """Tell whether separators within a block are single blank lines without anything on them."""
+        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+        if self._shuffled or len(data) > self._limit:
+            return False
+        codes = np.frombuffer(data, np.uint8)
+        ends = (codes == _LF).nonzero()[0]
+        if (ends[2:] - ends[:-2] == 2).any():
+            return False
+        following = codes[ends[:-1] + 1]
+        return not (
+            ((following == _SPACE) | (following == _TAB) | (following == _CR)).any() and _BLANK_LINE.search(data)
+        )
+
+    def _line_by_line(self, data: bytes, number: int, byte: int) -> Iterator[Piece]:
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            yield from self._line(line, number, byte, b"\n")
+            number, byte = number + 1, byte + len(line) + 1
+        if rest:
+            yield from self._line(rest, number, byte, b"")
+
+    def _line(self, line: bytes | None, number: int, byte: int, end: bytes) -> Iterator[Piece]:
+        """Take a line, None for one that was too long to hold."""
+        if line is not None and not line.strip(_BLANKS):
+            self._blank += line + end
+            self._gap += 1
+            return
+        if self._piece is not None and (self._blank != b"\n" or self._shuffled):
+            yield from self.end()
+        if self._piece is None:
+            self._piece = Piece(number, byte, lead=bytes(self._blank), gap=self._gap)
+        if line is None:
+            self._piece.too_long, self._piece.size = 1, self._piece.size + 1
+            self._piece.count += 1
+            self._piece.chunks.clear()
+        else:
+            self._piece.add(line, self._limit)
+        self._blank[:] = end
+        self._gap = 0
