@@ -1,0 +1,124 @@
+"""How fast OSCAR 1.1 becomes Dolma and comes back, next to `gzip -dc | gzip -6` and to reading with the standard library.
+
+    python benchmarks/convert.py                     200 MB of text, one and two workers
+    python benchmarks/convert.py --megabytes 40      a quick look
+    python benchmarks/convert.py --text FILE         your own text: UTF-8, `language<TAB>paragraph` on each line
+
+The corpus is the one of `validate_oscar.py`: seven languages, eight parts, each with metadata. Rates are megabytes of text
+(metadata not counted) a second, of CPU and of the clock. Every contender runs in a process of its own; they take turns,
+and the best round counts. "Net" leaves out what a contender takes for a corpus of eight documents, that is to start. The
+script fails where what comes back is not what was there. Machines are noisy: trust ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from validate_oscar import PARTS, Run, as_published, compressed, make_part, timed, words_by_language
+
+CONVERT = """
+import corpusfmt, shutil, sys
+source, target, to, jobs = sys.argv[1:]
+shutil.rmtree(target, ignore_errors=True)
+assert corpusfmt.convert(source, target, to=to, jobs=int(jobs)).verdict == "valid"
+"""
+READ = """
+import gzip, json, sys
+for path in sys.argv[1:]:
+    with gzip.open(path) as file:
+        for line in file:
+            if path.endswith(".jsonl.gz"):
+                json.loads(line)
+            else:
+                line.decode()
+"""
+AGAIN = 'for file do gzip -dc "$file" | gzip -6 > /dev/null; done'
+
+Command = Callable[[Path], list[str]]
+
+
+def text_bytes(root: Path) -> int:
+    size = 0
+    for path in root.rglob("*.txt.gz"):
+        with gzip.open(path) as file:
+            while chunk := file.read(1 << 20):
+                size += len(chunk)
+    return size
+
+
+def converting(source: str, target: str, to: str, jobs: int) -> Command:
+    return lambda root: [sys.executable, "-c", CONVERT, str(root / source), str(root / target), to, str(jobs)]
+
+
+def same_data(one: Path, other: Path) -> bool:
+    """Tell whether two releases have the same lines of text and metadata."""
+    for path in one.rglob("*.gz"):
+        with gzip.open(path) as left, gzip.open(other / path.relative_to(one)) as right:
+            while chunk := left.read(1 << 20):
+                if chunk != right.read(1 << 20):
+                    return False
+            if right.read(1):
+                return False
+    return True
+
+
+def measured(root: Path, tiny: Path, rounds: int) -> dict[str, tuple[list[Run], list[Run]]]:
+    contenders: dict[str, Command] = {
+        "gzip -dc | gzip -6, OSCAR": lambda base: ["sh", "-c", AGAIN, "sh", *compressed(base / "oscar")],
+        "gzip and json, read OSCAR": lambda base: [sys.executable, "-c", READ, *compressed(base / "oscar")],
+        "OSCAR to Dolma, one worker": converting("oscar", "dolma", "dolma", 1),
+        "OSCAR to Dolma, two workers": converting("oscar", "dolma-2", "dolma", 2),
+        "gzip -dc | gzip -6, Dolma": lambda base: ["sh", "-c", AGAIN, "sh", *compressed(base / "dolma")],
+        "gzip and json, read Dolma": lambda base: [sys.executable, "-c", READ, *compressed(base / "dolma")],
+        "Dolma to OSCAR, one worker": converting("dolma", "back", "oscar", 1),
+        "Dolma to OSCAR, two workers": converting("dolma", "back-2", "oscar", 2),
+    }
+    runs: dict[str, tuple[list[Run], list[Run]]] = {name: ([], []) for name in contenders}
+    for _ in range(rounds):
+        for name, command in contenders.items():
+            runs[name][0].append(timed(command(root)))
+            runs[name][1].append(timed(command(tiny)))
+    return runs
+
+
+def show(runs: dict[str, tuple[list[Run], list[Run]]], size: int, rounds: int) -> None:
+    print(f"\n{size / 1e6:.0f} MB of text, best of {rounds}")
+    print(f"{'':30}{'CPU-s':>8}{'MB/CPU-s':>10}{'net':>7}{'x gzip':>8}{'seconds':>9}{'MB/s':>7}{'net':>7}")
+    compressor = 1.0
+    for name, (whole, tiny) in runs.items():
+        cpu, wall = min(run.cpu for run in whole), min(run.wall for run in whole)
+        net_cpu = cpu - min(run.cpu for run in tiny)
+        net_wall = wall - min(run.wall for run in tiny)
+        if name.startswith("gzip -dc"):
+            compressor = cpu
+        of_cpu = f"{cpu:8.2f}{size / 1e6 / cpu:10.1f}{size / 1e6 / net_cpu:7.1f}{compressor / cpu:8.1f}"
+        if name.endswith("two workers"):
+            of_cpu = " " * len(of_cpu)  # workers that a server forks are nobody's children: their CPU time is not told
+        print(f"{name:30}{of_cpu}{wall:9.2f}{size / 1e6 / wall:7.1f}{size / 1e6 / net_wall:7.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=200, help="text to make, uncompressed")
+    parser.add_argument("--text", type=Path, help="your own text, `language<TAB>paragraph` on each line")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    words = words_by_language(options.text)
+    with tempfile.TemporaryDirectory(prefix="convert-") as scratch:
+        root, tiny = Path(scratch) / "whole", Path(scratch) / "tiny"
+        for part in PARTS:
+            make_part(root / "oscar", part, words[part[0]], options.megabytes * 1_000_000 // len(PARTS), as_published)
+            make_part(tiny / "oscar", part, words[part[0]], 1, as_published)
+        show(measured(root, tiny, options.rounds), text_bytes(root / "oscar"), options.rounds)
+        for back in ("back", "back-2"):
+            if not same_data(root / "oscar", root / back):
+                raise SystemExit(f"{back} is not what was converted")
+
+
+if __name__ == "__main__":
+    main()
