@@ -17,6 +17,7 @@ from corpusfmt.model import UsageError
 
 # Below this many bytes starting workers costs more than they save.
 SMALL_INPUT = 16 * 1024 * 1024
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class SerialExecutor(Executor):
@@ -80,14 +81,35 @@ def shut_down(executor: Executor) -> None:
         executor.shutdown(wait=False)
 
 
+def prepare(engine: str | None, jobs: int | None, format_name: str) -> None:
+    """Let workers that are sure to be wanted get ready while this process still plans."""
+    if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"}:
+        _start_fork_server(format_name)
+
+
 def _processes(jobs: int) -> Executor:
-    # A clean process that has imported the checks once and forks workers saves each of them half a second.
     if sys.platform == "linux":
-        context: Any = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["corpusfmt.engine.validate"])
-    else:
-        context = multiprocessing.get_context("spawn")
+        _start_fork_server()
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
+
+
+def _start_fork_server(*formats: str) -> None:
+    """Start a clean process that imports what checks need, and forks workers: each is spared a quarter of a second."""
+    from multiprocessing import forkserver  # noqa: PLC0415 - not every platform has it
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        ["corpusfmt.engine.validate", *(f"corpusfmt.formats.{name}" for name in formats), "numpy"]
+    )
+    # It must have no threads when it forks.
+    threads = os.environ.get(_BLAS_THREADS)
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        forkserver.ensure_running()
+    finally:
+        del os.environ[_BLAS_THREADS]
+        if threads is not None:
+            os.environ[_BLAS_THREADS] = threads
 
 
 def _follow_parent() -> None:

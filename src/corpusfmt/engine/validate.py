@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from corpusfmt.engine.executors import default_jobs, executor_factory
+from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Plan, Shard, ShardResult, detect, formats, named_format
 from corpusfmt.formats.general import Unreadable
@@ -80,6 +80,7 @@ def validate(
         version = detection.version
     else:
         fmt, version = named_format(format)
+    prepare(engine, jobs, fmt.name)
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
         plan = fmt.plan(entry, options)
