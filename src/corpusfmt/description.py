@@ -88,6 +88,10 @@ def _oscar_text_and_metadata(paths: Sequence[str], contents: Contents) -> Iterat
     yield RecordSetOf("metadata", summary, metadata, "application/jsonlines", _METADATA_FIELDS)
 
 
+def _plain_text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
+    yield RecordSetOf("lines", "The text, line by line", patterns(paths), "text/plain", (_LINE,))
+
+
 def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
     rows = patterns([path for path in paths if "attributes" not in path.split("/")])
     fields = (_ID, _TEXT, *(each for each in _OPTIONAL_FIELDS if each.name in contents.fields))
@@ -125,6 +129,7 @@ _KINDS: Mapping[str, _Kind] = {
     "oscar2-23.01": _Kind("Documents in the layout of OSCAR 23.01", _records),
     "dolma": _Kind("Documents in the Dolma format", _documents),
     "parquet": _Kind("Documents as rows of Parquet files", _rows),
+    "goclassy": _Kind("Text by language as goclassy writes it", _plain_text, _oscar_language),
 }
 
 
@@ -148,7 +153,7 @@ def describe(
     fmt, detection = detect(entry)
     kind = _kind_name(fmt, detection.version)
     if kind not in _KINDS:
-        raise UsageError(f"{path} is {fmt.name}: known how to describe are {', '.join(_KINDS)}")
+        raise UsageError(f"{path} is {fmt.name}: only OSCAR, Dolma and Parquet corpora can be described")
     plan = fmt.plan(entry, CheckOptions(version=detection.version))
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
@@ -163,30 +168,37 @@ def describe(
     return _described(kind, files, contents, name, details)
 
 
-def described(kind: str, files: Mapping[str, FileFacts], *, root: Path, name: str) -> Json:
+def described(kind: str, files: Mapping[str, FileFacts], below: str = "", *, root: Path, name: str) -> Json:
     """Return the description of files below `root` whose sizes and digests are known; `kind` is like `oscar-1.1` or `dolma`.
 
-    What the documents have is judged by the first of them.
+    Records are those of the files in the folder `below`, where there is one. What the documents have is judged by the
+    first of them.
     """
-    fmt, version = named_format(kind)
-    contents = Contents(_languages(kind, files))
+    contents = Contents(_languages(kind, (path for path, facts in files.items() if facts.size)))
     if files and _KINDS[kind].language is None:
+        fmt, version = named_format(kind)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root)), options).shards
         contents |= _contents(fmt, shards[0], options, at_most=1)
         contents = replace(contents, languages=frozenset())
-    return _described(kind, files, contents, name, {})
+    return _described(kind, files, contents, name, {}, below)
 
 
 def _described(
-    kind: str, files: Mapping[str, FileFacts], contents: Contents, name: str, details: Mapping[str, object]
+    kind: str,
+    files: Mapping[str, FileFacts],
+    contents: Contents,
+    name: str,
+    details: Mapping[str, object],
+    below: str = "",
 ) -> Json:
     known = _KINDS[kind]
     derived: Json = {"description": known.summary}
     if contents.languages:
-        tags = _BCP_47 if kind.startswith("oscar") else {}
+        tags = _BCP_47 if kind.startswith(("oscar", "goclassy")) else {}
         derived["inLanguage"] = sorted({tags.get(language, language) for language in contents.languages})
-    record_sets = [each for each in known.record_sets(sorted(files), contents) if each.includes]
+    paths = [path for path in sorted(files) if not below or path.startswith(f"{below}/")]
+    record_sets = [each for each in known.record_sets(paths, contents) if each.includes]
     return description(name=name, files=files, record_sets=record_sets, details=derived | dict(details))
 
 

@@ -110,8 +110,10 @@ def test_filters_of_a_recipe_and_options_above_them(tmp_path: Path, wet: Path) -
         "exclude-languages": ["de", "fr"],
     }
     recipe.write_text(text + "\n[filter]\nmin-lines = 0\n")
-    with pytest.raises(UsageError, match="at least 1 line"):
+    with pytest.raises(UsageError, match=r"`filter.min-lines` is 0, expected an integer from 1"):
         corpusfmt.build(wet, tmp_path / "3", recipe=str(recipe))
+    with pytest.raises(UsageError, match="at least 1 line"):
+        corpusfmt.build(wet, tmp_path / "3", selection=Selection(min_lines=0))
 
 
 def test_filters_belong_to_the_identity_of_a_run(tmp_path: Path, wet: Path) -> None:

@@ -30,6 +30,13 @@ Base = Annotated[
 Langid = Annotated[str, typer.Option("--langid", help="auto, native or fasttext.")]
 Model = Annotated[str | None, typer.Option(metavar="FILE", help="A fastText model (default: lid.176.ftz).")]
 
+KeepOriginal = Annotated[
+    bool, typer.Option("--keep-original", help="Write the corpus before deduplication as well, beside the other.")
+]
+Compression = Annotated[
+    str | None, typer.Option(metavar="NAME", help="isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9.")
+]
+
 MinLines = Annotated[
     int | None,
     typer.Option(min=1, help="Kept lines that a document must have in its language.", rich_help_panel=_FILTERS),
@@ -110,6 +117,8 @@ def command(
     output: Output,
     inputs: Inputs = None,
     recipe: RecipeName = "oscar-1.1",
+    keep_original: KeepOriginal = False,
+    compression: Compression = None,
     base: Base = None,
     langid: Langid = "auto",
     model: Model = None,
@@ -129,7 +138,7 @@ def command(
     log: Log = None,
 ) -> None:
     """Make a corpus of WET files: lines classified by language, deduplicated, packed with metadata and checksums."""
-    from corpusfmt.model import UsageError
+    from corpusfmt.model import Severity, UsageError
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
     from corpusfmt.report.text import human_size
@@ -149,13 +158,16 @@ def command(
             engine=engine,
             langid=backend,
             model=model,
+            keep_original=keep_original,
+            compression=compression,
             selection=selection,
             sourcing=sourcing,
             log=log,
             progress=show,
         )
     for finding in report.findings:
-        print(f"left out: {finding.location}: {finding.code} {finding.message}", file=sys.stderr)
+        fate = "left out" if finding.severity is Severity.ERROR else finding.severity
+        print(f"{fate}: {finding.location}: {finding.code} {finding.message}", file=sys.stderr)
     total = report.results["stats"]["total"]["final"]
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
     print(f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} WET files -> {output}")

@@ -47,7 +47,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format
 from corpusfmt.formats.parts import Writer
-from corpusfmt.io.compress import COMPRESSOR, FileFacts
+from corpusfmt.io.compress import COMPRESSION, FileFacts
 from corpusfmt.io.paths import Entry, entry_of, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
@@ -136,7 +136,7 @@ def convert(
     through_containers = writer.by_language and not all(language_of(name_of(shard)) for shard in shards)
     grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
     sets = [_sets(fmt, writer, options, group) for group in grouped]
-    settings = (CODE_FORMAT, COMPRESSOR, to, msgspec.to_builtins(options), reading, size)
+    settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
     inputs = [(file.path, file.size) for shard in shards for file in shard.files.values()]
     workplace = Workplace(Path(destination), digest(*settings, inputs))
     workplace.claim()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
-from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
 from corpusfmt.io.publish import publish_all
 from corpusfmt.model import Document
 
@@ -36,8 +36,8 @@ class Writer(Generic[T]):
 
     #: Turn a document into what a part takes; say what the format cannot hold of it.
     item: Callable[[Document], Item[T]]
-    #: Start a part in open files.
-    open_part: Callable[[Sequence[BinaryIO]], Part[T]]
+    #: Start a part in open files, compressed in the named way.
+    open_part: Callable[[Sequence[BinaryIO], CompressionName], Part[T]]
     #: Give the file names of a part by the stem of its shard and its number, None where there is a single part.
     names: Callable[[str, int | None], Sequence[str]]
     #: Whether a folder holds the documents of one language, whose code it is named for.
@@ -67,6 +67,7 @@ def write_parts(
     stem: str,
     part: int | None = None,
     part_bytes: int | None = None,
+    compression: CompressionName = COMPRESSION,
     folder: Path,
     aside: Path,
 ) -> dict[str, FileFacts]:
@@ -84,7 +85,7 @@ def write_parts(
             if current is None:
                 paths = [_aside(aside, len(parts), number) for number in range(files_a_part)]
                 files = [stack.enter_context(path.open("wb")) for path in paths]
-                current = writer.open_part(files)
+                current = writer.open_part(files, compression)
             current.add(item)
             if part_bytes is not None and current.text_bytes >= part_bytes:
                 parts.append(_ended(current, stack, files))

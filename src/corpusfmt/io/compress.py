@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
+
+from corpusfmt.model import UsageError
+
+_isal: Any
+try:
+    from isal import isal_zlib as _isal
+except ImportError:  # no wheel for this platform: larger effort, other bytes, the same content
+    _isal = None
 
 _GZIP_WBITS = 31
 _BUFFER = 256 * 1024
-_SCRATCH_LEVEL = 1
 
+#: A compressor and its level, as manifests name it: another one gives other bytes for the same content.
+CompressionName = Literal[
+    "isal-0", "isal-1", "isal-2", "isal-3",
+    "zlib-1", "zlib-2", "zlib-3", "zlib-4", "zlib-5", "zlib-6", "zlib-7", "zlib-8", "zlib-9",
+]  # fmt: skip
 
-def _fastest_compressor() -> tuple[str, Any, int]:
-    try:
-        from isal import isal_zlib  # noqa: PLC0415
-    except ImportError:  # no wheel for this platform: larger effort, other bytes, the same content
-        import zlib  # noqa: PLC0415
-
-        return "zlib", zlib, 6
-    return "isal", isal_zlib, isal_zlib.ISAL_BEST_COMPRESSION
-
-
-_NAME, _LIBRARY, LEVEL = _fastest_compressor()
-
-#: Names the compressor in manifests: another one gives other bytes for the same content.
-COMPRESSOR = f"{_NAME}-{LEVEL}"
+#: What is used where nothing else is asked for: the fastest there is.
+COMPRESSION: CompressionName = "isal-3" if _isal else "zlib-6"
+_SCRATCH: CompressionName = "isal-1" if _isal else "zlib-1"
 
 
 def scratch_member(data: bytes) -> bytes:
     """Return one gzip member, made fast: for what is soon read again and then thrown away."""
-    compressor = _compressor(_SCRATCH_LEVEL)
+    compressor = compressor_of(_SCRATCH)
     return bytes(compressor.compress(data)) + bytes(compressor.flush())
 
 
@@ -44,9 +46,9 @@ class FileFacts:
 class GzipWriter:
     """One gzip member in a file that somebody else opens and closes."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, compression: CompressionName = COMPRESSION) -> None:
         self._file = file
-        self._compressor = _compressor()
+        self._compressor = compressor_of(compression)
         self._digest = hashlib.sha256()
         self._waiting: list[bytes] = []
         self._waiting_size = 0
@@ -75,5 +77,10 @@ class GzipWriter:
         self._size += len(data)
 
 
-def _compressor(level: int = LEVEL) -> Any:
-    return _LIBRARY.compressobj(level, _LIBRARY.DEFLATED, _GZIP_WBITS)
+def compressor_of(name: CompressionName) -> Any:
+    """Return a new compressor into one gzip member. Raises `UsageError` where this platform does not have it."""
+    library, _, level = name.partition("-")
+    if library == "isal" and _isal is None:
+        raise UsageError(f"there is no isal on this platform: use a zlib level instead of {name}")
+    module = _isal if library == "isal" else zlib
+    return module.compressobj(int(level), module.DEFLATED, _GZIP_WBITS)

@@ -46,7 +46,8 @@ class Container:
 
     def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
-            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._data = memoryview(self._map)
         end = len(self._data) - _FOOTER.size
         length, magic = _FOOTER.unpack(self._data[end:])
         if magic != _MAGIC:
@@ -68,3 +69,8 @@ class Container:
         """Yield the sections of a key, to be used while the container is open."""
         for offset, length in self._index.get(key, ()):
             yield self._data[offset : offset + length]
+
+    def forget(self) -> None:
+        """Give back the memory of what was read so far; it is read again where it is still in use."""
+        if hasattr(mmap, "MADV_DONTNEED"):  # Windows counts such memory otherwise
+            self._map.madvise(mmap.MADV_DONTNEED)

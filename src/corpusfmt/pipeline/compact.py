@@ -6,22 +6,28 @@ Without it every language would open every input's container: with the 60,000 fi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
-from corpusfmt.pipeline.dedup import keys_of
+from corpusfmt.pipeline.dedup import columns_of, in_order, keys_of
+from corpusfmt.pipeline.recipe import HashName
+
+if TYPE_CHECKING:
+    from corpusfmt.pipeline.dedup import Columns
 
 T = TypeVar("T")
 
 # How many containers become one at least.
 _SMALLEST_GROUP = 64
+# How many lines are sorted into one section of keys at most: some 100 bytes each.
+_LINES_A_SECTION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class CompactTask:
 
     containers: tuple[tuple[Path, dict[str, int]], ...]
     compacted: Path
+    hash: HashName
 
 
 class Compacted(msgspec.Struct):
@@ -49,21 +56,44 @@ def groups(containers: Sequence[T]) -> list[Sequence[T]]:
 
 def compact(task: CompactTask) -> Compacted:
     """Join containers as if their inputs had been one: lines are numbered on from one to the next."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
     labels = sorted({label for _, lines in task.containers for label in lines})
     with ExitStack() as stack:
         opened = [(stack.enter_context(Container(path)), lines) for path, lines in task.containers]
         joined = ContainerWriter(stack.enter_context(publish(task.compacted)))
         for label in labels:
-            first = 0
-            for container, lines in opened:
+            for container, _ in opened:
                 for section in container.sections(label):
                     joined.add(label, section)
-                for section in container.sections(keys_of(label)):
-                    columns = np.array(np.frombuffer(section, dtype=np.uint64).reshape(2, -1))
-                    columns[1] += np.uint64(first)
-                    joined.add(keys_of(label), columns.tobytes())
-                first += lines.get(label, 0)
+                container.forget()
+            for columns in _merged(_numbered_on(opened, label, task.hash)):
+                joined.add(keys_of(label), columns.tobytes())
         joined.finish()
     return Compacted(len(task.containers))
+
+
+def _numbered_on(opened: Sequence[tuple[Container, dict[str, int]]], label: str, name: HashName) -> Iterator[Columns]:
+    """Yield the columns of each container, its lines numbered on from those before."""
+    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+    first = 0
+    for container, lines in opened:
+        for section in container.sections(keys_of(label)):
+            columns = np.array(columns_of(section, name))
+            columns[-1] += np.uint64(first)
+            yield columns
+        container.forget()
+        first += lines.get(label, 0)
+
+
+def _merged(parts: Iterable[Columns]) -> Iterator[Columns]:
+    """Yield fewer columns of the same lines, sorted again: every range of hashes is looked for in each."""
+    held: list[Columns] = []
+    lines = 0
+    for part in parts:
+        if held and lines + part.shape[1] > _LINES_A_SECTION:
+            yield in_order(held)
+            held, lines = [], 0
+        held.append(part)
+        lines += part.shape[1]
+    if held:
+        yield in_order(held)

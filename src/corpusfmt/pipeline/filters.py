@@ -6,8 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.lists import entries_of
@@ -21,7 +23,7 @@ class Filter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="ke
     and in none of `exclude_languages`.
     """
 
-    min_lines: int = 1
+    min_lines: Annotated[int, Meta(ge=1, le=10**9)] = 1
     languages: tuple[str, ...] = ()
     exclude_languages: tuple[str, ...] = ()
 

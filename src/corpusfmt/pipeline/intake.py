@@ -15,12 +15,15 @@ from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.langid import BackendChoice
 from corpusfmt.model import Incomplete, Json
 from corpusfmt.pipeline.compact import groups
+from corpusfmt.pipeline.dedup import DROP_BYTES
 from corpusfmt.pipeline.filters import AddressFilter
 from corpusfmt.pipeline.inputs import Arrival, Input
 from corpusfmt.pipeline.process import Processed, ProcessTask, process
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.pipeline.shuffle import bytes_on_disk
 from corpusfmt.pipeline.supply import Supply
+from corpusfmt.pipeline.variants import variants
 
 _STAGE = "process"
 
@@ -121,17 +124,7 @@ class Intake:
 
     def _task(self, arrival: Arrival) -> StageTask[_TakeTask]:
         container = self._container(arrival.input)
-        recipe = self.recipe
-        argument = ProcessTask(
-            arrival.url,
-            container,
-            recipe.lines,
-            recipe.deduplication.lines,
-            self.model,
-            self.backend,
-            recipe.filter,
-            self.addresses,
-        )
+        argument = ProcessTask(arrival.url, container, self.recipe, self.addresses, self.model, self.backend)
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
     def _end(self, arrival: Arrival, result: Taken) -> None:
@@ -147,7 +140,15 @@ class Intake:
         if taken.processed.quarantined is None:
             container = self._container(taken.input)
             left = container.stat().st_size + container.with_suffix(".json").stat().st_size
-            self.scratch.keep(taken.input.key, taken.input.size, left, sum(taken.processed.stored.values()))
+            self.scratch.keep(taken.input.key, taken.input.size, left, self._later(taken.processed))
+
+    def _later(self, processed: Processed) -> int:
+        """Return the bytes that the later stages write for an input at most, beside joined containers and the corpus."""
+        drops = sum(processed.stored.values()) * DROP_BYTES if self.recipe.deduplication.lines else 0
+        if self.recipe.output.shuffle_seed is None:
+            return drops
+        shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in processed.original.values())
+        return drops + shuffled * len(variants(self.recipe))
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / f"{each.task_id}.box"

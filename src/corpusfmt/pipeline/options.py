@@ -31,7 +31,11 @@ class Selection:
     deny_urls: str | None = None
 
     def applied(self, recipe: Recipe, known: Sequence[str]) -> Recipe:
-        """Return the recipe with these filters. Raises `UsageError` for a language that the model does not know."""
+        """Return the recipe with these filters.
+
+        Raises `UsageError` for a language that the model does not know, and for what the recipe leaves no room for: its
+        reader may drop addresses, its format may have no documents.
+        """
         asked = {
             "min_lines": self.min_lines,
             "languages": None if self.languages is None else tuple(sorted(set(self.languages))),
@@ -45,6 +49,10 @@ class Selection:
             raise UsageError(f"the model knows no language {', '.join(unknown)}; it knows: {', '.join(sorted(known))}")
         if chosen.min_lines < 1:
             raise UsageError(f"a document has at least 1 line; --min-lines is {chosen.min_lines}")
+        if recipe.output.format == "goclassy" and chosen.min_lines > 1:
+            raise UsageError("--min-lines is for documents, and the format goclassy has none")
+        if recipe.records.reader == "goclassy" and (self.allow_urls is not None or self.deny_urls is not None):
+            raise UsageError("--allow-urls and --deny-urls need addresses, and the reader goclassy drops them")
         return msgspec.structs.replace(recipe, filter=chosen)
 
     @property

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from corpusfmt.formats import named_format
-from corpusfmt.formats.parts import write_parts
+from corpusfmt.formats.oscar.write import OscarText
+from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
+from corpusfmt.io.text import json_line
 from corpusfmt.model import Document
 from corpusfmt.pipeline.dedup import first_occurrences
 from corpusfmt.pipeline.process import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
+from corpusfmt.pipeline.shuffle import shuffled
 from corpusfmt.pipeline.size import Size, size_of
+from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, language_attribute, writer_of
 
 _SOURCE = "common-crawl"
 
@@ -28,13 +31,14 @@ _SOURCE = "common-crawl"
 class PackageTask:
     """Some languages over all containers, given in input order; `aside` is this task's own folder.
 
-    `drops` are the containers that say which lines go, none where all stay.
+    `drops` are the containers that say which lines go, none where all stay; `variant` is what is then written.
     """
 
     labels: tuple[str, ...]
     containers: tuple[Path, ...]
     drops: tuple[Path, ...]
     output: Output
+    variant: Variant
     destination: Path
     aside: Path
 
@@ -55,21 +59,34 @@ def package(task: PackageTask) -> dict[str, Packaged]:
 
 
 def _package(task: PackageTask, label: str, containers: Sequence[Container], drops: Sequence[Container]) -> Packaged:
-    fmt, version = named_format(task.output.format)
-    writer = fmt.writers[version or fmt.versions[-1]]
+    output = task.output
+    writer = writer_of(output, task.variant)
     final = Size()
-    folder = writer.folder(label)
+    folder = f"{task.variant.root}/{writer.folder(label)}".strip("/")
     documents = _documents(label, containers, drops, final)
     files = write_parts(
         writer,
-        (writer.item(_document(label, stored)).value for stored in documents),
-        stem=label,
-        part_bytes=task.output.part_bytes,
+        _items(writer, label, documents, output, task.aside),
+        # With attribute sets beside them, documents have no folder of their own but in the stem.
+        stem=f"{label}/{label}" if output.language_scores else label,
+        part_bytes=output.part_bytes,
+        compression=output.compressor,
         folder=task.destination / folder,
         aside=task.aside,
     )
     files |= writer.seal(task.destination / folder, files, task.aside)
-    return Packaged({f"{folder}/{name}": facts for name, facts in files.items()}, final)
+    return Packaged({f"{folder}/{name}".lstrip("/"): facts for name, facts in files.items()}, final)
+
+
+def _items(
+    writer: Writer[Any], label: str, documents: Iterator[StoredDocument], output: Output, aside: Path
+) -> Iterator[Any]:
+    if output.shuffle_seed is None:
+        yield from (writer.item(_document(label, stored, output)).value for stored in documents)
+        return
+    lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
+    for line in shuffled(lines, output.shuffle_seed, aside):
+        yield OscarText(line, 1, {}, tail=b"\n")
 
 
 def _documents(
@@ -93,18 +110,37 @@ def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iter
             yield document
         elif stays.find(1, first, following) >= 0 or following > len(stays):
             choice = stays[first:following].ljust(document.lines, b"\1")
-            text = b"".join(line + b"\n" for line in compress(document.text.split(b"\n"), choice))
-            yield StoredDocument(document.headers, choice.count(1), text)
+            yield document.only(choice)
         first = following
 
 
-def _document(label: str, stored: StoredDocument) -> Document:
+def _document(label: str, stored: StoredDocument, output: Output) -> Document:
     record_id = stored.headers.get("warc-record-id", "").strip("<>")
-    return Document(
+    text = stored.text[:-1].decode()
+    document = Document(
         id=f"{record_id}#{label}",
-        text=stored.text[:-1].decode(),
+        text=text,
         source=_SOURCE,
         lang=label,
         created=stored.headers.get("warc-date"),
         metadata=metadata_of({"version": "1.1", "record": {"headers": stored.headers}}, language=label),
     )
+    if output.language_scores:
+        attributes = {language_attribute(label): _spans(text, stored.scores)}
+        row = json_line({"id": document.id, "attributes": attributes, "source": document.source})
+        document.attribute_rows = {ATTRIBUTE_SET: row[:-1].decode()}
+    return document
+
+
+def _spans(text: str, scores: Sequence[float]) -> list[tuple[int, int, float]]:
+    """Return `[start, end, score]` of each line, half-open, in code points; its LF belongs to a line.
+
+    So they have no gaps, as the spans of the Dolma toolkit's paragraph taggers; scores have five digits, as theirs.
+    """
+    spans = []
+    start = 0
+    for line, score in zip(text.split("\n"), scores, strict=True):
+        end = min(start + len(line) + 1, len(text))
+        spans.append((start, end, round(score, 5)))
+        start = end
+    return spans

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import io
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
-import xxhash
 
 from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.keys import sorted_pairs
 from corpusfmt.io.paths import is_remote, open_input, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
-from corpusfmt.pipeline.dedup import keys_of
-from corpusfmt.pipeline.filters import AddressFilter, Filter, Selector
-from corpusfmt.pipeline.recipe import Lines
+from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
+from corpusfmt.pipeline.filters import AddressFilter, Selector
+from corpusfmt.pipeline.goclassy import GoclassyReader
+from corpusfmt.pipeline.recipe import Lines, Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.size import Size, size_of
-from corpusfmt.pipeline.wet import WetRecord, wet_records
+from corpusfmt.pipeline.wet import WetRecord, wet_chunks, wet_records
 
 # What one language may hold in memory before it becomes a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
@@ -40,25 +38,32 @@ _BATCH_BYTES = 256 * 1024
 
 
 class StoredDocument(msgspec.Struct, array_like=True):
-    """One (record, language): the record's headers, and its kept lines, each with its LF."""
+    """One (record, language): the record's headers, and its kept lines, each with its LF.
+
+    Where the recipe asks for them, `scores` are the lines' probabilities.
+    """
 
     headers: dict[str, str]
     lines: int
     text: bytes
+    scores: list[float] = []
+
+    def only(self, choice: Sequence[bool | int]) -> StoredDocument:
+        """Return a document of some of the lines, those for which `choice` says so."""
+        kept = list(compress(self.text.split(b"\n"), choice))
+        return StoredDocument(self.headers, len(kept), b"\n".join((*kept, b"")), list(compress(self.scores, choice)))
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """One input; `backend` and `model` are those of `Classifier`, `unique` says that only first occurrences are wanted."""
+    """One input; `backend` and `model` are those of `Classifier`."""
 
     url: str
     container: Path
-    lines: Lines
-    unique: bool
+    recipe: Recipe
+    addresses: AddressFilter
     model: str | None
     backend: BackendChoice
-    filter: Filter
-    addresses: AddressFilter
 
 
 class Processed(msgspec.Struct):
@@ -66,7 +71,7 @@ class Processed(msgspec.Struct):
 
     `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
     repeat another one of this input, where repetitions go), `dropped` counts lines by reason; `fault` or `defect` says
-    why the input could not be read as WET, and then nothing of it is used.
+    why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read.
     """
 
     sha256: str = ""
@@ -76,6 +81,7 @@ class Processed(msgspec.Struct):
     dropped: dict[str, int] = {}
     fault: tuple[FaultKind, str] | None = None
     defect: tuple[Defect, str] | None = None
+    cut: str | None = None
 
     @property
     def quarantined(self) -> str | None:
@@ -93,8 +99,9 @@ class _Language:
     unmeasured_bytes: int = 0
     documents: list[StoredDocument] = field(default_factory=list)
     section_bytes: int = 0
-    hashes: array[int] = field(default_factory=lambda: array("Q"))
-    seen: set[int] = field(default_factory=set)
+    stored: int = 0
+    hashes: bytearray = field(default_factory=bytearray)
+    seen: set[bytes] = field(default_factory=set)
 
     def measure(self, text: bytes) -> None:
         self.unmeasured.append(text)
@@ -107,12 +114,13 @@ class _Language:
         self.unmeasured.clear()
         self.unmeasured_bytes = 0
 
-    def store(self, headers: dict[str, str], text: bytes, hashes: Sequence[int]) -> None:
-        self.documents.append(StoredDocument(headers, len(hashes), text))
-        self.section_bytes += len(text) + _HEADERS_BYTES
-        self.hashes.extend(hashes)
+    def store(self, document: StoredDocument, hashes: Iterable[bytes]) -> None:
+        self.documents.append(document)
+        self.stored += document.lines
+        self.section_bytes += len(document.text) + _HEADERS_BYTES
+        self.hashes += b"".join(hashes)
 
-    def unseen(self, hashes: Sequence[int]) -> list[bool]:
+    def unseen(self, hashes: Sequence[bytes]) -> list[bool]:
         """Say which lines were not seen before; what is forgotten is left to the stage `dedup`."""
         if len(self.seen) > _MOST_SEEN:
             self.seen.clear()
@@ -120,9 +128,34 @@ class _Language:
         return [not (each in seen or add(each)) for each in hashes]
 
 
+class _Kept(NamedTuple):
+    """The lines of some records that are kept, in order: for each the number of its record, label, text, probability.
+
+    `headers` are those of the records; texts are without LF.
+    """
+
+    headers: list[dict[str, str]]
+    owners: list[int]
+    labels: list[str]
+    texts: list[bytes]
+    scores: list[float]
+
+
+class _Piece(NamedTuple):
+    """Lines of one record and language that stand together in the output; `tail` follows the last one's LF."""
+
+    headers: dict[str, str]
+    label: str
+    texts: list[bytes]
+    scores: list[float]
+    tail: bytes = b""
+
+
 def process(task: ProcessTask) -> Processed:
-    """Classify the lines of one WET file and store what is kept; of a file that is not whole WET nothing is kept."""
-    classifier = Classifier(task.model, backend=task.backend)
+    """Classify the lines of one WET file and store what is kept; of a file that is not whole WET nothing is kept.
+
+    With the reader of goclassy, of a file that is whole until some record all before it is kept.
+    """
     try:
         with ExitStack() as opened, publish(task.container) as file:
             readers: list[DigestReader] = []
@@ -131,7 +164,14 @@ def process(task: ProcessTask) -> Processed:
                 readers.append(DigestReader(_opened(task.url, opened)))
                 return readers[-1]
 
-            processed = _store(wet_records(open_source, task.url), task, classifier, ContainerWriter(file))
+            if task.recipe.records.reader == "goclassy":
+                reader = GoclassyReader(wet_chunks(open_source(), task.url))
+                processed = _store(reader.records(), task, ContainerWriter(file))
+                processed.cut = reader.cut
+                if reader.unended:
+                    processed.dropped["without a line end"] = reader.unended
+            else:
+                processed = _store(wet_records(open_source, task.url), task, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
             return processed
@@ -171,38 +211,44 @@ def _opened(url: str, stack: ExitStack) -> _Source:
         return _Source(url, stack.enter_context(open_input(url)))
 
 
-def _store(
-    records: Iterator[WetRecord], task: ProcessTask, classifier: Classifier, container: ContainerWriter
-) -> Processed:
+def _store(records: Iterator[WetRecord], task: ProcessTask, container: ContainerWriter) -> Processed:
+    deduplication = task.recipe.deduplication
+    unique = deduplication.lines and not deduplication.keep_original
+    hash_of = HASHES[deduplication.hash].function
     languages: dict[str, _Language] = {}
-    dropped: Counter[str] = Counter()
-    selector = Selector(task.filter, task.addresses, dropped)
-    for batch in _batches(selector.pages(records)):
-        for headers, label, kept in _by_language(batch, task.lines, classifier, dropped):
-            if not selector.keeps(label, len(kept)):
-                continue
-            language = languages.setdefault(label, _Language())
-            text = b"\n".join((*kept, b""))
-            language.measure(text)
-            hashes = list(map(xxhash.xxh64_intdigest, kept))
-            if task.unique and not all(unseen := language.unseen(hashes)):
-                text = b"".join(line + b"\n" for line in compress(kept, unseen))
-                hashes = list(compress(hashes, unseen))
-            if hashes:
-                language.store(headers, text, hashes)
-            if language.section_bytes >= _SECTION_BYTES:
-                _flush(container, label, language)
+    processed = Processed(original={}, stored={})
+    dropped = Counter[str]()
+    selector = Selector(task.recipe.filter, task.addresses, dropped)
+    classifier = Classifier(task.model, backend=task.backend)
+    kept = _kept(selector.pages(records), task.recipe.lines, classifier, dropped)
+    pieces = _runs(kept) if task.recipe.output.format == "goclassy" else _by_language(kept)
+    for headers, label, texts, scores, tail in pieces:
+        if not selector.keeps(label, len(texts)):
+            continue
+        language = languages.setdefault(label, _Language())
+        text = b"\n".join((*texts, tail))
+        language.measure(text)
+        stored = StoredDocument(headers, len(texts), text, scores)
+        hashes = list(map(hash_of, texts)) if deduplication.lines else []
+        if unique and not all(unseen := language.unseen(hashes)):
+            hashes = list(compress(hashes, unseen))
+            stored = stored.only(unseen)
+        if not task.recipe.output.language_scores:
+            stored.scores = []
+        if stored.lines:
+            language.store(stored, hashes)
+        if language.section_bytes >= _SECTION_BYTES:
+            _flush(container, label, language)
     for label, language in sorted(languages.items()):
         language.finish_measuring()
         _flush(container, label, language)
-        container.add(keys_of(label), sorted_pairs(language.hashes, array("Q", range(len(language.hashes)))))
+        container.add(keys_of(label), sorted_keys(bytes(language.hashes), deduplication.hash))
+        processed.original[label] = language.original
+        processed.stored[label] = language.stored
     container.finish()
-    return Processed(
-        records=selector.seen,
-        original={label: language.original for label, language in sorted(languages.items())},
-        stored={label: len(language.hashes) for label, language in sorted(languages.items())},
-        dropped=dict(sorted(dropped.items())),
-    )
+    processed.records = selector.seen
+    processed.dropped = dict(sorted(dropped.items()))
+    return processed
 
 
 def _batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
@@ -218,27 +264,61 @@ def _batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
         yield batch
 
 
-def _by_language(
-    batch: Sequence[WetRecord], lines: Lines, classifier: Classifier, dropped: Counter[str]
-) -> Iterator[tuple[dict[str, str], str, list[bytes]]]:
-    """Yield headers, label and kept lines of each (record, language), in the order of their first lines."""
+def _kept(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, dropped: Counter[str]) -> Iterator[_Kept]:
+    """Yield the kept lines of batches, and count by reason those that are not kept."""
     import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
-    texts = [record.text if record.text.endswith(b"\n") or not record.text else record.text + b"\n" for record in batch]
-    text = b"".join(texts)
-    classified = classifier.classify(text, lines.min_chars)
-    sure = np.flatnonzero(np.asarray(classified.scores).astype(np.float64) >= lines.min_confidence)
-    dropped["too short"] += classified.short
-    dropped["invalid UTF-8"] += classified.invalid
-    dropped["uncertain language"] += len(classified) - len(sure)
-    starts, ends = np.asarray(classified.starts)[sure], np.asarray(classified.ends)[sure]
-    owners = np.searchsorted(np.cumsum([len(each) for each in texts]), starts, side="right")
-    labels = np.asarray(classified.label_indices)[sure]
-    found: dict[tuple[int, int], list[bytes]] = {}
-    for owner, label, start, end in zip(*(column.tolist() for column in (owners, labels, starts, ends)), strict=True):
-        found.setdefault((owner, label), []).append(text[start:end])
-    for (owner, label), kept in found.items():
-        yield batch[owner].headers, classified.labels[label], kept
+    for batch in _batches(records):
+        ended = [record.text + b"\n" if record.text and record.text[-1:] != b"\n" else record.text for record in batch]
+        text = b"".join(ended)
+        classified = classifier.classify(text, lines.min_chars)
+        scores = np.asarray(classified.scores).astype(np.float64)
+        sure = np.flatnonzero(scores >= lines.min_confidence)
+        dropped["too short"] += classified.short
+        dropped["invalid UTF-8"] += classified.invalid
+        dropped["uncertain language"] += len(classified) - len(sure)
+        starts, ends = np.asarray(classified.starts)[sure], np.asarray(classified.ends)[sure]
+        owners = np.searchsorted(np.cumsum([len(each) for each in ended]), starts, side="right")
+        yield _Kept(
+            [record.headers for record in batch],
+            owners.tolist(),
+            [classified.labels[index] for index in np.asarray(classified.label_indices)[sure].tolist()],
+            [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)],
+            scores[sure].tolist(),
+        )
+
+
+def _by_language(batches: Iterable[_Kept]) -> Iterator[_Piece]:
+    """Yield the lines of each (record, language), in the order of their first lines."""
+    for headers, *lines in batches:
+        found: dict[tuple[int, str], _Piece] = {}
+        for owner, label, text, score in zip(*lines, strict=True):
+            piece = found.get((owner, label))
+            if piece is None:
+                piece = found[owner, label] = _Piece(headers[owner], label, [], [])
+            piece.texts.append(text)
+            piece.scores.append(score)
+        yield from found.values()
+
+
+def _runs(batches: Iterable[_Kept]) -> Iterator[_Piece]:
+    """Yield consecutive lines of one language, as goclassy writes them, at most a record at a time.
+
+    A blank line follows where another language does, in the same record or a later one; not at the end of the file.
+    """
+    held: _Piece | None = None
+    for headers, *lines in batches:
+        last: int | None = None
+        for owner, label, text, score in zip(*lines, strict=True):
+            if held is None or owner != last or label != held.label:
+                if held is not None:
+                    yield held if held.label == label else held._replace(tail=b"\n")
+                held = _Piece(headers[owner], label, [], [])
+                last = owner
+            held.texts.append(text)
+            held.scores.append(score)
+    if held is not None:
+        yield held
 
 
 def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
@@ -252,4 +332,6 @@ def stored_documents(container: Container, label: str) -> Iterator[list[StoredDo
     """Yield what a container holds of one language, section by section, in the order of its input."""
     decoder = msgspec.msgpack.Decoder(list[StoredDocument])
     for section in container.sections(label):
-        yield decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
+        documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
+        container.forget()
+        yield documents

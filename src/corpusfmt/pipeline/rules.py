@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from corpusfmt.formats.general import GENERAL
-from corpusfmt.model import Location, Problem
+from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import RuleSet
 
 RULES = RuleSet(GENERAL)
@@ -30,6 +30,14 @@ class BrokenWet:
 
     at: Location
     defect: Defect
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutWet:
+    """A file of which only the beginning was read, because the recipe reads as far as it goes."""
+
+    at: Location
     reason: str
 
 
@@ -79,3 +87,14 @@ def worker_killed(wet: BrokenWet) -> Iterator[Problem]:
     """
     if wet.defect == "died":
         yield Problem(f"its worker died every time: {wet.reason}", wet.at, "try the file alone, with more memory")
+
+
+@RULES.rule("WET201", "rest-not-read", on=CutWet, severity=Severity.WARNING)
+def rest_not_read(wet: CutWet) -> Iterator[Problem]:
+    """Only the records before the first unreadable one were used: so the recipe's reader has it.
+
+    Why: goclassy ends a file there without a word; what follows is missing from the corpus.
+    Example: a file with LF line ends in its headers, of which goclassy reads nothing at all.
+    Fix: write the file again, or use a recipe that leaves broken files out whole.
+    """
+    yield Problem(f"the rest was not read: {wet.reason}", wet.at, "write the file again, or use another reader")

@@ -18,7 +18,7 @@ from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import BrokenStream, Unreadable
-from corpusfmt.io.compress import COMPRESSOR, FileFacts
+from corpusfmt.io.compress import FileFacts, compressor_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
@@ -26,6 +26,7 @@ from corpusfmt.model import Coverage, Json, Location, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.filters import AddressFilter
+from corpusfmt.pipeline.goclassy import empty_files
 from corpusfmt.pipeline.inputs import Input
 from corpusfmt.pipeline.intake import Intake
 from corpusfmt.pipeline.journal import Journal
@@ -33,16 +34,17 @@ from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, 
 from corpusfmt.pipeline.package import Packaged, PackageTask, package
 from corpusfmt.pipeline.process import Processed
 from corpusfmt.pipeline.recipe import Recipe, load_recipe
-from corpusfmt.pipeline.rules import RULES, BrokenWet
+from corpusfmt.pipeline.rules import RULES, BrokenWet, CutWet
 from corpusfmt.pipeline.scratch import Scratch
 from corpusfmt.pipeline.size import Size, Sizes
 from corpusfmt.pipeline.summary import stats, stats_table
+from corpusfmt.pipeline.variants import variants
 from corpusfmt.rules import Grading, Judge
 
 T = TypeVar("T")
 
 #: Changes with every change of what the stages write: what an older version left behind runs again.
-CODE_FORMAT = 2
+CODE_FORMAT = 3
 # Smaller tasks would cost more than their work.
 _LINES_A_TASK = 100_000
 
@@ -66,6 +68,8 @@ def build(
     engine: str | None = None,
     langid: BackendChoice = "auto",
     model: str | None = None,
+    keep_original: bool = False,
+    compression: str | None = None,
     selection: Selection = NO_SELECTION,
     sourcing: Sourcing = PLAIN_SOURCING,
     log: str | Path | None = None,
@@ -76,15 +80,18 @@ def build(
     `inputs` are WET files, folders of them, patterns, lists of paths, or `-`; `destination` is a folder that is new,
     empty, or holds an unfinished run of the same inputs and recipe, which is then resumed. `log` is a file to which
     events are appended as JSON lines. An input that is no whole WET file is left out and named in the report, whose
-    verdict is then `incomplete`. Raises `UsageError` for what cannot be started, `Incomplete` where a stage could not be
-    finished.
+    verdict is then `incomplete`. `keep_original` and `compression` take the place of the recipe's choices
+    `deduplication.keep-original` and `output.compression`. Raises `UsageError` for what cannot be started, `Incomplete`
+    where a stage could not be finished.
     """
     started = _now()
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(Path(destination)))
     with closing(supply), Journal(log) as journal:
         classifier = _classifier(model, langid)
-        chosen = selection.applied(load_recipe(recipe), classifier.labels)
+        asked = load_recipe(recipe, _instead(keep_original=keep_original, compression=compression))
+        chosen = selection.applied(asked, classifier.labels)
+        compressor_of(chosen.output.compressor)
         addresses = selection.by_address
         fingerprint = digest(
             CODE_FORMAT,
@@ -92,7 +99,7 @@ def build(
             addresses.fingerprint,
             classifier.model_digest,
             classifier.backend,
-            COMPRESSOR,
+            chosen.output.compressor,
         )
         workplace = Workplace(Path(destination), digest(fingerprint, supply.identity))
         workplace.claim()
@@ -108,12 +115,23 @@ def build(
         packaged = _package(run, processed)
         sizes = _sizes(processed, packaged)
         report = _report(files, processed)
-        manifest = _manifest(files, processed, packaged, sizes, chosen, addresses, classifier)
-        _seal(run, packaged, sizes, manifest)
+        outputs = _outputs(run, packaged)
+        manifest = _manifest(files, processed, outputs, sizes, chosen, addresses, classifier)
+        _seal(run, outputs, sizes, manifest)
         report.started, report.finished = started, _now()
         report.results = {"stats": stats(sizes), "dropped": manifest["dropped"]}
         journal("run-end", {"status": report.verdict.value} | report.results)
     return report
+
+
+def _instead(*, keep_original: bool, compression: str | None) -> Json:
+    """Return what stands in a recipe where these options are given."""
+    instead: Json = {}
+    if keep_original:
+        instead["deduplication"] = {"keep-original": True}
+    if compression is not None:
+        instead["output"] = {"compression": compression}
+    return instead
 
 
 def _classifier(model: str | None, backend: BackendChoice) -> Classifier:
@@ -133,13 +151,22 @@ def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str
     drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
     tasks = []
     batches = _batches(sorted(lines.items()))
-    for labels, _ in batches:
-        destination, aside = run.workplace.destination, run.workplace.aside(labels[0])
-        own_drops = tuple(dict.fromkeys(path for label in labels for path in drops.get(label, ())))
-        argument = PackageTask(labels, containers, own_drops, run.recipe.output, destination, aside)
-        tasks.append(StageTask(labels[0], argument, basis))
-    results = run.stages.run_whole("package", package, tasks, dict[str, Packaged], [size for _, size in batches])
-    return {label: packaged for result in results for label, packaged in result.items()}
+    written = variants(run.recipe)
+    for variant in written:
+        for labels, _ in batches:
+            name = f"{labels[0]}-{variant.name}"
+            destination, aside = run.workplace.destination, run.workplace.aside(name)
+            own_drops: tuple[Path, ...] = ()
+            if variant.deduplicated:
+                own_drops = tuple(dict.fromkeys(path for label in labels for path in drops[label]))
+            argument = PackageTask(labels, containers, own_drops, run.recipe.output, variant, destination, aside)
+            tasks.append(StageTask(name, argument, basis))
+    sizes = [size for _, size in batches] * len(written)
+    packaged: dict[str, Packaged] = {}
+    for result in run.stages.run_whole("package", package, tasks, dict[str, Packaged], sizes):
+        for label, own in result.items():
+            packaged.setdefault(label, own).files |= own.files
+    return packaged
 
 
 def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]], basis: str) -> tuple[Path, ...]:
@@ -150,7 +177,9 @@ def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]], basis: str) ->
     tasks = []
     for number, group in enumerate(joined):
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = CompactTask(tuple((path, each.stored) for path, each in group), compacted)
+        argument = CompactTask(
+            tuple((path, each.stored) for path, each in group), compacted, run.recipe.deduplication.hash
+        )
         tasks.append(StageTask(str(number), argument, basis))
     run.stages.run_whole("compact", compact, tasks, Compacted, [len(group) for group in joined])
     return tuple(task.argument.compacted for task in tasks)
@@ -163,7 +192,8 @@ def _dedup(run: _Run, lines: Mapping[str, int], containers: tuple[Path, ...], ba
     drops: dict[str, list[Path]] = {}
     for batch, _ in batches:
         name = f"{batch[0].label}-{batch[0].number}"
-        argument = DedupTask(batch, containers, run.workplace.state / "dedup" / f"{name}.box")
+        path = run.workplace.state / "dedup" / f"{name}.box"
+        argument = DedupTask(batch, containers, path, run.recipe.deduplication.hash)
         tasks.append(StageTask(name, argument, basis))
         for bucket in batch:
             drops.setdefault(bucket.label, []).append(argument.drops)
@@ -190,6 +220,14 @@ def _sizes(processed: Sequence[tuple[Path, Processed]], packaged: Mapping[str, P
     return sizes
 
 
+def _outputs(run: _Run, packaged: Mapping[str, Packaged]) -> dict[str, FileFacts]:
+    """Return the data files of the corpus by path."""
+    files = {path: facts for each in packaged.values() for path, facts in sorted(each.files.items())}
+    if run.recipe.output.format == "goclassy":
+        files |= empty_files(run.workplace.destination, packaged, run.workplace.state)
+    return files
+
+
 def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]]) -> Report:
     judge = Judge(RULES, Grading(), version="", path=".")
     coverage = Coverage(shards_total=len(files))
@@ -200,6 +238,8 @@ def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]])
                     shards_seen=1, documents=sum(size.documents for size in each.original.values()), bytes=entry.size
                 )
             )
+            if each.cut is not None:
+                judge.check(CutWet(Location(entry.path), each.cut))
         else:
             _quarantine(judge, Location(entry.path), each)
     return Report("wet", "", judge.tally, coverage)
@@ -217,7 +257,7 @@ def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
 def _manifest(
     files: Sequence[Input],
     processed: Sequence[tuple[Path, Processed]],
-    packaged: Mapping[str, Packaged],
+    outputs: Mapping[str, FileFacts],
     sizes: Mapping[str, Sizes],
     recipe: Recipe,
     addresses: AddressFilter,
@@ -229,40 +269,38 @@ def _manifest(
     dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
     return {
         "tool": {"name": "corpusfmt", "version": VERSION, "format": CODE_FORMAT},
-        "recipe": msgspec.to_builtins(recipe),
+        "recipe": recipe.choices,
         "addresses": {
             kind: {"sha256": each.sha256, "entries": each.entries}
             for kind, each in (("allow", addresses.allow), ("deny", addresses.deny))
             if each
         },
         "model": {"sha256": classifier.model_digest, "format": classifier.model_format, "backend": classifier.backend},
-        "compressor": COMPRESSOR,
+        "compressor": None if recipe.output.format == "goclassy" else recipe.output.compressor,
         "inputs": [
             {"name": entry.path, "size": entry.size} | _fate(each)
             for entry, (_, each) in zip(files, processed, strict=True)
         ],
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
-        "files": {
-            path: msgspec.to_builtins(facts) for each in packaged.values() for path, facts in sorted(each.files.items())
-        },
+        "files": {path: msgspec.to_builtins(facts) for path, facts in outputs.items()},
     }
 
 
 def _fate(processed: Processed) -> Json:
     if processed.quarantined is not None:
         return {"quarantined": processed.quarantined}
-    return {"sha256": processed.sha256, "records": processed.records}
+    cut = {} if processed.cut is None else {"cut": processed.cut}
+    return {"sha256": processed.sha256, "records": processed.records} | cut
 
 
-def _seal(run: _Run, packaged: Mapping[str, Packaged], sizes: Mapping[str, Sizes], manifest: Json) -> None:
-    files: dict[str, FileFacts] = {}
-    for each in packaged.values():
-        files |= each.files
+def _seal(run: _Run, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json) -> None:
     aside = run.workplace.state
     publish_bytes(run.workplace.destination / "stats.json", _pretty(stats(sizes)), aside=aside)
-    publish_bytes(run.workplace.destination / "stats.md", stats_table(sizes).encode(), aside=aside)
+    table = stats_table(sizes, deduplicated=run.recipe.deduplication.lines)
+    publish_bytes(run.workplace.destination / "stats.md", table.encode(), aside=aside)
+    below = variants(run.recipe)[0].root
     root = run.workplace.destination
-    description = described(run.recipe.output.format, files, root=root, name=root.name)
+    description = described(run.recipe.output.format, outputs, below, root=root, name=root.name)
     publish_bytes(run.workplace.destination / "croissant.json", _pretty(description), aside=aside)
     publish_bytes(run.workplace.destination / "MANIFEST.json", _pretty(manifest), aside=aside)
     run.workplace.release()

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from corpusfmt.model import Incomplete
 from corpusfmt.report.text import human_size
 
-# What stage `dedup` writes for each line at most: its number, where it is a repetition.
-_DROP_BYTES = 8
-
 
 @dataclass(slots=True)
 class Scratch:
@@ -45,9 +42,9 @@ class Scratch:
         """Count bytes that lie there, until they are given back as a negative number."""
         self.used += size
 
-    def keep(self, key: str, size: int, stored: int, lines: int) -> None:
-        """Count what an input of this size has left: what is stored of it, and what that will take in later stages."""
-        left = stored * (1 + self.twice) + lines * _DROP_BYTES
+    def keep(self, key: str, size: int, stored: int, later: int) -> None:
+        """Count what an input of this size has left: what is stored of it, and what else later stages write for it."""
+        left = stored * (1 + self.twice) + later
         self.used += left - self._kept.get(key, 0)
         self._kept[key] = left
         if size:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from corpusfmt.model import Json
-from corpusfmt.pipeline.size import Sizes
+from corpusfmt.pipeline.size import Size, Sizes
 
 
 def stats(sizes: Mapping[str, Sizes]) -> Json:
@@ -23,13 +23,24 @@ def stats(sizes: Mapping[str, Sizes]) -> Json:
     return {"total": total, "languages": languages}
 
 
-def stats_table(sizes: Mapping[str, Sizes]) -> str:
-    """Return a Markdown table of size and words by language, after Table 2 of Ortiz Suarez, Sagot and Romary (2019)."""
+def stats_table(sizes: Mapping[str, Sizes], *, deduplicated: bool) -> str:
+    """Return a Markdown table of size in bytes and words by language, largest first, and in all.
+
+    It has the columns of Table 2 of Ortiz Suarez, Sagot and Romary (2019).
+    """
+    after = "deduplicated" if deduplicated else "final"
     rows = [
-        "| language | size, original | words, original | size, final | words, final |",
+        f"| language | size, original | words, original | size, {after} | words, {after} |",
         "|---|--:|--:|--:|--:|",
     ]
+    total = Sizes(Size(), Size())
     for label, each in sorted(sizes.items(), key=lambda pair: (-pair[1].final.text_bytes, pair[0])):
-        cells = (each.original.text_bytes, each.original.words, each.final.text_bytes, each.final.words)
-        rows.append(f"| {label} | " + " | ".join(f"{cell:,}" for cell in cells) + " |")
-    return "\n".join(rows) + "\n"
+        rows.append(_row(label, each))
+        total.original += each.original
+        total.final += each.final
+    return "\n".join([*rows, _row("all", total)]) + "\n"
+
+
+def _row(name: str, sizes: Sizes) -> str:
+    cells = (sizes.original.text_bytes, sizes.original.words, sizes.final.text_bytes, sizes.final.words)
+    return f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"

@@ -41,17 +41,17 @@ def wet_records(open_source: Callable[[], Reader], name: str) -> Iterator[WetRec
     """
     seen = 0
     try:
-        for headers, text in _canonical(_Stream(_chunks(open_source(), name))):
+        for headers, text in _canonical(_Stream(wet_chunks(open_source(), name))):
             seen += 1
             yield from _conversion(headers, text)
     except _NotCanonical:
-        yield from _by_warcio(_chunks(open_source(), name), skip=seen)
+        yield from _by_warcio(wet_chunks(open_source(), name), skip=seen)
     else:
         if not seen:
             raise WetDefect("not-warc", "it is empty")
 
 
-def _chunks(source: Reader, name: str) -> Chunks:
+def wet_chunks(source: Reader, name: str) -> Chunks:
     """Return the chunks of a file: compressed where its name says so, or where its content does."""
     head = source.read(len(GZIP_MAGIC))
     compressed = codec_of_name(name) == "gzip" or head == GZIP_MAGIC
@@ -149,7 +149,7 @@ def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
         )
 
 
-class _ChunkFile(io.RawIOBase):
+class ChunkFile(io.RawIOBase):
     """Chunks as a file, for readers that want one."""
 
     def __init__(self, chunks: Chunks) -> None:
@@ -172,7 +172,7 @@ def _by_warcio(chunks: Chunks, skip: int) -> Iterator[WetRecord]:
     from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415 - slow to import, rarely needed
     from warcio.exceptions import ArchiveLoadFailed  # noqa: PLC0415
 
-    stream = io.BufferedReader(_ChunkFile(chunks))
+    stream = io.BufferedReader(ChunkFile(chunks))
     start = stream.peek(len(_VERSION_LINE))[:16]
     if not start.startswith(b"WARC/"):
         raise WetDefect("not-warc", f"it starts with {start[:16]!r}" if start else "it is empty")

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.parts import Item, Writer
-from corpusfmt.io.compress import FileFacts, GzipWriter
+from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
@@ -58,8 +58,8 @@ def _paths(stem: str, part: int | None, *, sets: Sequence[str]) -> list[str]:
 class RowsWriter:
     """JSON Lines into open files: documents, and each attribute set."""
 
-    def __init__(self, files: Sequence[BinaryIO]) -> None:
-        self._documents, *self._sets = [GzipWriter(file) for file in files]
+    def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
+        self._documents, *self._sets = [GzipWriter(file, compression) for file in files]
         self.text_bytes = 0
 
     def add(self, row: Row) -> None:

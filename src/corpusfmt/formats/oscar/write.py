@@ -18,7 +18,7 @@ from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, with_blank_lines,
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.formats.provenance import provenance_of, warc_headers_of
-from corpusfmt.io.compress import FileFacts, GzipWriter
+from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
@@ -34,6 +34,11 @@ def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
     if metadata:
         names.append(f"{stem}_meta{suffix}.jsonl.gz")
     return names
+
+
+def _names_deduplicated(stem: str, part: int | None) -> list[str]:
+    """Return the name of a part of deduplicated text as the 2019 release has it: a single one says so."""
+    return _names(f"{stem}_dedup" if part is None else stem, part, metadata=False)
 
 
 def checksum_list(files: Mapping[str, FileFacts]) -> bytes:
@@ -74,9 +79,9 @@ class PartWriter:
     `offset` and `nb_sentences` of a record are set here; they keep the place that they have in it.
     """
 
-    def __init__(self, files: Sequence[BinaryIO]) -> None:
-        self._text = GzipWriter(files[0])
-        self._metadata = GzipWriter(files[1]) if len(files) > 1 else None
+    def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
+        self._text = GzipWriter(files[0], compression)
+        self._metadata = GzipWriter(files[1], compression) if len(files) > 1 else None
         self._offset = 0
         self._between = self._at_end = b""
         self.text_bytes = 0
@@ -155,4 +160,5 @@ OSCAR_1_0 = Writer(
     folder=str,
     seal=_seal,
 )
+OSCAR_1_0_DEDUPLICATED = replace(OSCAR_1_0, names=_names_deduplicated)
 OSCAR_1_1 = replace(OSCAR_1_0, item=_item, names=partial(_names, metadata=True))

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from corpusfmt.formats.parquet.arrow import MARK, pyarrow
 from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, NAMED, TEXT
 from corpusfmt.formats.parts import Item, Writer
-from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
@@ -89,7 +89,7 @@ class _Sink:
 class TableWriter:
     """Rows into one open file; one row group is held in memory."""
 
-    def __init__(self, files: Sequence[BinaryIO]) -> None:
+    def __init__(self, files: Sequence[BinaryIO], _compression: CompressionName) -> None:
         pa = pyarrow()
         (file,) = files
         self._sink = _Sink(file)

@@ -1,0 +1,129 @@
+"""What the program of Ortiz Suarez, Sagot and Romary (2019), goclassy, reads of a WET file, and what it writes.
+
+Where the program itself ends with an error (a damaged gzip stream, a file without any line that is kept), the file is
+named or gives nothing here, and the others are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from corpusfmt.formats.oscar.languages import LABELS
+from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.io.compress import CompressionName, FileFacts
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.streams import Chunks
+from corpusfmt.model import Document
+from corpusfmt.pipeline.wet import MOST_RECORD_BYTES, ChunkFile, WetRecord
+
+_VERSION_LINE = b"WARC/1.0\r\n"
+_LENGTH_NAME = b"content-length:"
+_LENGTH = re.compile(rb"[+-]?[0-9]{1,18}")
+_MOST_LINE_BYTES = 1024 * 1024
+
+
+class _Unreadable(Exception):
+    """A record at which the program stops reading a file."""
+
+
+@dataclass(slots=True)
+class GoclassyReader:
+    """Reads records of every type, up to the end or to the first that cannot be read.
+
+    After reading, `cut` says why the rest of the file was not read, if so, and `unended` counts the last lines of
+    records that have no line feed: they are not read either.
+    """
+
+    chunks: Chunks
+    cut: str | None = None
+    unended: int = 0
+    _file: io.BufferedReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._file = io.BufferedReader(ChunkFile(self.chunks))
+
+    def records(self) -> Iterator[WetRecord]:
+        """Yield the records without their headers, which the program drops."""
+        number = 0
+        try:
+            while version := self._file.readline(_MOST_LINE_BYTES):
+                number += 1
+                text, _, rest = self._body(version).rpartition(b"\n")
+                self.unended += bool(rest)
+                yield WetRecord({}, text)
+                # Whatever they hold: the program takes them for the empty lines that end a record.
+                self._skip_line()
+                self._skip_line()
+        except _Unreadable as reason:
+            self.cut = f"record {number} {reason}"
+
+    def _body(self, version: bytes) -> bytes:
+        if version != _VERSION_LINE:
+            raise _Unreadable("does not start with the line WARC/1.0, ended by CR LF")
+        length = -1
+        while (line := self._file.readline(_MOST_LINE_BYTES)) != b"\r\n":
+            if not line.endswith(b"\n"):
+                raise _Unreadable("has a header without an end")
+            if line.lower().startswith(_LENGTH_NAME):
+                value = line[len(_LENGTH_NAME) :].strip()
+                if length > 0 or not _LENGTH.fullmatch(value):
+                    raise _Unreadable("has no single Content-Length that is a number")
+                length = int(value)
+        if not 0 <= length <= MOST_RECORD_BYTES:
+            raise _Unreadable(f"has no Content-Length from 0 to {MOST_RECORD_BYTES}")
+        body = self._file.read(length)
+        if len(body) < length:
+            raise _Unreadable(f"has {len(body)} bytes, its Content-Length says {length}")
+        return body
+
+    def _skip_line(self) -> None:
+        while (piece := self._file.readline(_MOST_LINE_BYTES)) and not piece.endswith(b"\n"):
+            pass
+
+
+class PlainWriter:
+    """Text into one open file, as it comes."""
+
+    def __init__(self, files: Sequence[BinaryIO], _compression: CompressionName) -> None:
+        (self._file,) = files
+        self._digest = hashlib.sha256()
+        self.text_bytes = 0
+
+    def add(self, text: bytes) -> None:
+        self._file.write(text)
+        self._digest.update(text)
+        self.text_bytes += len(text)
+
+    def finish(self) -> list[FileFacts]:
+        """Return size and digest of the file."""
+        return [FileFacts(self.text_bytes, self._digest.hexdigest())]
+
+
+def empty_files(destination: Path, present: Collection[str], aside: Path) -> dict[str, FileFacts]:
+    """Write the files of the languages that are not present: the program opens all 176 before it reads anything."""
+    facts = FileFacts(0, hashlib.sha256().hexdigest())
+    absent = {f"classified/{label}.txt": facts for label in sorted(LABELS) if label not in present}
+    for path in absent:
+        publish_bytes(destination / path, b"", aside=aside)
+    return absent
+
+
+def _item(document: Document) -> Item[bytes]:
+    return Item(f"{document.text}\n".encode())
+
+
+#: One plain text file for each language, all in one folder.
+GOCLASSY = Writer(
+    item=_item,
+    open_part=PlainWriter,
+    names=lambda stem, _part: [f"{stem}.txt"],
+    by_language=False,
+    folder=lambda _label: "classified",
+    seal=lambda _folder, _files, _aside: {},
+)
