@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpusfmt.conversion.options import COLLISION, LanguageAttribute, Losses, Split, finding
+from corpusfmt.formats.dolma.write import attributes_row
 from corpusfmt.formats.provenance import line_languages_of
-from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Json, Location
 
 #: The attribute set that tells the language of documents, and the attributes in it: one for each language.
@@ -20,12 +20,6 @@ EMBEDDED = "embedded"
 
 _ROW_FIELDS = frozenset({"id", "source", "attributes"})
 _LABEL = re.compile("[a-z]{2,3}")
-
-
-def row(document: Document, attributes: Json) -> str:
-    """Return a row of attributes about a document."""
-    who = {"id": document.id} if document.source is None else {"source": document.source, "id": document.id}
-    return json_line(who | {"attributes": attributes})[:-1].decode()
 
 
 def merge(document: Document, prefer: Sequence[str], path: str, losses: Losses) -> None:
@@ -69,7 +63,7 @@ def split(document: Document, splits: Sequence[Split]) -> None:
         (kept if home is None else taken[home])[key] = value
     if document.attributes:
         document.attributes = kept or None
-    made = {name: row(document, attributes) for name, attributes in sorted(taken.items())}
+    made = {name: attributes_row(document, attributes) for name, attributes in sorted(taken.items())}
     document.attribute_rows = {**document.attribute_rows, **made}
 
 
@@ -93,7 +87,7 @@ def language_row(document: Document) -> str:
         start += len(line) + 1
     if document.lang and not lines:
         found[f"{LANGUAGE_KEY}__{document.lang}"] = [[0, len(document.text), 1.0]] if document.text else []
-    return row(document, found)
+    return attributes_row(document, found)
 
 
 def forget_language(document: Document) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from corpusfmt.formats.dolma.write import attributes_row
 from corpusfmt.formats.oscar.write import OscarText
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
-from corpusfmt.io.text import json_line
 from corpusfmt.model import Document
 from corpusfmt.pipeline.dedup import first_occurrences
 from corpusfmt.pipeline.process import StoredDocument, stored_documents
@@ -127,8 +127,7 @@ def _document(label: str, stored: StoredDocument, output: Output) -> Document:
     )
     if output.language_scores:
         attributes = {language_attribute(label): _spans(text, stored.scores)}
-        row = json_line({"id": document.id, "attributes": attributes, "source": document.source})
-        document.attribute_rows = {ATTRIBUTE_SET: row[:-1].decode()}
+        document.attribute_rows = {ATTRIBUTE_SET: attributes_row(document, attributes)}
     return document
 
 

@@ -39,6 +39,12 @@ def fields_of(document: Document) -> Json:
     return row
 
 
+def attributes_row(document: Document, attributes: Json) -> str:
+    """Return a row of an attribute set about a document, as `Document.attribute_rows` holds it."""
+    who = {"id": document.id} if document.source is None else {"source": document.source, "id": document.id}
+    return json_line(who | {"attributes": attributes})[:-1].decode()
+
+
 def _item(document: Document, *, sets: Sequence[str]) -> Item[Row]:
     rows = document.attribute_rows
     return Item(Row(fields_of(document), [rows[name] for name in sets]))
