@@ -128,13 +128,13 @@ def build(backend: BackendChoice, *files: str) -> dict[str, float]:
     from corpusfmt.pipeline import process, run, wet
 
     clock = Clock()
-    run_stage = Stages.run
+    run_stage = Stages.stream
 
     def stage(self: Stages, name: str, *arguments: Any) -> Any:
         return clock.timed(name, run_stage)(self, name, *arguments)
 
     replacements: Sequence[tuple[Any, str, Any]] = (
-        (Stages, "run", stage),
+        (Stages, "stream", stage),
         (process, "wet_records", clock.each("inflate", wet.wet_records)),
         (Classifier, "classify", clock.timed("classify", Classifier.classify)),
         (run, "_seal", clock.timed("seal", run._seal)),  # noqa: SLF001 - a stage, though it has no task
