@@ -28,6 +28,11 @@ _TIME = re.compile(
     re.ASCII,
 )
 _BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
+# One value a line: a single match costs far less than a call for each.
+_RECORD_IDS = re.compile(r"(?:<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>\n)*+")
+_BLOCK_DIGESTS = re.compile(rf"(?:{_BLOCK_DIGEST.pattern}\n)*+")
+_USUAL_TIMES = re.compile(r"(?:\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\n)*+", re.ASCII)
+_MOST_DIGITS = 20
 # A row whose offset cannot be known; it may stand for any document.
 UNKNOWN = -1
 #: No file has so many lines.
@@ -311,7 +316,28 @@ def is_time(value: str) -> bool:
 
 def is_length(value: str) -> bool:
     """Tell whether a string is a number in ASCII digits, of a length that any reader can hold."""
-    return value.isascii() and value.isdigit() and len(value) <= 20
+    return value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
+
+
+def _column(values: list[str]) -> str:
+    return "".join([f"{value}\n" for value in values])
+
+
+def _all_ids(values: list[str]) -> bool:
+    column = _column(values)
+    return column.isascii() and _RECORD_IDS.fullmatch(column.lower()) is not None
+
+
+def _all_lengths(values: list[str]) -> bool:
+    digits = "".join(values)
+    return digits.isascii() and digits.isdigit() and all(0 < len(value) <= _MOST_DIGITS for value in values)
+
+
+def _all_times(values: list[str]) -> bool:
+    """Tell whether all are times; days recur, so that few are looked up."""
+    if _USUAL_TIMES.fullmatch(_column(values)):
+        return all(map(_real_day, {value[:10] for value in values}))
+    return all(map(is_time, values))
 
 
 def schema_fault(value: Any) -> tuple[str, str] | None:
@@ -430,10 +456,10 @@ class MetadataScan:
         ids = [each.id for each in headers]
         lengths = [each.length for each in headers]
         if not (
-            all(map(_RECORD_ID.fullmatch, ids))
-            and all(map(is_length, lengths))
-            and all(map(is_time, [each.time for each in headers]))
-            and all(map(_BLOCK_DIGEST.fullmatch, [each.digest for each in headers]))
+            _all_ids(ids)
+            and _all_lengths(lengths)
+            and _all_times([each.time for each in headers])
+            and _BLOCK_DIGESTS.fullmatch(_column([each.digest for each in headers]))
             and {each.kind for each in headers} == {"conversion"}
             and {each.media_type for each in headers} == {"text/plain"}
             and all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records)
