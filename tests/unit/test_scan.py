@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -89,3 +90,37 @@ def test_only_bytes_are_taken() -> None:
     for take in (native.is_certainly_nfc, native.count_lines):
         with pytest.raises(TypeError):
             take("text")
+
+
+def is_plain(line: str, least: int) -> bool:
+    controls = {chr(code) for code in (*range(0x20), *range(0x80, 0xA0))} - {"\t"}
+    plain = len(line) >= least and line[0] not in " \t" and not controls & set(line)
+    return plain and unicodedata.is_normalized("NFC", line)
+
+
+LINES = st.text(
+    st.one_of(st.sampled_from("ab é中я \t\r\0\x85\ufeff\u0301"), st.characters(exclude_characters="\n")), max_size=14
+)
+
+
+@given(st.lists(st.one_of(LINES, st.just(""), st.just("plain text of twenty"))), st.integers(0, 12), st.booleans())
+@settings(max_examples=1500, deadline=None)
+def test_plain_text_is_plain(lines: list[str], least: int, cut: bool) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+    data = data[:-1] if cut else data
+    found = native.plain_text(data, least)
+    if found is None:
+        return
+    *whole, rest = data.decode().split("\n")
+    assert not rest
+    blank = [number for number, line in enumerate(whole) if not line]
+    assert found == (len(whole), blank, [sum(len(line.encode()) + 1 for line in whole[:number]) for number in blank])
+    assert all(is_plain(line, least) for line in whole if line)
+    assert all(second - first > 1 for first, second in pairwise(blank))
+
+
+@given(st.lists(st.sampled_from(["Ünïcödé und so", "Съешь же ещё", "हिन्दी पढ़ना बड़ा", "生活就像海洋一样呢", "\tx" * 9])))
+def test_ordinary_lines_are_plain(lines: list[str]) -> None:
+    """Else the speed is lost in silence."""
+    usual = [line.strip() for line in lines]
+    assert native.plain_text("".join(f"{line}\n\n" for line in usual).encode(), 5) is not None

@@ -1,12 +1,17 @@
-// Scans of text that Python has no fast way for: how many lines, and is it UTF-8 in Normalisation Form C for certain?
+// Scans of text that Python has no fast way for: how many lines, is it UTF-8 in Normalisation Form C, is it plain?
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "../_utf8.hpp"
 #include "_nfc.hpp"
@@ -35,39 +40,112 @@ constexpr bool composes(uint32_t letter, uint32_t mark) {
     return mark == 0x093C && (letter == 0x0928 || letter == 0x0930 || letter == 0x0933);
 }
 
+const Kinds& kinds() {
+    static const Kinds found = kinds_of_code_points();
+    return found;
+}
+
+// Steps over one code point beyond ASCII that is NFC behind `before`, which it then becomes; false says nothing.
+inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, uint32_t& before, const Kinds& kinds) {
+    uint32_t point = 0;
+    if (*at < 0xE0) {
+        if (*at < 0xC2 || end - at < 2 || !is_continuation(at[1])) return false;
+        point = (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu);
+        at += 2;
+    } else {
+        // Of the longer ones those of four bytes are left to Python, and the table knows no surrogates.
+        if (*at > 0xEF || end - at < 3 || !is_continuation(at[1]) || !is_continuation(at[2])) return false;
+        point = (at[0] & 0x0Fu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
+        if (point < 0x800) return false;
+        at += 3;
+    }
+    const Kind kind = kinds[point];
+    if (kind != kLetter && (kind == kUnknown || kinds[before] == kMark || composes(before, point))) return false;
+    before = point;
+    return true;
+}
+
+const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+
 // Whether a text is UTF-8 and, as its code points show one by one, in NFC. False says nothing.
 bool is_certainly_nfc(std::string_view text) {
-    static const Kinds kinds = kinds_of_code_points();
+    const Kinds& known = kinds();
     constexpr size_t kBlock = 64;  // most text is ASCII in stretches
-    const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+    const unsigned char* at = bytes_of(text);
     const unsigned char* const end = at + text.size();
     uint32_t before = 0;
     while (at < end) {
-        if (*at < 0x80) {
-            while (static_cast<size_t>(end - at) >= kBlock && is_ascii({reinterpret_cast<const char*>(at), kBlock})) {
-                at += kBlock;
-            }
-            while (at < end && *at < 0x80) ++at;
-            before = 0;  // no ASCII letter composes with a mark of the table
+        if (*at >= 0x80) {
+            if (!step_over_nfc(at, end, before, known)) return false;
             continue;
         }
-        uint32_t point = 0;
-        if (*at < 0xE0) {
-            if (*at < 0xC2 || end - at < 2 || !is_continuation(at[1])) return false;
-            point = (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu);
-            at += 2;
-        } else {
-            // Of the longer ones those of four bytes are left to Python, and the table knows no surrogates.
-            if (*at > 0xEF || end - at < 3 || !is_continuation(at[1]) || !is_continuation(at[2])) return false;
-            point = (at[0] & 0x0Fu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
-            if (point < 0x800) return false;
-            at += 3;
+        while (static_cast<size_t>(end - at) >= kBlock && is_ascii({reinterpret_cast<const char*>(at), kBlock})) {
+            at += kBlock;
         }
-        const Kind kind = kinds[point];
-        if (kind != kLetter && (kind == kUnknown || kinds[before] == kMark || composes(before, point))) return false;
-        before = point;
+        while (at < end && *at < 0x80) ++at;
+        before = 0;  // no ASCII letter composes with a mark of the table
     }
     return true;
+}
+
+// Whether eight bytes are ASCII and no control characters.
+inline bool is_printable_ascii(const unsigned char* at) {
+    uint64_t word;
+    std::memcpy(&word, at, sizeof(word));
+    return ((word | ((word - in_each_byte(0x20)) & ~word)) & in_each_byte(0x80)) == 0;
+}
+
+// Whether a line is of at least so many code points, certainly NFC, not blank, and without control characters but tabs.
+bool is_plain_line(const unsigned char* at, const unsigned char* end, size_t least, const Kinds& known) {
+    if (static_cast<size_t>(end - at) < least || *at == ' ' || *at == '\t') return false;
+    size_t characters = 0;
+    uint32_t before = 0;
+    while (at < end) {
+        if (*at >= 0x80) {
+            // C1 control characters and the byte order mark are among those left to Python.
+            if ((*at == 0xC2 && end - at > 1 && at[1] < 0xA0) || (*at == 0xEF && end - at > 2 && at[1] == 0xBB)) return false;
+            if (!step_over_nfc(at, end, before, known)) return false;
+            ++characters;
+            continue;
+        }
+        before = 0;
+        while (end - at >= 8 && is_printable_ascii(at)) {
+            at += 8;
+            characters += 8;
+        }
+        if (at < end && *at < 0x80) {
+            if (*at < 0x20 && *at != '\t') return false;
+            ++at;
+            ++characters;
+        }
+    }
+    return characters >= least;
+}
+
+struct PlainText {
+    size_t lines = 0;
+    std::vector<std::pair<size_t, size_t>> blank;  // number and place of each empty line
+};
+
+// The empty lines of whole lines of which all others are plain, where no two empty ones follow each other.
+std::optional<PlainText> plain_text(std::string_view data, size_t least) {
+    const Kinds& known = kinds();
+    PlainText found;
+    bool after_blank = false;
+    for (size_t start = 0; start < data.size(); ++found.lines) {
+        const size_t end = data.find('\n', start);
+        if (end == std::string_view::npos) return std::nullopt;
+        const bool blank = end == start;
+        if (blank) {
+            if (after_blank) return std::nullopt;
+            found.blank.emplace_back(found.lines, start);
+        } else if (!is_plain_line(bytes_of(data) + start, bytes_of(data) + end, least, known)) {
+            return std::nullopt;
+        }
+        after_blank = blank;
+        start = end + 1;
+    }
+    return found;
 }
 
 size_t count_lines(std::string_view data) {
@@ -97,9 +175,33 @@ PyObject* count_lines(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(count_lines(data)); });
 }
 
+PyObject* plain_text(PyObject*, PyObject* arguments) {
+    const char* data;
+    Py_ssize_t size, least;
+    if (!PyArg_ParseTuple(arguments, "y#n:plain_text", &data, &size, &least)) return nullptr;
+    const auto found = plain_text({data, static_cast<size_t>(size)}, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
+    if (!found) return Py_NewRef(Py_None);
+    PyObject* const lines = PyList_New(static_cast<Py_ssize_t>(found->blank.size()));
+    PyObject* const places = PyList_New(static_cast<Py_ssize_t>(found->blank.size()));
+    bool whole = lines != nullptr && places != nullptr;
+    for (size_t at = 0; whole && at < found->blank.size(); ++at) {
+        PyObject* const line = PyLong_FromSize_t(found->blank[at].first);
+        PyObject* const place = PyLong_FromSize_t(found->blank[at].second);
+        whole = line != nullptr && place != nullptr;
+        PyList_SetItem(lines, static_cast<Py_ssize_t>(at), line);
+        PyList_SetItem(places, static_cast<Py_ssize_t>(at), place);
+    }
+    PyObject* const answer = whole ? Py_BuildValue("(nOO)", static_cast<Py_ssize_t>(found->lines), lines, places) : nullptr;
+    Py_XDECREF(lines);
+    Py_XDECREF(places);
+    return answer;
+}
+
 PyMethodDef kMethods[] = {
     {"is_certainly_nfc", is_certainly_nfc, METH_O,
      "is_certainly_nfc(data) -> whether data is UTF-8 in NFC; False says nothing."},
+    {"plain_text", plain_text, METH_VARARGS,
+     "plain_text(data, least) -> (number of lines, numbers of the empty ones, places of the empty ones), or None."},
     {"count_lines", count_lines, METH_O, "count_lines(data) -> how many LFs there are."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    from corpusfmt.io._native import count_lines, is_certainly_nfc
+    from corpusfmt.io._native import count_lines, is_certainly_nfc, plain_text
 except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
 
     def count_lines(data: bytes, /) -> int:
@@ -14,5 +14,15 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         """Return whether data is UTF-8 in Normalisation Form C, as far as can be told at once: False says nothing."""
         return data.isascii()
 
+    def plain_text(data: bytes, least: int, /) -> tuple[int, list[int], list[int]] | None:
+        """Return how many lines there are, and numbers and places (bytes) of the empty ones, both from 0.
 
-__all__ = ["count_lines", "is_certainly_nfc"]
+        Only where all others have at least `least` code points, are UTF-8 in Normalisation Form C, do not begin with
+        white space and have no control characters but tabs, no two empty ones follow each other and all end with LF.
+        None says nothing.
+        """
+        del data, least
+        return None
+
+
+__all__ = ["count_lines", "is_certainly_nfc", "plain_text"]

@@ -12,7 +12,7 @@ from corpusfmt.formats.general import BadText, TooLong
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.scan import is_certainly_nfc
+from corpusfmt.io.scan import is_certainly_nfc, plain_text
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -228,6 +228,8 @@ class TextScan:
         if isinstance(block, LongLine):
             self._feed_long(block)
             return
+        if self._accept(block.data):
+            return
         import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
         data = block.data
@@ -250,6 +252,31 @@ class TextScan:
             self._collect_keys(self._keys, data, odd)
         self.lines += len(ends)
         self.bytes += len(data)
+
+    def _accept(self, data: bytes) -> bool:
+        """Take a block on which no rule can fire; judge nothing and return False for any other."""
+        plain = plain_text(data, self._least)
+        if plain is None:
+            return False
+        lines, blank, places = plain
+        if blank:
+            if blank[0] == 0 and self._open_line == self.lines:
+                return False
+            first = [self._open_line, *(self.lines + line + 1 for line in blank[:-1])]
+            first_bytes = [self._open_byte, *(self.bytes + place + 1 for place in places[:-1])]
+            counts = [self.lines + line - start for line, start in zip(blank, first, strict=True)]
+            sizes = [self.bytes + place - 1 - start for place, start in zip(places, first_bytes, strict=True)]
+            self._add(first, counts, sizes, [self._separators] + [1] * (len(blank) - 1))
+            self._separators = 1
+            self._open_line = self.lines + blank[-1] + 1
+            self._open_byte = self.bytes + places[-1] + 1
+        self._last_blank = bool(blank) and blank[-1] == lines - 1
+        self._in_run = False
+        if self._keys is not None:
+            self._collect_keys(self._keys, data, [])
+        self.lines += lines
+        self.bytes += len(data)
+        return True
 
     def _feed_long(self, line: LongLine) -> None:
         self._judge.check(TooLong(self._at(line.line, line.byte), line.length, self._limit))

@@ -1,0 +1,63 @@
+"""The scan of text finds the same with the native kernel and without it, wherever the blocks are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusfmt.formats.oscar import text as text_module
+from corpusfmt.formats.oscar.ruleset import RULES
+from corpusfmt.formats.oscar.text import TextScan
+from corpusfmt.io.lines import blocks
+from corpusfmt.rules import Grading, Judge
+
+pytest.importorskip("corpusfmt.io._native", reason="the native kernel is not built")
+
+LONG = "a line of text that is long enough to be kept " * 3
+LINES = st.sampled_from(
+    [
+        LONG,
+        LONG.replace("a", "é"),
+        LONG.replace("e", "я"),
+        LONG + "e\u0301",
+        LONG + "\r",
+        " " + LONG,
+        "short",
+        "",
+        "",
+        "",
+        " \t",
+    ]
+)
+
+
+def said(data: bytes, chunk: int) -> tuple[Any, ...]:
+    judge = Judge(RULES, Grading(), version="1.1", path="en.txt.gz")
+    scan = TextScan("en.txt.gz", "1.1", judge, 1 << 20)
+    for block in blocks(pieces(data, chunk)):
+        scan.feed(block)
+    scan.finish(whole=True)
+    documents = scan.documents
+    columns = documents.starts, documents.counts, documents.sizes, documents.gaps
+    findings = sorted((finding.code, str(finding.location), finding.count) for finding in judge.tally.findings)
+    return columns, findings, scan.lines, scan.bytes, scan.odd_lines
+
+
+def pieces(data: bytes, size: int) -> Iterator[bytes]:
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
+
+
+@given(st.lists(LINES, max_size=14), st.sampled_from([150, 300, 10_000]), st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_the_same_with_and_without_the_kernel(lines: list[str], chunk: int, ended: bool) -> None:
+    data = ("\n".join(lines) + "\n" * ended).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "plain_text", lambda _data, _least: None)
+        patch.setattr(text_module, "is_certainly_nfc", lambda _data: False)
+        expected = said(data, chunk)
+    assert said(data, chunk) == expected
