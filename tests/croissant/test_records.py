@@ -637,6 +637,17 @@ def test_tables_of_all_kinds(content: bytes, expected: dict[str, int], tmp_path:
     assert {code: count for code, count in report.by_rule.items() if code.startswith(wanted)} == expected
 
 
+@pytest.mark.parametrize(("second", "expected"), [(b'{"b":1,"a":"x"}\n', []), (b'{"b":2}\n', ["a"]), (b"", ["a"])])
+def test_a_member_that_only_some_files_have_is_no_value(second: bytes, expected: list[str], tmp_path: Path) -> None:
+    both = record_set(field("a", "t-set", {"column": "a"}), field("b", "t-set", {"column": "b"}, "sc:Integer"))
+    contents = {"1__jsonl": b'{"b":1}\n', "2__jsonl": second}
+    path = write(tmp_path, [files("t-set", "*.jsonl", "application/jsonlines")], both, **contents)
+    found = read(path)[1]
+    assert [each.code for each in found] == ["CRO606"] * len(expected)
+    assert all(f"no column `{name}`" in each.message for each, name in zip(found, expected, strict=True))
+    assert corpusfmt.validate(path, format="croissant", data=True).by_rule.get("CRO606", 0) == len(expected)
+
+
 def test_a_bomb_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corpusfmt.formats.croissant.archives.MIN_BOMB", 1 << 12)
     buffer = io.BytesIO()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -76,6 +77,39 @@ class Batch:
         if self.lines is not None:
             return Location(self.path, line=self.lines[row])
         return Location(self.path, record=f"record {self.first + row + 1}")
+
+
+class Absent:
+    """Columns that no file of a source has: what the rows of one file lack, those of another may have.
+
+    That is known of JSON Lines behind their rows; tables without a column are not read at all.
+    """
+
+    def __init__(self, empty: Mapping[Take, Sequence[Any]]) -> None:
+        self._empty = empty
+        self._files = 0
+        self._first: dict[Take, NoColumn] = {}
+        self._times: Counter[Take] = Counter()
+
+    def of_file(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield the batches of one file, the faults of this kind kept where there were rows."""
+        rows = 0
+        for batch in batches:
+            rows += batch.size
+            if rows:
+                for fault in batch.faults:
+                    if isinstance(fault, NoColumn):
+                        self._first.setdefault(fault.take, fault)
+                        self._times[fault.take] += 1
+                batch.faults = [fault for fault in batch.faults if not isinstance(fault, NoColumn)]
+            yield batch
+        self._files += rows > 0
+
+    def rest(self) -> Iterator[Batch]:
+        """Yield, after the last file, the faults of columns that are nowhere, in a batch without rows."""
+        faults: list[Fault] = [fault for take, fault in self._first.items() if self._times[take] == self._files]
+        if faults:
+            yield Batch("", 0, self._empty, faults=faults)
 
 
 def no_column(path: str, take: Take, header: Sequence[str]) -> NoColumn:

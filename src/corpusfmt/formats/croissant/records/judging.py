@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.nodes import Literal
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
+from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NotRead, Take
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
 from corpusfmt.formats.croissant.records.leaves import Leaf, of_field
 from corpusfmt.formats.croissant.records.lookup import key_of
@@ -191,18 +191,21 @@ class _DataJudge:
         takes = {leaf.take for leaf in leaves}
         if isinstance(origin, Resource) and all(leaf.is_plain and leaf.take.kind == "column" for leaf in leaves):
             opened = self._reader.files.opened(origin)
+            empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
+            absent = Absent(empty)
             while True:
                 try:
                     file = next(opened, None)
                     if file is None:
+                        yield from absent.rest()
                         return
                     kind = kind_of(origin, file.name)
                     if kind in DELIMITERS:
                         yield from judged(file, DELIMITERS[kind], leaves, keys)
                     else:
-                        yield from batches(origin, file, sorted(takes))
+                        yield from absent.of_file(batches(origin, file, sorted(takes)))
                 except Broken as broken:
-                    yield Batch("", 0, {take: [] for take in takes}, faults=[broken.fault])
+                    yield Batch("", 0, empty, faults=[broken.fault])
         else:
             yield from self._reader.batches(origin, takes)
 

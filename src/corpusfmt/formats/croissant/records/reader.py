@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NoColumn, NotRead, Take
 from corpusfmt.formats.croissant.records.files import Files
 from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
 from corpusfmt.formats.croissant.records.lookup import Lookup
@@ -145,12 +145,14 @@ class RecordReader:
             return
         empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
         opened = self.files.opened(origin)
+        absent = Absent(empty)
         while True:
             try:
                 file = next(opened, None)
                 if file is None:
+                    yield from absent.rest()
                     return
-                yield from batches(origin, file, sorted(takes))
+                yield from absent.of_file(batches(origin, file, sorted(takes)))
             except Broken as broken:
                 yield Batch("", 0, empty, faults=[broken.fault])
 
