@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from corpusfmt.formats.dolma.write import attributes_row
+from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.write import OscarText
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
@@ -24,7 +25,8 @@ from corpusfmt.pipeline.shuffle import shuffled
 from corpusfmt.pipeline.size import Size, size_of
 from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, language_attribute, writer_of
 
-_SOURCE = "common-crawl"
+# The `source` of documents of Dolma; OSCAR has no room for one, and its reader says `SOURCE`.
+_CRAWLED = "common-crawl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def _document(label: str, stored: StoredDocument, output: Output) -> Document:
     document = Document(
         id=f"{record_id}#{label}",
         text=text,
-        source=_SOURCE,
+        source=_CRAWLED if output.format == "dolma" else SOURCE,
         lang=label,
         created=stored.headers.get("warc-date"),
         metadata=metadata_of({"version": "1.1", "record": {"headers": stored.headers}}, language=label),

@@ -15,8 +15,6 @@ DOCUMENT_HEADER = "corpusfmt-document"
 CHANGES_HEADER = "corpusfmt-changes"
 #: The `source` of documents that come from OSCAR and have no other.
 SOURCE = "oscar"
-# The `source` of documents that `build` makes: their records have not been in OSCAR yet, and name no part.
-_CRAWLED = "common-crawl"
 
 _OBJECTS = ("metadata", "attributes", "extra")
 _TEXTS = ("source", "added", "created")
@@ -44,7 +42,7 @@ def changes(document: Document, own: Json) -> Json:
     """
     headers = own.get("record", {}).get("headers", {})
     found: Json = {}
-    if document.source != (SOURCE if "part" in own else _CRAWLED):
+    if document.source != SOURCE:
         found["source"] = document.source
     if document.created != headers.get("warc-date"):
         found["created"] = document.created
