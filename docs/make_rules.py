@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpusfmt.formats import formats
+from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.model import Rule
-from corpusfmt.pipeline.rules import RULES as WET_RULES
 
 PAGE = Path(__file__).parent / "rules.md"
 TITLES = {
@@ -19,14 +18,13 @@ TITLES = {
     "PQT": "Parquet",
     "CRO": "Croissant",
     "WET": "WET files, in `corpusfmt build`",
+    "CNV": "Conversion, in `corpusfmt convert`",
 }
 
 
 def page() -> str:
     """Return the whole page."""
-    rules = {rule.code: rule for rule in WET_RULES} | {
-        rule.code: rule for fmt in formats().values() for rule in fmt.rules
-    }
+    rules = {code: owners[0][1] for code, owners in known_rules().items()}
     return "\n".join(_lines(rules)) + "\n"
 
 

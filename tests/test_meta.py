@@ -13,8 +13,8 @@ from support import FIXTURES, REPOSITORY
 
 import corpusfmt
 from corpusfmt import formats
+from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.model import Rule
-from corpusfmt.pipeline.rules import RULES as WET_RULES
 from corpusfmt.report import RENDERERS
 
 PACKAGE = Path(corpusfmt.__file__).parent
@@ -95,7 +95,7 @@ def test_a_code_is_one_rule_and_a_slug_names_one_in_its_format() -> None:
             assert RULES[rule.code].slug == rule.slug
 
 
-@pytest.mark.parametrize("rule", (RULES | {rule.code: rule for rule in WET_RULES}).values(), ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", [owners[0][1] for owners in known_rules().values()], ids=lambda rule: rule.code)
 def test_each_rule_is_explained(rule: Rule) -> None:
     for part in ("Why: ", "Example: ", "Fix: "):
         assert part in rule.explanation

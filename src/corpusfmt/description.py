@@ -11,7 +11,7 @@ from pathlib import Path
 
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
-from corpusfmt.formats import CheckOptions, Format, Rejected, Shard, detect, named_format
+from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
@@ -268,6 +268,8 @@ def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | N
     wanted = {each.name for each in _OPTIONAL_FIELDS}
     missing = set(wanted)
     for document in islice(fmt.read(shard, options), at_most):
+        if isinstance(document, LeftOut):
+            continue
         if isinstance(document, Rejected):
             if at_most is None:
                 raise BadInput(document.finding)

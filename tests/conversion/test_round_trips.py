@@ -12,7 +12,7 @@ import pytest
 from conversion.rows import read_rows, write_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import LONG_LINE, gzipped, tree
+from support import LONG_LINE, SAMPLE, gzipped, tree
 
 import corpusfmt
 from corpusfmt.io.paths import entry_of
@@ -177,9 +177,20 @@ def test_a_part_without_metadata_stops_before_anything_is_written(oscar_corpus: 
 def test_what_cannot_be_converted(oscar_corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="describe"):
         corpusfmt.convert(oscar_corpus, tmp_path / "out", to="croissant")
-    with pytest.raises(UsageError, match="describe"):
+    with pytest.raises(UsageError, match=r"with --record-set and --text-field \(lines, metadata\)"):
         corpusfmt.convert(oscar_corpus / "croissant.json", tmp_path / "out", to="dolma")
     assert entry_of(str(oscar_corpus)).kind == "directory"
+
+
+def test_a_corpus_that_was_built_as_dolma_comes_back_through_oscar(tmp_path: Path) -> None:
+    corpusfmt.build(SAMPLE, tmp_path / "built", recipe="dolma")
+    corpusfmt.convert(tmp_path / "built", tmp_path / "oscar", to="oscar")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
+    built, back = ({row["id"]: row for row in read_rows(tmp_path / name)} for name in ("built", "back"))
+    assert built.keys() == back.keys()
+    for name in ("text", "source", "created"):
+        assert [back[key][name] for key in built] == [row[name] for row in built.values()]
+    assert {row["source"] for row in back.values()} == {"common-crawl"}
 
 
 def test_a_built_corpus_has_no_headers_of_ours(oscar_corpus: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from dolma.corpus import Json, documents, encoded, write
 
-from corpusfmt.formats import CheckOptions, Rejected
+from corpusfmt.formats import CheckOptions, LeftOut, Rejected
 from corpusfmt.formats.dolma import FORMAT
 from corpusfmt.formats.dolma.write import DOLMA
 from corpusfmt.io.paths import entry_of
@@ -20,7 +20,12 @@ from corpusfmt.model import Document
 def read(root: Path, **options: Any) -> list[Document | Rejected]:
     plan = FORMAT.plan(entry_of(str(root)), CheckOptions())
     assert FORMAT.read is not None
-    return [item for shard in plan.shards for item in FORMAT.read(shard, CheckOptions(**options))]
+    return [
+        item
+        for shard in plan.shards
+        for item in FORMAT.read(shard, CheckOptions(**options))
+        if not isinstance(item, LeftOut)
+    ]
 
 
 def read_line(line: bytes, tmp_path: Path) -> Document | Rejected:

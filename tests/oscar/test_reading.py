@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oscar.corpus import Tree, gunzip, gz, jsonl, records, release, text_of, write
 
-from corpusfmt.formats import CheckOptions, Rejected
+from corpusfmt.formats import CheckOptions, LeftOut, Rejected
 from corpusfmt.formats.oscar import FORMAT
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.pieces import pieces
@@ -26,7 +26,7 @@ def read_tree(tree: Tree, root: Path, version: str = "1.1", **options: Any) -> l
     chosen = CheckOptions(version=version, **options)
     plan = FORMAT.plan(entry_of(str(write(tree, root))), chosen)
     assert FORMAT.read is not None
-    return [item for shard in plan.shards for item in FORMAT.read(shard, chosen)]
+    return [item for shard in plan.shards for item in FORMAT.read(shard, chosen) if not isinstance(item, LeftOut)]
 
 
 def documents_of(items: list[Document | Rejected]) -> list[Document]:

@@ -15,15 +15,25 @@ Rules = Annotated[
 ]
 
 
+def known_rules() -> dict[str, list[tuple[str, Rule]]]:
+    """Return every rule by its code, with the name of each format or command that runs it."""
+    from corpusfmt.conversion.rules import RULES as CONVERSION
+    from corpusfmt.formats import formats
+    from corpusfmt.formats.croissant.records.unfit import RULES as RECORDS
+    from corpusfmt.pipeline.rules import RULES as WET
+
+    known: dict[str, list[tuple[str, Rule]]] = {}
+    owners = [(name, fmt.rules) for name, fmt in formats().items()]
+    for owner, rules in [*owners, ("build", WET), ("convert", CONVERSION), ("convert --from croissant", RECORDS)]:
+        for each in rules:
+            known.setdefault(each.code, []).append((owner, each))
+    return known
+
+
 @guarded
 def rule(names: Rules = []) -> None:  # noqa: B006
     """List the rules, or explain some: why, an example, the fix."""
-    from corpusfmt import formats as registry
-
-    known: dict[str, list[tuple[str, Rule]]] = {}
-    for fmt in registry.formats().values():
-        for each in fmt.rules:
-            known.setdefault(each.code, []).append((fmt.name, each))
+    known = known_rules()
     if not names:
         for code, owners in sorted(known.items()):
             print(f"{code}  {owners[0][1].severity:<7}  {owners[0][1].slug}")

@@ -27,11 +27,14 @@ class BadRecord(StrEnum):
     QUARANTINE = "quarantine"
 
 
-Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus.")]
+Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus, or a Croissant description of records.")]
 Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder, or one to resume.")]
 To = Annotated[str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma or parquet.")]
 From = Annotated[
-    str, typer.Option("--from", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma or parquet.")
+    str,
+    typer.Option(
+        "--from", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet or croissant."
+    ),
 ]
 OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count it in the report.")]
 OnBadRecord = Annotated[
@@ -48,7 +51,10 @@ LangAttribute = Annotated[
     ),
 ]
 SourceName = Annotated[
-    str | None, typer.Option("--source", help="The `source` of documents without one (OSCAR: default oscar).")
+    str | None,
+    typer.Option(
+        "--source", help="The `source` of documents without one (default: oscar or croissant for those, else none)."
+    ),
 ]
 Added = Annotated[
     str | None, typer.Option("--added", metavar="DATE", help="The `added` of documents without one (default: none).")
@@ -73,9 +79,24 @@ SplitAttributes = Annotated[
 LanguageAttributes = Annotated[
     bool, typer.Option("--language-attributes", help="Add an attribute set that tells the language of each document.")
 ]
-TextField = Annotated[str | None, typer.Option("--text-field", help="Parquet: the column of texts (default: text).")]
+RecordSetName = Annotated[
+    str | None,
+    typer.Option(
+        "--record-set", metavar="NAME", help="Croissant: the record set (default: the only one with a field of texts)."
+    ),
+]
+TextField = Annotated[
+    str | None,
+    typer.Option(
+        "--text-field", help="Parquet, Croissant: what holds the text (default: text; Croissant: or content)."
+    ),
+]
 IdField = Annotated[
-    str | None, typer.Option("--id-field", help="Parquet: the column of ids (default: id, or ids are made).")
+    str | None,
+    typer.Option(
+        "--id-field",
+        help="Parquet, Croissant: what holds the id (default: id; Croissant: or the key; or else ids are made).",
+    ),
 ]
 PartSize = Annotated[
     int | None,
@@ -109,6 +130,7 @@ def command(
     prefer_attributes: PreferAttributes = None,
     split_attributes: SplitAttributes = None,
     language_attributes: LanguageAttributes = False,
+    record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
     part_size: PartSize = None,
@@ -135,6 +157,7 @@ def command(
             prefer_attributes=prefer_attributes or (),
             split_attributes=split_attributes or (),
             language_attributes=language_attributes,
+            record_set=record_set,
             text_field=text_field,
             id_field=id_field,
             part_bytes=part_size,

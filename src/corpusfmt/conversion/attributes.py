@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from corpusfmt.conversion.options import COLLISION, LanguageAttribute, Losses, Split, finding
+from corpusfmt.conversion.options import LanguageAttribute, Losses, Split
+from corpusfmt.conversion.rules import Collision, finding
 from corpusfmt.formats.dolma.write import attributes_row
 from corpusfmt.formats.provenance import line_languages_of
 from corpusfmt.model import BadInput, Document, Json, Location
@@ -38,10 +39,8 @@ def merge(document: Document, prefer: Sequence[str], path: str, losses: Losses) 
             if key in merged and merged[key] != value:
                 winner = next((each for each in prefer if each in {name, origin[key]}), None)
                 if winner is None:
-                    message = f"attribute `{key}` of both `{origin[key]}` and `{name}`, with different values"
                     at = Location(path, record=document.id)
-                    hint = f"say which one wins with --prefer-attributes {name}"
-                    raise BadInput(finding(COLLISION, message, at, hint))
+                    raise BadInput(finding(Collision(at, key, origin[key], name)))
                 losses.accept("attributes that others were preferred to")
                 if winner != name:
                     continue

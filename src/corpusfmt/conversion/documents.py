@@ -12,8 +12,9 @@ from typing import BinaryIO, Self
 
 from corpusfmt.conversion import attributes
 from corpusfmt.conversion.layout import path_of
-from corpusfmt.conversion.options import LANGUAGE, Losses, Options, finding
-from corpusfmt.formats import CheckOptions, Rejected, Shard, named_format
+from corpusfmt.conversion.options import Losses, Options
+from corpusfmt.conversion.rules import Unfiled, finding
+from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Incomplete, Location
@@ -69,12 +70,15 @@ class Documents:
             if isinstance(document, Rejected):
                 self._reject(document)
                 continue
+            if isinstance(document, LeftOut):
+                self._losses.add({document.what: 1}, document.at)
+                continue
             for step in steps:
                 step(document)
             if expected is not None and document.lang != expected:
                 found = f"a document of language `{document.lang}` in a shard of `{expected}`"
                 hint = "put documents into a folder of their language, or into one named for none"
-                raise BadInput(finding(LANGUAGE, found, Location(self.path, record=document.id), hint))
+                raise BadInput(finding(Unfiled(Location(self.path, record=document.id), found, hint)))
             self.taken += 1
             yield document
 
@@ -89,7 +93,7 @@ class Documents:
         if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
             at = Location(self.path, record=document.id)
             hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
-            raise BadInput(finding(LANGUAGE, "nothing tells the language of this document", at, hint))
+            raise BadInput(finding(Unfiled(at, "nothing tells the language of this document", hint)))
         self.languages.add(language)
         document.lang = language
 

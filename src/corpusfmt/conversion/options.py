@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from corpusfmt.model import BadInput, Finding, Location, Problem, Severity, UsageError
+from corpusfmt.conversion.rules import NotKept, finding
+from corpusfmt.model import BadInput, Location, UsageError
 
 OnLoss = Literal["error", "warn", "allow"]
 OnBadRecord = Literal["stop", "quarantine"]
 
-LOSSY = ("CNV101", "lossy-conversion")
-LANGUAGE = ("CNV102", "language-unknown")
-COLLISION = ("CNV103", "attribute-collision")
 _ACCEPT_LOSS = "accept it with --on-loss warn or allow: it is then counted in the report"
 
 _SET_NAME = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
@@ -97,11 +95,6 @@ def checked(options: Options) -> Options:
     return options
 
 
-def finding(rule: tuple[str, str], message: str, at: Location, hint: str) -> Finding:
-    """Return a finding of conversion's own."""
-    return Finding(*rule, Severity.ERROR, Problem(message, at, hint))
-
-
 class Losses:
     """Counts, by reason, what does not come along."""
 
@@ -115,7 +108,7 @@ class Losses:
             return
         self.counts.update(lost)
         if self._on_loss == "error":
-            raise BadInput(finding(LOSSY, f"cannot be kept: {', '.join(lost)}", at, _ACCEPT_LOSS))
+            raise BadInput(finding(NotKept(at, ", ".join(lost), hint=_ACCEPT_LOSS)))
 
     def accept(self, what: str) -> None:
         """Count what an option gave up by name."""

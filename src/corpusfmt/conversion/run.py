@@ -10,6 +10,7 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,6 @@ from corpusfmt.conversion.attributes import LANGUAGE_SET
 from corpusfmt.conversion.documents import Reading
 from corpusfmt.conversion.layout import Group, count_unread, groups, in_order, language_of, name_of, refuse_unpaired
 from corpusfmt.conversion.options import (
-    LOSSY,
     Losses,
     OnBadRecord,
     OnLoss,
@@ -30,6 +30,7 @@ from corpusfmt.conversion.options import (
     language_attribute_of,
     splits_of,
 )
+from corpusfmt.conversion.rules import NotKept, finding
 from corpusfmt.conversion.stages import (
     Converted,
     DirectTask,
@@ -50,10 +51,10 @@ from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, FileFacts
 from corpusfmt.io.paths import Entry, entry_of, version_of
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.model import BadInput, Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 2
+CODE_FORMAT = 3
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -70,6 +71,7 @@ def convert(
     on_bad_record: OnBadRecord = "stop",
     language_field: str | None = None,
     language_attribute: str | None = None,
+    record_set: str | None = None,
     text_field: str | None = None,
     id_field: str | None = None,
     source_name: str | None = None,
@@ -97,7 +99,8 @@ def convert(
 
     Attribute sets stay beside the documents, or are embedded (`merge_attributes`; the first of `prefer_attributes` wins
     where a name stands twice); `split_attributes` moves embedded ones to sets, each `SET` or `SET=PREFIX`;
-    `language_attributes` adds a set that tells the language. `text_field` and `id_field` name the columns of Parquet.
+    `language_attributes` adds a set that tells the language. `text_field` and `id_field` name the columns of Parquet, or
+    fields of the records that a Croissant description describes; `record_set` chooses among those.
 
     Raises `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where
     the run could not be finished.
@@ -125,10 +128,12 @@ def convert(
         raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
     writer = target.writers[target_version]
     size = _size(writer, part_bytes, shard_bytes, options)
-    reading = ReadOptions(text_field, id_field)
-    if reading != ReadOptions() and not fmt.names_fields:
+    reading = ReadOptions(record_set, text_field, id_field)
+    if (text_field, id_field) != (None, None) and not fmt.names_fields:
         raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
-    plan = fmt.plan(entry, CheckOptions(version=version, reading=reading))
+    if record_set is not None and fmt.plan_reading is None:
+        raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
+    plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
     refuse_unpaired(fmt, plan)
     losses = Losses(on_loss)
     count_unread(fmt, plan, losses)
@@ -137,8 +142,7 @@ def convert(
     grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
     sets = [_sets(fmt, writer, options, group) for group in grouped]
     settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
-    inputs = [(file.path, file.size) for shard in shards for file in shard.files.values()]
-    workplace = Workplace(Path(destination), digest(*settings, inputs))
+    workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
     workplace.claim()
     workers = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     run = _Run(
@@ -154,7 +158,7 @@ def convert(
     )
     try:
         converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
-    except BadInput:
+    except (BadInput, UsageError):
         workplace.give_up()
         raise
     converted = [*converted, Converted(losses=dict(losses.counts))]
@@ -218,6 +222,7 @@ class _Run:
                 self.workplace.aside(task_name),
             )
             tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
+        self._withdraw("convert", {task.fingerprint for task in tasks})
         sizes = [sum(shard.size for shard in group.shards) for group in grouped]
         return self.stages.run_whole("convert", convert_shards, tasks, Converted, sizes)
 
@@ -239,8 +244,15 @@ class _Run:
             aside = self.workplace.aside(language)
             pack = PackTask(self.target, language, containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(language, pack, fingerprint))
+        self._withdraw("pack", {fingerprint})
         packed = self.stages.run_whole("pack", pack_language, packs, Converted, [1] * len(packs))
         return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
+
+    def _withdraw(self, stage: str, valid: AbstractSet[str]) -> None:
+        """Remove what was made of files that have changed since: they may not become the same files again."""
+        for fingerprint, result in self.stages.recorded(stage, Converted):
+            for name in result.files if fingerprint not in valid else ():
+                (self.workplace.destination / name).unlink(missing_ok=True)
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
@@ -291,8 +303,7 @@ def _report(
     tally = Tally()
     severity = _LOSS_SEVERITIES[on_loss]
     for what, count in sorted(losses.items()):
-        problem = Problem(f"not kept: {what}", Location("."), count=count)
-        tally.add(Finding(*LOSSY, severity, problem))
+        tally.add(replace(finding(NotKept(Location("."), what, count)), severity=severity))
     coverage = Coverage(
         shards_seen=len(plan.shards),
         shards_total=len(plan.shards),

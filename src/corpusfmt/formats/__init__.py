@@ -13,14 +13,18 @@ from typing import Any
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import Coverage, Document, Finding, Tally, UsageError
+from corpusfmt.model import Coverage, Document, Finding, Location, Tally, UsageError
 from corpusfmt.rules import Grading, Judge, RuleSet
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How the fields of records are called that make a document, where a format does not say so: None for its default."""
+    """Which records are meant, and how the fields are called that make a document, where a format does not say so.
 
+    None is the format's default.
+    """
+
+    record_set: str | None = None
     text_field: str | None = None
     id_field: str | None = None
 
@@ -95,6 +99,14 @@ class Rejected:
     raw: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a document, the next one, leaves out of its record, because no document can hold it."""
+
+    what: str
+    at: Location
+
+
 @dataclass(frozen=True)
 class Format:
     """A format as a frozen record of functions."""
@@ -116,7 +128,9 @@ class Format:
     #: Judge the dataset by the facts of all shards, given in shard order.
     finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None]
     #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
-    read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected]] | None = None
+    read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]] | None = None
+    #: List the shards to read, where those are others than the shards to check: records that `ReadOptions` may choose.
+    plan_reading: Callable[[Entry, CheckOptions], Plan] | None = None
     #: Say what of a shard `read` leaves out, by name with its number.
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.

@@ -2,6 +2,7 @@
 
 from corpusfmt.formats import Format
 from corpusfmt.formats.croissant.check import check, detect, finish, plan
+from corpusfmt.formats.croissant.records.documents import SOURCE, plan_reading, read
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.version import VERSIONS
 
@@ -16,4 +17,8 @@ FORMAT = Format(
     plan=plan,
     check=check,
     finish=finish,
+    read=read,
+    plan_reading=plan_reading,
+    source_name=SOURCE,
+    names_fields=True,
 )

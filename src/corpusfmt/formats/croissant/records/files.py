@@ -95,6 +95,10 @@ def nothing_selected(view: FileSet) -> DataFault:
     return DataFault("empty", f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
 
 
+def _anything(_path: str) -> bool:
+    return True
+
+
 class _Chunked:
     """Chunks as a file to read from, for the decompressors."""
 
@@ -152,6 +156,21 @@ class Files:
         if not found:
             message = f"no member `{wanted}` in `{containers[0].text('sc:contentUrl')}`"
             raise self._broken(view, "missing", message, "correct the path inside the container")
+
+    def local(self, view: Resource) -> Iterator[Entry]:
+        """Yield the files on disk that a FileObject or FileSet is read from; of what is not there, nothing."""
+        containers = self._containers(view)
+        wanted = partial(selects, view) if isinstance(view, FileSet) else _anything
+        try:
+            sources = [self._entry(each, self._path_of(each)) for each in containers]
+            if not containers:
+                whole = Entry("", self._folder or ".", "directory")
+                sources = [whole if isinstance(view, FileSet) else self._entry(view, self._path_of(view))]
+        except (Broken, NotRead):
+            return
+        for source in sources:
+            inside = walk(source.url) if source.kind == "directory" else ()
+            yield from [source] if source.kind == "file" else (e for e in inside if e.kind == "file" and wanted(e.path))
 
     def _selected(self, view: FileSet) -> Iterator[Opened]:
         wanted = partial(selects, view)

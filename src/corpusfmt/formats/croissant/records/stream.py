@@ -26,14 +26,16 @@ def records(path: str | Path, record_set: str | None = None) -> Iterator[Record 
     Raises `UsageError` for a missing path, an unknown record set, and data that cannot be read here (on the web, Parquet
     without pyarrow); `BadInput` where the description itself is not understood.
     """
-    entry = entry_of(str(path))
-    if entry.kind == "directory":
-        entry = plan(entry, CheckOptions()).shards[0].files["description"]
-    description = _understood(entry)
-    named = _named(description, record_set)
-    with RecordReader(description, entry.url.rpartition("/")[0]) as reader:
+    entry = description_at(entry_of(str(path)))
+    description = understood(entry)
+    yield from records_of(description, folder_of(entry), named(description, record_set))
+
+
+def records_of(description: Description, folder: str, record_set: RecordSet) -> Iterator[Record | Finding]:
+    """Yield the records of a record set as `records` does; the data lie in `folder`. Raises `UsageError`."""
+    with RecordReader(description, folder) as reader:
         try:
-            for each in reader.records(named):
+            for each in reader.records(record_set):
                 if isinstance(each, Record):
                     yield each
                 else:
@@ -51,7 +53,18 @@ def findings_of(fault: Fault, version: str) -> list[Finding]:
     return judge.tally.findings
 
 
-def _understood(entry: Entry) -> Description:
+def description_at(entry: Entry) -> Entry:
+    """Return the description at a path: the file itself, or that of a folder. Raises `UsageError` where there is none."""
+    return plan(entry, CheckOptions()).shards[0].files["description"] if entry.kind == "directory" else entry
+
+
+def folder_of(entry: Entry) -> str:
+    """Return the folder that a description lies in, and its data."""
+    return entry.url.rpartition("/")[0]
+
+
+def understood(entry: Entry) -> Description:
+    """Read a description. Raises `BadInput` where it is not understood, `UsageError` for a file that holds none."""
     checker = Checker(entry, CheckOptions())
     checker.run()
     if not checker.descriptions:
@@ -62,8 +75,14 @@ def _understood(entry: Entry) -> Description:
     return checker.descriptions[0]
 
 
-def _named(description: Description, name: str | None) -> RecordSet:
-    known = {_name_of(view): view for view in description.views.values() if isinstance(view, RecordSet)}
+def record_sets(description: Description) -> dict[str, RecordSet]:
+    """Return the record sets of a description by their `@id`, else by name."""
+    return {_name_of(view): view for view in description.views.values() if isinstance(view, RecordSet)}
+
+
+def named(description: Description, name: str | None) -> RecordSet:
+    """Return the record set of an `@id` or name; without one, the only one. Raises `UsageError`."""
+    known = record_sets(description)
     if name is None and len(known) == 1:
         return next(iter(known.values()))
     for view in known.values():

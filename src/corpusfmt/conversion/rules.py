@@ -1,0 +1,84 @@
+"""What can be wrong with a conversion, rather than with what is converted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corpusfmt.model import Finding, Location, Problem
+from corpusfmt.rules import Grading, Judge, RuleSet
+
+RULES = RuleSet()
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """Something that does not come along, `count` times; `hint` where it stops the run."""
+
+    at: Location
+    what: str
+    count: int = 1
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfiled:
+    """A document that has no place in a target laid out by language."""
+
+    at: Location
+    reason: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """An attribute that two sets have with different values; `newer` is the one that came second."""
+
+    at: Location
+    key: str
+    older: str
+    newer: str
+
+
+@RULES.rule("CNV101", "lossy-conversion", on=NotKept)
+def lossy_conversion(loss: NotKept) -> Iterator[Problem]:
+    """The target cannot hold something of the source.
+
+    Why: the way back would not give it again. With --on-loss warn it is a warning that is counted, with allow a remark.
+    Example: metadata on the way to OSCAR 1.0, which has text alone.
+    Fix: choose another target, or accept the loss with --on-loss warn or allow.
+    """
+    if loss.hint:
+        yield Problem(f"cannot be kept: {loss.what}", loss.at, loss.hint, loss.count)
+    else:
+        yield Problem(f"not kept: {loss.what}", loss.at, count=loss.count)
+
+
+@RULES.rule("CNV102", "language-unknown", on=Unfiled)
+def language_unknown(document: Unfiled) -> Iterator[Problem]:
+    """Nothing tells the language of a document, or it is not that of its folder, and the target is laid out by language.
+
+    Why: the document would be filed under a language that nobody chose.
+    Example: Dolma without `metadata.language`, to OSCAR.
+    Fix: name what holds the language with --lang-field or --lang-attribute.
+    """
+    yield Problem(document.reason, document.at, document.hint)
+
+
+@RULES.rule("CNV103", "attribute-collision", on=Collision)
+def attribute_collision(attribute: Collision) -> Iterator[Problem]:
+    """Two attribute sets that are to be merged have an attribute of the same name with different values.
+
+    Why: only one of them can be embedded.
+    Example: `lid__model__en` of both `lid` and `new`.
+    Fix: say which set wins with --prefer-attributes.
+    """
+    message = f"attribute `{attribute.key}` of both `{attribute.older}` and `{attribute.newer}`, with different values"
+    yield Problem(message, attribute.at, f"say which one wins with --prefer-attributes {attribute.newer}")
+
+
+def finding(subject: NotKept | Unfiled | Collision) -> Finding:
+    """Return what the rules say of something."""
+    judge = Judge(RULES, Grading(), version="", path=subject.at.path)
+    judge.check(subject)
+    return judge.tally.findings[0]

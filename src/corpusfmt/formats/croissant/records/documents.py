@@ -1,0 +1,248 @@
+"""A record set as a source of documents: which records are meant, which of their fields hold text and id."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xxhash import xxh3_64_hexdigest
+
+from corpusfmt.formats import CheckOptions, LeftOut, Plan, ReadOptions, Rejected, Shard
+from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
+from corpusfmt.formats.croissant.nodes import Literal
+from corpusfmt.formats.croissant.records.files import Files
+from corpusfmt.formats.croissant.records.reader import Record, name_of
+from corpusfmt.formats.croissant.records.stream import (
+    description_at,
+    folder_of,
+    named,
+    record_sets,
+    records_of,
+    understood,
+)
+from corpusfmt.formats.croissant.records.unfit import MOST_LEVELS, RULES, IdValue, Nesting, TextValue
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.text import json_line
+from corpusfmt.model import Document, Finding, Json, Tally, UsageError
+from corpusfmt.rules import Grading, Judge
+
+#: The `source` of documents whose records have none.
+SOURCE = "croissant"
+_TEXTS, _ID = ("text", "content"), "id"
+# Fields that are a document's own by their names, where they hold texts.
+_NAMED = ("source", "added", "created")
+_NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A record set by its name, the field of texts, and the fields that make an id: none, one, or those of a key."""
+
+    name: str
+    record_set: RecordSet
+    text: Field
+    id: tuple[Field, ...]
+
+
+def plan_reading(entry: Entry, options: CheckOptions) -> Plan:
+    """List the one shard that a record set is: the description, and all files of it that are on disk.
+
+    Raises `UsageError` where no record set or field is meant, `BadInput` where the description is not understood.
+    """
+    entry = description_at(entry)
+    description = understood(entry)
+    chosen = _chosen(description, options.reading)
+    files = Files(description, folder_of(entry))
+    resources = (view for view in description.views.values() if isinstance(view, Resource))
+    data = {each.url: each for view in resources for each in files.local(view)}
+    roles = {"description": entry, **{f"data {number}": each for number, each in enumerate(data.values())}}
+    target = _NOT_IN_FILE_NAMES.sub("_", chosen.name)[:_LONGEST_NAME].strip("._") or "records"
+    shard = Shard(0, f"{entry.path} {chosen.name}", roles, target=target)
+    return Plan(description.version, [shard], Tally(options.max_per_rule))
+
+
+def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected | LeftOut]:
+    """Yield the records of a record set as documents; what is wrong with the data, and unfit records, as `Rejected`.
+
+    A text called source, added or created is a field of the document, every other value an entry of its metadata, by the
+    identifier of its field without that of the record set. Without ids, they are made of record set, number and text, and
+    marked so. Raises `UsageError` where the data cannot be read here.
+    """
+    entry = shard.files["description"]
+    description = understood(entry)
+    chosen = _chosen(description, options.reading)
+    maker = _Maker(chosen)
+    for each in records_of(description, folder_of(entry), chosen.record_set):
+        if isinstance(each, Finding):
+            yield Rejected(each, b"")
+        else:
+            yield from maker.made(each)
+
+
+# --- what is meant ---
+
+
+def _chosen(description: Description, reading: ReadOptions) -> Chosen:
+    known = record_sets(description)
+    if reading.record_set is not None:
+        record_set = named(description, reading.record_set)
+        text = _text_field(record_set, reading.text_field)
+        if text is None:
+            asked = f"no field `{reading.text_field}`" if reading.text_field else "no field `text` or `content`"
+            raise UsageError(f"{record_set.title} has {asked}: name one with --text-field ({_listed(record_set)})")
+    else:
+        found = [(each, text) for each in known.values() if (text := _text_field(each, reading.text_field)) is not None]
+        if len(found) != 1:
+            what = f"{'several record sets have' if found else 'no record set has'} a field of texts"
+            option = "--record-set" if found else "--record-set and --text-field"
+            raise UsageError(f"{what}: name one with {option} ({', '.join(known) or 'there are no record sets'})")
+        record_set, text = found[0]
+    name = next(name for name, each in known.items() if each is record_set)
+    return Chosen(name, record_set, text, _id_fields(record_set, reading.id_field))
+
+
+def _listed(record_set: RecordSet) -> str:
+    return ", ".join(map(name_of, record_set.fields)) or "there are no fields"
+
+
+def _text_field(record_set: RecordSet, name: str | None) -> Field | None:
+    """Return the field of a name, or one that is called as texts are; None where there is none, or several."""
+    for each in (name,) if name is not None else _TEXTS:
+        found = _fields_called(record_set, each)
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _id_fields(record_set: RecordSet, name: str | None) -> tuple[Field, ...]:
+    found = _fields_called(record_set, name or _ID)
+    if len(found) == 1:
+        return (found[0],)
+    if name is not None:
+        what = "no field" if not found else "several fields"
+        raise UsageError(f"{record_set.title} has {what} `{name}` for --id-field ({_listed(record_set)})")
+    names = (value.value if isinstance(value, Literal) else value.id for value in record_set.keys)
+    keys = [record_set.field_named(each) if isinstance(each, str) else None for each in names]
+    return tuple(each for each in keys if each is not None and each in record_set.fields)
+
+
+def _fields_called(record_set: RecordSet, name: str) -> list[Field]:
+    """Return the fields whose `@id` or name it is; without one, those whose `@id` ends in it."""
+    fields = record_set.fields
+    exact = [each for each in fields if name in (each.node.written_id, each.id, each.text("sc:name"))]
+    return exact or [each for each in fields if re.split("[/#]", name_of(each))[-1] == name]
+
+
+# --- documents ---
+
+
+class _Maker:
+    """Makes documents of the records of one record set, which it counts."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self._name = chosen.name
+        self._text = name_of(chosen.text)
+        self._id = [name_of(each) for each in chosen.id]
+        self._shape = _Names(chosen.record_set.fields, chosen.name)
+        self._number = 0
+
+    def made(self, record: Record) -> Iterator[Document | Rejected | LeftOut]:
+        self._number += 1
+        text = record.values[self._text]
+        identity = [record.values[name] for name in self._id]
+        if type(text) is not str or not all(type(each) in (str, int) and each != "" for each in identity):
+            ids = (IdValue(record.at, name, record.values[name]) for name in self._id)
+            yield from _rejections(record, TextValue(record.at, self._text, text), *ids)
+            return
+        given = {name: value for name, value in record.values.items() if name != self._text and [name] != self._id}
+        left: list[str] = []
+        try:
+            fields = _held(self._shape.renamed(given), "", left, MOST_LEVELS)
+        except _TooDeep:
+            yield from _rejections(record, Nesting(record.at))
+            return
+        yield from (LeftOut(what, record.at) for what in left)
+        yield self._document(text, identity, fields)
+
+    def _document(self, text: str, identity: Sequence[str | int], fields: Json) -> Document:
+        if not identity:
+            fields["corpusfmt_synthetic_id"] = True
+            made = f"{self._name}:{self._number}:{xxh3_64_hexdigest(text.encode())}"
+        else:
+            made = str(identity[0]) if len(identity) == 1 else json_line(identity)[:-1].decode()
+        own: dict[str, str | None] = {
+            name: fields.pop(name) for name in _NAMED if isinstance(fields.get(name, 0), str | None)
+        }
+        language = fields.get("language")
+        return Document(
+            made,
+            text,
+            source=own.get("source") or SOURCE,
+            added=own.get("added"),
+            created=own.get("created"),
+            lang=language if isinstance(language, str) else None,
+            metadata=fields or None,
+        )
+
+
+class _Names:
+    """What the fields of records, and those nested in them, are called in metadata: without the name they are below."""
+
+    def __init__(self, fields: Sequence[Field], above: str) -> None:
+        short = {name_of(each): name_of(each).removeprefix(f"{above}/") for each in fields}
+        times = Counter(short.values())
+        self._names = {name: key if times[key] == 1 else name for name, key in short.items()}
+        self._inside = {name_of(each): _Names(each.sub_fields, name_of(each)) for each in fields if each.sub_fields}
+
+    def renamed(self, values: Json) -> Json:
+        return {self._names[name]: self._value(name, value) for name, value in values.items()}
+
+    def _value(self, name: str, value: Any) -> Any:
+        inside = self._inside.get(name)
+        if inside is None:
+            return value
+        if isinstance(value, list):
+            return [inside.renamed(each) if isinstance(each, dict) else each for each in value]
+        return inside.renamed(value) if isinstance(value, dict) else value
+
+
+class _TooDeep(Exception):
+    """A value nests deeper than documents may."""
+
+
+def _held(value: Any, name: str, left: list[str], levels: int) -> Any:
+    """Return a value as JSON can hold it: numbers that it does not have as their names, and null for bytes, which are `left`.
+
+    Raises `_TooDeep` for one of more levels.
+    """
+    if isinstance(value, dict | list) and not levels:
+        raise _TooDeep
+    if isinstance(value, dict):
+        held = {key: _held(each, f"{name}/{key}" if name else key, left, levels - 1) for key, each in value.items()}
+        return {key: each for key, each in held.items() if not isinstance(value[key], bytes)}
+    if isinstance(value, list):
+        return [_held(each, name, left, levels - 1) for each in value]
+    if isinstance(value, bytes):
+        left.append(f"bytes in `{name}`")
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    return value
+
+
+def _rejections(record: Record, *subjects: TextValue | IdValue | Nesting) -> Iterator[Rejected]:
+    """Yield a record, as one line of JSON with bytes as Base64, for the first thing that is wrong with it."""
+    judge = Judge(RULES, Grading(), version="", path=record.at.path)
+    for subject in subjects:
+        judge.check(subject)
+    try:
+        raw = json_line(record.values)[:-1]
+    except RecursionError:
+        raw = b""
+    yield from (Rejected(finding, raw) for finding in judge.tally.findings[:1])
