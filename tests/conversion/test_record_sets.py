@@ -129,6 +129,7 @@ def test_content_of_files_is_a_counted_loss(tmp_path: Path) -> None:
     [
         ([], ["r:1:", "r:2:"]),
         ([{"@id": "r/a"}], ["1", "2"]),
+        ([{"@id": "r/a"}, {"@id": "r/c"}], ["r:1:", "r:2:"]),
         ([{"@id": "r/a"}, {"@id": "r/b"}], ['[1,"x"]', '[2,"y"]']),
     ],
 )
@@ -137,7 +138,7 @@ def test_ids_are_the_key_or_made(key: list[Json], expected: list[str], tmp_path:
     rows = [{"text": "one", "a": 1, "b": "x"}, {"text": "two", "a": 2, "b": "y"}]
     found = converted(described(tmp_path, rows, TEXT, *fields, key=key), tmp_path / "out")
     assert all(row["id"].startswith(name) for row, name in zip(found, expected, strict=True))
-    assert [row["metadata"].get("corpusfmt_synthetic_id", False) for row in found] == [not key] * 2
+    assert [row["metadata"].get("corpusfmt_synthetic_id", False) for row in found] == [expected[0].startswith("r:")] * 2
 
 
 def test_names_in_metadata(tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ def _id_fields(record_set: RecordSet, name: str | None) -> tuple[Field, ...]:
         raise UsageError(f"{record_set.title} has {what} `{name}` for --id-field ({_listed(record_set)})")
     names = (value.value if isinstance(value, Literal) else value.id for value in record_set.keys)
     keys = [record_set.field_named(each) if isinstance(each, str) else None for each in names]
-    return tuple(each for each in keys if each is not None and each in record_set.fields)
+    whole = tuple(each for each in keys if each is not None and each in record_set.fields)
+    return whole if len(whole) == len(keys) else ()  # a part of a key identifies nothing
 
 
 def _fields_called(record_set: RecordSet, name: str) -> list[Field]:
