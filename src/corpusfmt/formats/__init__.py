@@ -187,9 +187,11 @@ def named_format(name: str) -> tuple[Format, str]:
 def detect(entry: Entry) -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` where none does.
 
-    No two formats claim the same path, so the order is free; Croissant, the slowest to import, is asked last.
+    No two formats claim the same path, so the order is free: to import few, Croissant is asked last, but first for a file
+    with the name of a description.
     """
-    for module in sorted((module.name for module in iter_modules(__path__)), reverse=True):
+    corpora_first = not entry.name.endswith((".json", ".jsonld", ".html"))
+    for module in sorted((module.name for module in iter_modules(__path__)), reverse=corpora_first):
         fmt = _format_in(module)
         detection = fmt.detect(entry) if fmt else None
         if fmt is not None and detection is not None:
