@@ -42,7 +42,7 @@ from corpusfmt.conversion.stages import (
     sort_shard,
 )
 from corpusfmt.description import described
-from corpusfmt.engine.executors import default_jobs
+from corpusfmt.engine.executors import default_jobs, prepare
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
@@ -106,6 +106,7 @@ def convert(
     the run could not be finished.
     """
     started = _now()
+    prepare(engine, jobs, "corpusfmt.conversion.stages")
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
     options = checked(

@@ -81,10 +81,10 @@ def shut_down(executor: Executor) -> None:
         executor.shutdown(wait=False)
 
 
-def prepare(engine: str | None, jobs: int | None, format_name: str) -> None:
-    """Let workers that are sure to be wanted get ready while this process still plans."""
+def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
+    """Let workers that are sure to be wanted get ready, and import modules, while this process still plans."""
     if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"}:
-        _start_fork_server(format_name)
+        _start_fork_server(*modules)
 
 
 def _processes(jobs: int) -> Executor:
@@ -94,13 +94,11 @@ def _processes(jobs: int) -> Executor:
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
 
 
-def _start_fork_server(*formats: str) -> None:
+def _start_fork_server(*modules: str) -> None:
     """Start a clean process that imports what checks need, and forks workers: each is spared a quarter of a second."""
     from multiprocessing import forkserver  # noqa: PLC0415 - not every platform has it
 
-    multiprocessing.get_context("forkserver").set_forkserver_preload(
-        ["corpusfmt.engine.validate", *(f"corpusfmt.formats.{name}" for name in formats), "numpy"]
-    )
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["corpusfmt.engine.validate", *modules, "numpy"])
     # It must have no threads when it forks.
     threads = os.environ.get(_BLAS_THREADS)
     os.environ[_BLAS_THREADS] = "1"

@@ -80,7 +80,7 @@ def validate(
         version = detection.version
     else:
         fmt, version = named_format(format)
-    prepare(engine, jobs, fmt.name)
+    prepare(engine, jobs, f"corpusfmt.formats.{fmt.name}")
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
         plan = fmt.plan(entry, options)
