@@ -150,6 +150,13 @@ class _Piece(NamedTuple):
     scores: list[float]
     tail: bytes = b""
 
+    def joined(self) -> bytes:
+        return b"\n".join((*self.texts, self.tail))
+
+    def only(self, choice: Sequence[bool]) -> _Piece:
+        """Return some of the lines, those for which `choice` says so."""
+        return self._replace(texts=list(compress(self.texts, choice)), scores=list(compress(self.scores, choice)))
+
 
 def process(task: ProcessTask) -> Processed:
     """Classify the lines of one WET file and store what is kept; of a file that is not whole WET nothing is kept.
@@ -222,23 +229,22 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
     classifier = Classifier(task.model, backend=task.backend)
     kept = _kept(selector.pages(records), task.recipe.lines, classifier, dropped)
     pieces = _runs(kept) if task.recipe.output.format == "goclassy" else _by_language(kept)
-    for headers, label, texts, scores, tail in pieces:
-        if not selector.keeps(label, len(texts)):
+    for piece in pieces:
+        if not selector.keeps(piece.label, len(piece.texts)):
             continue
-        language = languages.setdefault(label, _Language())
-        text = b"\n".join((*texts, tail))
+        language = languages.setdefault(piece.label, _Language())
+        text = piece.joined()
         language.measure(text)
-        stored = StoredDocument(headers, len(texts), text, scores)
-        hashes = list(map(hash_of, texts)) if deduplication.lines else []
+        hashes = list(map(hash_of, piece.texts)) if deduplication.lines else []
         if unique and not all(unseen := language.unseen(hashes)):
             hashes = list(compress(hashes, unseen))
-            stored = stored.only(unseen)
-        if not task.recipe.output.language_scores:
-            stored.scores = []
-        if stored.lines:
-            language.store(stored, hashes)
+            piece = piece.only(unseen)  # noqa: PLW2901 - what is left of it
+            text = piece.joined()
+        if piece.texts:
+            scores = piece.scores if task.recipe.output.language_scores else []
+            language.store(StoredDocument(piece.headers, len(piece.texts), text, scores), hashes)
         if language.section_bytes >= _SECTION_BYTES:
-            _flush(container, label, language)
+            _flush(container, piece.label, language)
     for label, language in sorted(languages.items()):
         language.finish_measuring()
         _flush(container, label, language)

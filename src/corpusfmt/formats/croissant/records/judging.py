@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.nodes import Literal
-from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NotRead, Take
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
+from corpusfmt.formats.croissant.records.files import Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, of_field
 from corpusfmt.formats.croissant.records.lookup import key_of
 from corpusfmt.formats.croissant.records.reader import RecordReader, Table, unmatched
-from corpusfmt.formats.croissant.records.rows import DELIMITERS, batches, kind_of
+from corpusfmt.formats.croissant.records.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.records.tables import Accepted, KeyOf, judged
 from corpusfmt.formats.croissant.records.trees import Edge, Origin, plan_records, references_of
 from corpusfmt.formats.croissant.rules.files import DataFault
@@ -190,22 +191,12 @@ class _DataJudge:
     def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
         takes = {leaf.take for leaf in leaves}
         if isinstance(origin, Resource) and all(leaf.is_plain and leaf.take.kind == "column" for leaf in leaves):
-            opened = self._reader.files.opened(origin)
-            empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
-            absent = Absent(empty)
-            while True:
-                try:
-                    file = next(opened, None)
-                    if file is None:
-                        yield from absent.rest()
-                        return
-                    kind = kind_of(origin, file.name)
-                    if kind in DELIMITERS:
-                        yield from judged(file, DELIMITERS[kind], leaves, keys)
-                    else:
-                        yield from absent.of_file(batches(origin, file, sorted(takes)))
-                except Broken as broken:
-                    yield Batch("", 0, empty, faults=[broken.fault])
+
+            def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
+                kind = kind_of(origin, file.name)
+                return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS else None
+
+            yield from self._reader.of_files(origin, takes, quickly)
         else:
             yield from self._reader.batches(origin, takes)
 

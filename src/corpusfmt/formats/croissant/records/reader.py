@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from corpusfmt.formats.croissant.graph import Description, Field, RecordSet
+from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NoColumn, NotRead, Take
-from corpusfmt.formats.croissant.records.files import Files
+from corpusfmt.formats.croissant.records.files import Files, Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
 from corpusfmt.formats.croissant.records.lookup import Lookup
 from corpusfmt.formats.croissant.records.patterns import TIME_LIMIT, PatternFault, Patterns
@@ -22,6 +22,8 @@ from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, 
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.model import Location
+
+T = TypeVar("T")
 
 _EXPANDED = 4096
 
@@ -142,7 +144,13 @@ class RecordReader:
         """Yield the rows of a file, a file set or a record set; where a file does not read on, its fault is the last."""
         if isinstance(origin, RecordSet):
             yield from self._of_record_set(origin, takes)
-            return
+        else:
+            yield from self.of_files(origin, takes, lambda _: None)
+
+    def of_files(
+        self, origin: Resource, takes: set[Take], quickly: Callable[[Opened], Iterator[T] | None]
+    ) -> Iterator[T | Batch]:
+        """As `batches`, of a file or file set; `quickly` may have another way to read a file."""
         empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
         opened = self.files.opened(origin)
         absent = Absent(empty)
@@ -152,7 +160,8 @@ class RecordReader:
                 if file is None:
                     yield from absent.rest()
                     return
-                yield from absent.of_file(batches(origin, file, sorted(takes)))
+                rows = quickly(file)
+                yield from absent.of_file(batches(origin, file, sorted(takes))) if rows is None else rows
             except Broken as broken:
                 yield Batch("", 0, empty, faults=[broken.fault])
 
