@@ -11,7 +11,7 @@ import pytest
 from croissant.documents import document, errors
 
 import corpusfmt
-from corpusfmt.formats.croissant import FORMAT
+from corpusfmt.formats.croissant.format import FORMAT
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 
@@ -106,8 +106,8 @@ def test_nothing_slow_is_imported(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(DESCRIPTION)
     program = (
-        "import sys; from corpusfmt.formats import croissant; from corpusfmt.formats import CheckOptions;"
-        "from corpusfmt.io.paths import entry_of; f = croissant.FORMAT; o = CheckOptions();"
+        "import sys; from corpusfmt.formats.croissant.format import FORMAT as f; from corpusfmt.formats import CheckOptions;"
+        "from corpusfmt.io.paths import entry_of; o = CheckOptions();"
         f"f.check(f.plan(entry_of({str(path)!r}), o).shards[0], o);"
         "print(sorted({'pyld', 'rdflib', 'numpy', 'jsonschema', 'lxml'} & sys.modules.keys()))"
     )

@@ -12,7 +12,7 @@ from dolma.corpus import Files, attributes, check, codes, documents, encoded, pa
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, detect
-from corpusfmt.formats.dolma import FORMAT
+from corpusfmt.formats.dolma.format import FORMAT
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 

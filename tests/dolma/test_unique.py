@@ -8,7 +8,8 @@ import pytest
 from dolma.corpus import check, codes, documents, encoded, write
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.dolma import FORMAT, unique
+from corpusfmt.formats.dolma import unique
+from corpusfmt.formats.dolma.format import FORMAT
 from corpusfmt.io.paths import entry_of
 
 

@@ -8,7 +8,7 @@ import pytest
 from oscar.corpus import Tree, checksums, gunzip, gz, release, relisted, write
 
 import corpusfmt
-from corpusfmt.formats.oscar import FORMAT
+from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.formats.oscar.languages import LABELS, RELEASE_2019, RELEASE_2021, iso_639_3
 from corpusfmt.formats.oscar.parts import data_name, parse_name
 from corpusfmt.io.paths import entry_of

@@ -12,7 +12,7 @@ from oscar.mutations import MUTATIONS, Mutation, corpus
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, Rejected
-from corpusfmt.formats.oscar import FORMAT
+from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Document, Verdict
 

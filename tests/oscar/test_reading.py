@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from oscar.corpus import Tree, gunzip, gz, jsonl, records, release, text_of, write
 
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected
-from corpusfmt.formats.oscar import FORMAT
 from corpusfmt.formats.oscar.check import Source
+from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.formats.oscar.pieces import pieces
 from corpusfmt.io.lines import blocks
 from corpusfmt.io.paths import Entry, entry_of

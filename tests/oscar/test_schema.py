@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oscar.corpus import records, release
 
 from corpusfmt._resources import resource
-from corpusfmt.formats.oscar import FORMAT
+from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.formats.oscar.metadata import MetadataScan
 from corpusfmt.io.lines import Block
 from corpusfmt.rules import Grading, Judge

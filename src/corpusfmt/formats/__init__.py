@@ -1,4 +1,7 @@
-"""The formats, found by walking this package: a module or package here with a `FORMAT` value is a format."""
+"""The formats, found by walking this package: a module with a `FORMAT`, or a package whose module `format` has one.
+
+That a package does not import its `format` spares those who want a part of it, like a writer, the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import ModuleInfo, iter_modules
 from typing import Any
 
 from corpusfmt.formats.parts import Writer
@@ -156,12 +159,13 @@ class Format:
 @cache
 def formats() -> Mapping[str, Format]:
     """Return every format by name."""
-    found = (_format_in(module.name) for module in iter_modules(__path__))
+    found = map(_format_in, iter_modules(__path__))
     return {fmt.name: fmt for fmt in sorted(filter(None, found), key=lambda fmt: fmt.name)}
 
 
-def _format_in(module: str) -> Format | None:
-    candidate = getattr(import_module(f"{__name__}.{module}"), "FORMAT", None)
+def _format_in(module: ModuleInfo) -> Format | None:
+    place = f"{module.name}.format" if module.ispkg else module.name
+    candidate = getattr(import_module(f"{__name__}.{place}"), "FORMAT", None)
     return candidate if isinstance(candidate, Format) else None
 
 
@@ -171,8 +175,8 @@ def named_format(name: str) -> tuple[Format, str]:
     Only the module of that name is imported, where there is one: a worker process needs no other.
     """
     base, _, version = name.partition("-")
-    here = any(module.name == base for module in iter_modules(__path__))
-    fmt = (_format_in(base) if here else None) or formats().get(base)
+    here = next((module for module in iter_modules(__path__) if module.name == base), None)
+    fmt = (here and _format_in(here)) or formats().get(base)
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
     known = formats()
@@ -191,7 +195,7 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     with the name of a description.
     """
     corpora_first = not entry.name.endswith((".json", ".jsonld", ".html"))
-    for module in sorted((module.name for module in iter_modules(__path__)), reverse=corpora_first):
+    for module in sorted(iter_modules(__path__), key=lambda module: module.name, reverse=corpora_first):
         fmt = _format_in(module)
         detection = fmt.detect(entry) if fmt else None
         if fmt is not None and detection is not None:

@@ -1,0 +1,26 @@
+"""Dolma: documents as JSON Lines, and sets of attributes that line up with them row by row."""
+
+from __future__ import annotations
+
+from corpusfmt.formats import Format
+from corpusfmt.formats.dolma.check import check, finish
+from corpusfmt.formats.dolma.layout import VERSION, detect, plan
+from corpusfmt.formats.dolma.read import attribute_sets, read
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.write import DOLMA
+
+FORMAT = Format(
+    name="dolma",
+    summary="Dolma documents and attributes: JSON Lines, paired row by row",
+    versions=(VERSION,),
+    rules=RULES,
+    detect=detect,
+    plan=plan,
+    check=check,
+    finish=finish,
+    read=read,
+    attribute_sets=attribute_sets,
+    unread_rules={"DOL402": "attributes files of no documents"},
+    pairing_rules=frozenset({"DOL401"}),
+    writers={VERSION: DOLMA},
+)

@@ -1,0 +1,27 @@
+"""OSCAR 1.0 and 1.1: layout, checksum lists, text, and for 1.1 the metadata records."""
+
+from __future__ import annotations
+
+from corpusfmt.formats import Format
+from corpusfmt.formats.oscar.check import check
+from corpusfmt.formats.oscar.dataset import finish
+from corpusfmt.formats.oscar.keep import SOURCE
+from corpusfmt.formats.oscar.layout import detect, plan
+from corpusfmt.formats.oscar.read import read
+from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
+from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
+
+FORMAT = Format(
+    name="oscar",
+    summary="OSCAR 1.0 (text) and 1.1 (text with metadata): a release, a language, or a part",
+    versions=VERSIONS,
+    rules=RULES,
+    detect=detect,
+    plan=plan,
+    check=check,
+    finish=finish,
+    read=read,
+    source_name=SOURCE,
+    pairing_rules=frozenset({"OSC106", "OSC401"}),
+    writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
+)

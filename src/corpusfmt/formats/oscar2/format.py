@@ -1,0 +1,23 @@
+"""OSCAR by schema 2, the releases 22.01 and 23.01: JSON Lines of content, WARC headers and metadata."""
+
+from __future__ import annotations
+
+from corpusfmt.formats import Format
+from corpusfmt.formats.oscar2.check import check, finish
+from corpusfmt.formats.oscar2.layout import detect, plan
+from corpusfmt.formats.oscar2.read import read
+from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
+
+FORMAT = Format(
+    name="oscar2",
+    summary="OSCAR 22.01 and 23.01 (schema 2): JSON Lines with content, WARC headers and metadata",
+    versions=VERSIONS,
+    rules=RULES,
+    detect=detect,
+    plan=plan,
+    check=check,
+    finish=finish,
+    read=read,
+    source_name="oscar",
+    aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
+)

@@ -1,0 +1,25 @@
+"""Parquet: a table with a column of texts as a source, documents as columns as a target."""
+
+from __future__ import annotations
+
+from corpusfmt.formats import Format
+from corpusfmt.formats.parquet.check import check, finish
+from corpusfmt.formats.parquet.layout import detect, left_unread, plan
+from corpusfmt.formats.parquet.read import read
+from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.formats.parquet.write import PARQUET
+
+FORMAT = Format(
+    name="parquet",
+    summary="Parquet: tables with a column of texts",
+    versions=(VERSION,),
+    rules=RULES,
+    detect=detect,
+    plan=plan,
+    check=check,
+    finish=finish,
+    read=read,
+    left_unread=left_unread,
+    names_fields=True,
+    writers={VERSION: PARQUET},
+)
