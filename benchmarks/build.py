@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -107,25 +107,13 @@ class Clock:
 
         return call
 
-    def each(self, name: str, function: Callable[..., Iterator[T]]) -> Callable[..., Iterator[T]]:
-        def call(*arguments: Any) -> Iterator[T]:
-            advance = self.timed(name, function(*arguments).__next__)
-            while True:
-                try:
-                    value = advance()
-                except StopIteration:
-                    return
-                yield value
-
-        return call
-
 
 def build(backend: BackendChoice, *files: str) -> dict[str, float]:
     """Build as `corpusfmt build --jobs 1` does; return the CPU seconds of its stages and the bytes of kept lines."""
     import corpusfmt
     from corpusfmt.engine.stages import Stages
     from corpusfmt.langid import Classifier
-    from corpusfmt.pipeline import process, run, wet
+    from corpusfmt.pipeline import run
 
     clock = Clock()
     run_stage = Stages.stream
@@ -135,7 +123,6 @@ def build(backend: BackendChoice, *files: str) -> dict[str, float]:
 
     replacements: Sequence[tuple[Any, str, Any]] = (
         (Stages, "stream", stage),
-        (process, "wet_records", clock.each("inflate", wet.wet_records)),
         (Classifier, "classify", clock.timed("classify", Classifier.classify)),
         (run, "_seal", clock.timed("seal", run._seal)),  # noqa: SLF001 - a stage, though it has no task
     )
@@ -147,17 +134,25 @@ def build(backend: BackendChoice, *files: str) -> dict[str, float]:
     return {**clock.seconds, "kept": report.results["stats"]["total"]["original"]["text_bytes"]}
 
 
-def split(backend: BackendChoice, *files: str) -> dict[str, float]:
-    """Return the CPU seconds that splitting and measuring all lines takes, when none is long enough to be classified."""
+def parts(backend: BackendChoice, *files: str) -> dict[str, float]:
+    """Return the CPU seconds of what a clock in a build would disturb: reading alone, and splitting and measuring lines.
+
+    Splitting is what classifying takes where no line is long enough to be classified.
+    """
     from corpusfmt.io.paths import open_input
     from corpusfmt.langid import Classifier
-    from corpusfmt.pipeline.wet import wet_records
+    from corpusfmt.pipeline.process import batches
+    from corpusfmt.pipeline.wet import WetRecord, wet_records
+
+    def records() -> Iterator[WetRecord]:
+        for path in files:
+            yield from wet_records(partial(open_input, path), path)
 
     clock = Clock()
+    clock.timed("inflate", deque)(records(), maxlen=0)
     classify = clock.timed("split", Classifier(backend=backend).classify)
-    for path in files:
-        for record in wet_records(partial(open_input, path), path):
-            classify(record.text, NO_LINE_IS_SO_LONG)
+    for batch in batches(records()):
+        classify(b"".join(record.text for record in batch), NO_LINE_IS_SO_LONG)
     return dict(clock.seconds)
 
 
@@ -307,10 +302,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print(f"| {' | '.join(row)} |")
 
 
-def costs(whole: Run, splitting: Run) -> dict[str, float]:
+def costs(whole: Run, parted: Run) -> dict[str, float]:
     """Return the CPU seconds of a build by stage, in the order of STAGES."""
     seconds = dict(whole.said)
-    seconds["split"] = min(splitting.said["split"], seconds["classify"])
+    seconds["inflate"] = parted.said["inflate"]
+    seconds["split"] = min(parted.said["split"], seconds["classify"])
     seconds["store"] = seconds["process"] - seconds["inflate"] - seconds["classify"]
     seconds["classify"] -= seconds["split"]
     seconds["start"] = whole.cpu - sum(seconds[stage] for stage in ("process", "dedup", "package", "seal"))
@@ -320,7 +316,7 @@ def costs(whole: Run, splitting: Run) -> dict[str, float]:
 def show(best: dict[str, Run], pythons: dict[str, str], size: int) -> None:
     scale = PER / size
     wholes = {backend: best[f"build {backend}"] for backend in BACKENDS}
-    stages = {backend: costs(whole, best[f"split {backend}"]) for backend, whole in wholes.items()}
+    stages = {backend: costs(whole, best[f"parts {backend}"]) for backend, whole in wholes.items()}
     others = {backend: (whole.cpu - stages[backend]["classify"]) * scale for backend, whole in wholes.items()}
     rows = [[name, *(f"{stages[each][stage] * scale:.2f}" for each in BACKENDS)] for stage, name in STAGES.items()]
     rows += [
@@ -375,7 +371,7 @@ def compare(files: list[Path], stock_python: str | None, rounds: int) -> None:
     contenders: dict[str, Sequence[str]] = {}
     for backend in BACKENDS:
         contenders[f"build {backend}"] = (sys.executable, "build", backend, *paths)
-        contenders[f"split {backend}"] = (sys.executable, "split", backend, *paths)
+        contenders[f"parts {backend}"] = (sys.executable, "parts", backend, *paths)
     for shape in SHAPES:
         for origin, python in pythons.items():
             contenders[f"{shape} {origin}"] = (python, "baseline", shape, str(bundled()), *paths)
@@ -390,7 +386,7 @@ def compare(files: list[Path], stock_python: str | None, rounds: int) -> None:
 
 WORKERS: dict[str, Callable[..., dict[str, float]]] = {
     "build": build,
-    "split": split,
+    "parts": parts,
     "baseline": baseline,
     "make-wet": make_wet,
 }

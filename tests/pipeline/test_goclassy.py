@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support import LONG_LINE, SAMPLE, gzipped, warc_record, wet_record
 
@@ -214,10 +215,12 @@ def test_a_probability_is_judged_as_fasttext_prints_it() -> None:
     def one() -> Iterator[WetRecord]:
         yield WetRecord({}, ENGLISH * len(near))
 
-    lines = load_recipe("goclassy-2019").lines
+    recipe = msgspec.structs.replace(
+        load_recipe("dolma"), lines=load_recipe("goclassy-2019").lines
+    )  # which has the scores
     classifier: Any = Scored(near)
-    (batch,) = process._kept(one(), lines, classifier, Counter())
-    kept = batch.scores
+    (piece,) = process._pieces(one(), recipe, classifier, Counter())
+    kept = piece.document.scores
     assert kept == [score for score in near if float(f"{score:.6g}") > 0.8]
     assert 0 < len(kept) < len(near)
     assert min(kept) > 0.8000004

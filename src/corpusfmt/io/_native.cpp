@@ -1,4 +1,4 @@
-// Scans of text that Python has no fast way for: how many lines, is it UTF-8 in Normalisation Form C, is it plain?
+// Scans of text that Python has no fast way for: how many lines and words, is it UTF-8 in Normalisation Form C, is it plain?
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../_utf8.hpp"
+#include "../_words.hpp"
 #include "_nfc.hpp"
 
 namespace corpusfmt {
@@ -175,6 +176,10 @@ PyObject* count_lines(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(count_lines(data)); });
 }
 
+PyObject* count_words(PyObject*, PyObject* bytes) {
+    return scanned(bytes, [](std::string_view text) { return PyLong_FromSize_t(corpusfmt::count_words(text)); });
+}
+
 PyObject* plain_text(PyObject*, PyObject* arguments) {
     const char* data;
     Py_ssize_t size, least;
@@ -202,6 +207,7 @@ PyMethodDef kMethods[] = {
      "is_certainly_nfc(data) -> whether data is UTF-8 in NFC; False says nothing."},
     {"plain_text", plain_text, METH_VARARGS,
      "plain_text(data, least) -> (number of lines, numbers of the empty ones, places of the empty ones), or None."},
+    {"count_words", count_words, METH_O, "count_words(data) -> how many runs without ASCII white space there are."},
     {"count_lines", count_lines, METH_O, "count_lines(data) -> how many LFs there are."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 try:
-    from corpusfmt.io._native import count_lines, is_certainly_nfc, plain_text
+    from corpusfmt.io._native import count_lines, count_words, is_certainly_nfc, plain_text
 except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
 
     def count_lines(data: bytes, /) -> int:
         """Return how many LFs there are."""
         return data.count(b"\n")
+
+    def count_words(data: bytes, /) -> int:
+        """Return the number of runs without ASCII white space."""
+        return len(data.split())
 
     def is_certainly_nfc(data: bytes, /) -> bool:
         """Return whether data is UTF-8 in Normalisation Form C, as far as can be told at once: False says nothing."""
@@ -25,4 +29,4 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         return None
 
 
-__all__ = ["count_lines", "is_certainly_nfc", "plain_text"]
+__all__ = ["count_lines", "count_words", "is_certainly_nfc", "plain_text"]

@@ -98,9 +98,9 @@ def _documents(
         stays = first_occurrences(drops, label, number)
         first = 0
         for documents in stored_documents(container, label):
-            kept = list(_kept(documents, stays, first))
-            final += size_of([document.text for document in kept])
-            yield from kept
+            for document in _kept(documents, stays, first):
+                final += size_of(document.text)
+                yield document
             first += sum(document.lines for document in documents)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import accumulate, compress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -22,9 +23,10 @@ from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.filters import AddressFilter, Selector
 from corpusfmt.pipeline.goclassy import GoclassyReader
-from corpusfmt.pipeline.recipe import Lines, Recipe
+from corpusfmt.pipeline.hot import documents
+from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
-from corpusfmt.pipeline.size import Size, size_of
+from corpusfmt.pipeline.size import Size
 from corpusfmt.pipeline.wet import WetRecord, wet_chunks, wet_records
 
 # What one language may hold in memory before it becomes a section of the container.
@@ -48,9 +50,13 @@ class StoredDocument(msgspec.Struct, array_like=True):
     text: bytes
     scores: list[float] = []
 
+    def split(self) -> list[bytes]:
+        """Return the lines without their LFs."""
+        return self.text.split(b"\n")[: self.lines]
+
     def only(self, choice: Sequence[bool | int]) -> StoredDocument:
         """Return a document of some of the lines, those for which `choice` says so."""
-        kept = list(compress(self.text.split(b"\n"), choice))
+        kept = list(compress(self.split(), choice))
         return StoredDocument(self.headers, len(kept), b"\n".join((*kept, b"")), list(compress(self.scores, choice)))
 
 
@@ -95,24 +101,11 @@ class _Language:
     """What one language has gathered: its size, documents since its last section, hashes of all stored lines."""
 
     original: Size = field(default_factory=Size)
-    unmeasured: list[bytes] = field(default_factory=list)
-    unmeasured_bytes: int = 0
     documents: list[StoredDocument] = field(default_factory=list)
     section_bytes: int = 0
     stored: int = 0
     hashes: bytearray = field(default_factory=bytearray)
     seen: set[bytes] = field(default_factory=set)
-
-    def measure(self, text: bytes) -> None:
-        self.unmeasured.append(text)
-        self.unmeasured_bytes += len(text)
-        if self.unmeasured_bytes >= _SECTION_BYTES:
-            self.finish_measuring()
-
-    def finish_measuring(self) -> None:
-        self.original += size_of(self.unmeasured)
-        self.unmeasured.clear()
-        self.unmeasured_bytes = 0
 
     def store(self, document: StoredDocument, hashes: Iterable[bytes]) -> None:
         self.documents.append(document)
@@ -128,34 +121,13 @@ class _Language:
         return [not (each in seen or add(each)) for each in hashes]
 
 
-class _Kept(NamedTuple):
-    """The lines of some records that are kept, in order: for each the number of its record, label, text, probability.
-
-    `headers` are those of the records; texts are without LF.
-    """
-
-    headers: list[dict[str, str]]
-    owners: list[int]
-    labels: list[str]
-    texts: list[bytes]
-    scores: list[float]
-
-
 class _Piece(NamedTuple):
-    """Lines of one record and language that stand together in the output; `tail` follows the last one's LF."""
+    """Lines of one record and language that stand together in the output, each with its LF; `tail` follows them."""
 
-    headers: dict[str, str]
     label: str
-    texts: list[bytes]
-    scores: list[float]
+    words: int
+    document: StoredDocument
     tail: bytes = b""
-
-    def joined(self) -> bytes:
-        return b"\n".join((*self.texts, self.tail))
-
-    def only(self, choice: Sequence[bool]) -> _Piece:
-        """Return some of the lines, those for which `choice` says so."""
-        return self._replace(texts=list(compress(self.texts, choice)), scores=list(compress(self.scores, choice)))
 
 
 def process(task: ProcessTask) -> Processed:
@@ -227,26 +199,24 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
     classifier = Classifier(task.model, backend=task.backend)
-    kept = _kept(selector.pages(records), task.recipe.lines, classifier, dropped)
-    pieces = _runs(kept) if task.recipe.output.format == "goclassy" else _by_language(kept)
-    for piece in pieces:
-        if not selector.keeps(piece.label, len(piece.texts)):
+    pieces = _pieces(selector.pages(records), task.recipe, classifier, dropped)
+    for label, words, document, tail in pieces:
+        if not selector.keeps(label, document.lines):
             continue
-        language = languages.setdefault(piece.label, _Language())
-        text = piece.joined()
-        language.measure(text)
-        hashes = list(map(hash_of, piece.texts)) if deduplication.lines else []
+        language = languages.setdefault(label, _Language())
+        size = len(document.text) + len(tail)
+        language.original += Size(1, document.lines + len(tail), words, size)
+        hashes = list(map(hash_of, document.split())) if deduplication.lines else []
         if unique and not all(unseen := language.unseen(hashes)):
             hashes = list(compress(hashes, unseen))
-            piece = piece.only(unseen)  # noqa: PLW2901 - what is left of it
-            text = piece.joined()
-        if piece.texts:
-            scores = piece.scores if task.recipe.output.language_scores else []
-            language.store(StoredDocument(piece.headers, len(piece.texts), text, scores), hashes)
+            document = document.only(unseen)  # noqa: PLW2901 - what is left of it
+        if tail:
+            document.text += tail
+        if document.lines:
+            language.store(document, hashes)
         if language.section_bytes >= _SECTION_BYTES:
-            _flush(container, piece.label, language)
+            _flush(container, label, language)
     for label, language in sorted(languages.items()):
-        language.finish_measuring()
         _flush(container, label, language)
         container.add(keys_of(label), sorted_keys(bytes(language.hashes), deduplication.hash))
         processed.original[label] = language.original
@@ -257,7 +227,8 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
     return processed
 
 
-def _batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
+def batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
+    """Yield the records in lists that are large enough to be classified together."""
     batch: list[WetRecord] = []
     size = 0
     for record in records:
@@ -270,59 +241,47 @@ def _batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
         yield batch
 
 
-def _kept(records: Iterator[WetRecord], lines: Lines, classifier: Classifier, dropped: Counter[str]) -> Iterator[_Kept]:
-    """Yield the kept lines of batches, and count by reason those that are not kept."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+def _pieces(
+    records: Iterator[WetRecord], recipe: Recipe, classifier: Classifier, dropped: Counter[str]
+) -> Iterator[_Piece]:
+    """Yield the lines that are kept by (record, language), and count by reason those that are not."""
+    runs = recipe.output.format == "goclassy"
+    pieces = _by_batch(records, recipe, classifier, dropped, adjacent=runs)
+    return _with_blank_lines(pieces) if runs else pieces
 
-    for batch in _batches(records):
+
+def _by_batch(
+    records: Iterator[WetRecord], recipe: Recipe, classifier: Classifier, dropped: Counter[str], *, adjacent: bool
+) -> Iterator[_Piece]:
+    lines = recipe.lines
+    for batch in batches(records):
         ended = [record.text + b"\n" if record.text and record.text[-1:] != b"\n" else record.text for record in batch]
         text = b"".join(ended)
-        classified = classifier.classify(text, lines.min_chars)
-        scores = np.asarray(classified.scores).astype(np.float64)
-        sure = np.flatnonzero(scores >= lines.min_confidence)
-        dropped["too short"] += classified.short
-        dropped["invalid UTF-8"] += classified.invalid
-        dropped["uncertain language"] += len(classified) - len(sure)
-        starts, ends = np.asarray(classified.starts)[sure], np.asarray(classified.ends)[sure]
-        owners = np.searchsorted(np.cumsum([len(each) for each in ended]), starts, side="right")
-        yield _Kept(
-            [record.headers for record in batch],
-            owners.tolist(),
-            [classified.labels[index] for index in np.asarray(classified.label_indices)[sure].tolist()],
-            [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)],
-            scores[sure].tolist(),
+        found = classifier.classify(text, lines.min_chars)
+        dropped["too short"] += found.short
+        dropped["invalid UTF-8"] += found.invalid
+        dropped["uncertain language"] += len(found)
+        ends = array("q", accumulate(map(len, ended)))
+        kept = documents(
+            text, ends, found.starts, found.ends, found.label_indices, found.scores, lines.min_confidence, adjacent
         )
+        for record, label, own, count, words, scores in kept:
+            dropped["uncertain language"] -= count
+            probabilities = list(array("f", scores)) if recipe.output.language_scores else []
+            document = StoredDocument(batch[record].headers, count, own, probabilities)
+            yield _Piece(found.labels[label], words, document)
 
 
-def _by_language(batches: Iterable[_Kept]) -> Iterator[_Piece]:
-    """Yield the lines of each (record, language), in the order of their first lines."""
-    for headers, *lines in batches:
-        found: dict[tuple[int, str], _Piece] = {}
-        for owner, label, text, score in zip(*lines, strict=True):
-            piece = found.get((owner, label))
-            if piece is None:
-                piece = found[owner, label] = _Piece(headers[owner], label, [], [])
-            piece.texts.append(text)
-            piece.scores.append(score)
-        yield from found.values()
+def _with_blank_lines(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
+    """Yield runs of lines of one language with a blank line behind those that another language follows.
 
-
-def _runs(batches: Iterable[_Kept]) -> Iterator[_Piece]:
-    """Yield consecutive lines of one language, as goclassy writes them, at most a record at a time.
-
-    A blank line follows where another language does, in the same record or a later one; not at the end of the file.
+    So goclassy writes them, whether the next run is of the same record or a later one; not at the end of the file.
     """
-    held: _Piece | None = None
-    for headers, *lines in batches:
-        last: int | None = None
-        for owner, label, text, score in zip(*lines, strict=True):
-            if held is None or owner != last or label != held.label:
-                if held is not None:
-                    yield held if held.label == label else held._replace(tail=b"\n")
-                held = _Piece(headers[owner], label, [], [])
-                last = owner
-            held.texts.append(text)
-            held.scores.append(score)
+    held = next(pieces, None)
+    for piece in pieces:
+        assert held is not None
+        yield held if held.label == piece.label else held._replace(tail=b"\n")
+        held = piece
     if held is not None:
         yield held
 

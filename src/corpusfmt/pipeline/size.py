@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Self
 
 import msgspec
+
+from corpusfmt.io.scan import count_lines, count_words
 
 
 class Size(msgspec.Struct):
@@ -31,18 +32,6 @@ class Sizes(msgspec.Struct):
     final: Size
 
 
-def size_of(texts: Sequence[bytes]) -> Size:
-    """Return the size of documents; each line of a document ends with LF."""
-    text = b"".join(texts)
-    return Size(len(texts), text.count(b"\n"), words(text), len(text))
-
-
-def words(text: bytes) -> int:
-    """Return the number of runs without ASCII white space."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
-    data = np.frombuffer(text, dtype=np.uint8)
-    # Tab, LF, VT, FF and CR stand in a row; a difference below zero wraps around to a large one.
-    outside = (data == ord(" ")) | (data - np.uint8(ord("\t")) < 5)
-    starts = np.count_nonzero(outside[:-1] & ~outside[1:])
-    return int(starts) + int(len(data) > 0 and not outside[0])
+def size_of(text: bytes) -> Size:
+    """Return the size of one document, each of its lines with an LF."""
+    return Size(1, count_lines(text), count_words(text), len(text))

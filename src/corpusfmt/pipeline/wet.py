@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, codec_of_name
+from corpusfmt.pipeline.hot import wet_record
 from corpusfmt.pipeline.rules import WetDefect
 
 _VERSION_LINE = b"WARC/1.0\r\n"
@@ -77,13 +78,22 @@ class _Stream:
         self._chunks = iter(chunks)
         self._buffer = b""
         self._start = 0
-        self.position = 0
 
     def _fill(self) -> bool:
         chunk = next(self._chunks, b"")
         self._buffer = self._buffer[self._start :] + chunk
         self._start = 0
         return bool(chunk)
+
+    def whole_record(self) -> tuple[dict[str, str], bytes] | None:
+        """Take a record that is canonical and stands in the buffer as a whole. None says nothing."""
+        if self._start == len(self._buffer):
+            self._fill()
+        found = wet_record(self._buffer, self._start)
+        if found is None:
+            return None
+        headers, text, self._start = found
+        return headers, text
 
     def until(self, mark: bytes, limit: int) -> bytes | None:
         """Take up to and including a mark; None at the end of the stream. Raises where it is not within the limit."""
@@ -106,12 +116,16 @@ class _Stream:
     def _take(self, length: int) -> bytes:
         taken = self._buffer[self._start : self._start + length]
         self._start += length
-        self.position += length
         return taken
 
 
 def _canonical(stream: _Stream) -> Iterator[tuple[dict[str, str], bytes]]:
-    while (header := stream.until(_END_OF_HEADER, _MOST_HEADER_BYTES)) is not None:
+    while True:
+        while (record := stream.whole_record()) is not None:
+            yield record
+        header = stream.until(_END_OF_HEADER, _MOST_HEADER_BYTES)
+        if header is None:
+            return
         headers = _header_fields(header)
         length = headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()) or int(length) > MOST_RECORD_BYTES:

@@ -9,8 +9,7 @@
 // Define CORPUSFMT_WITHOUT_PYTHON to compile the parser alone, as the fuzzing harness does.
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../_python.hpp"
 #endif
 
 #include <algorithm>
@@ -594,28 +593,11 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
 
 namespace {
 
+using corpusfmt::as_list;
+using corpusfmt::as_str;
 using corpusfmt::Attributes;
 using corpusfmt::Document;
-
-struct Release {
-    void operator()(PyObject* object) const { Py_DECREF(object); }
-};
-using Owned = std::unique_ptr<PyObject, Release>;
-
-PyObject* as_str(std::string_view text) {
-    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "strict");
-}
-
-template <typename Items, typename Convert>
-PyObject* as_list(const Items& items, Convert convert) {
-    Owned list(PyList_New(static_cast<Py_ssize_t>(items.size())));
-    Py_ssize_t at = 0;
-    for (const auto& item : items) {
-        PyObject* const converted = list ? convert(item) : nullptr;
-        if (!converted || PyList_SetItem(list.get(), at++, converted) < 0) return nullptr;
-    }
-    return list.release();
-}
+using corpusfmt::Owned;
 
 // Rows follow each other that name the same source: they share one object.
 class Sources {

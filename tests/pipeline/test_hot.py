@@ -1,0 +1,136 @@
+"""What the native kernel of a build says is what Python says without it."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+from array import array
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from corpusfmt.pipeline import wet
+
+native = pytest.importorskip("corpusfmt.pipeline._native", reason="the native kernel is not built")
+
+SPACES = b" \t\n\v\f\r"
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[ModuleType]:
+    """The module as it is where the kernel is not built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "corpusfmt.pipeline._native", None)
+        patch.setitem(sys.modules, "corpusfmt.io._native", None)
+        for name in ("corpusfmt.io.scan", "corpusfmt.pipeline.hot"):
+            patch.delitem(sys.modules, name)
+        yield importlib.import_module("corpusfmt.pipeline.hot")
+
+
+lines = st.tuples(
+    st.sampled_from(
+        [b"", b" ", b"a b", "é\u00a0ü".encode(), b"\x00\xff \x85", b"x" * 200, b"w " * 150, SPACES.replace(b"\n", b"")]
+    ),
+    st.integers(0, 2),
+    st.sampled_from([0.0, 0.79999, 0.8, 0.80001, 1.0]),
+)
+
+
+@given(st.lists(st.lists(lines, max_size=8), max_size=5), st.booleans(), st.sampled_from([0.0, 0.8, 2.0]))
+@settings(max_examples=400, deadline=None)
+def test_documents_are_the_same(plain: ModuleType, records: list[list[Any]], adjacent: bool, least: float) -> None:
+    text, ends = b"", array("q")
+    columns: tuple[array[Any], ...] = (array("q"), array("q"), array("i"), array("f"))
+    for record in records:
+        for line, label, score in record:
+            for column, value in zip(columns, (len(text), len(text) + len(line), label, score), strict=True):
+                column.append(value)
+            text += line + b"\n"
+        ends.append(len(text))
+    arguments = (text, ends, *columns, least, adjacent)
+    found = native.documents(*arguments)
+    assert found == plain.documents(*arguments)
+    for _, _, own, count, words, scores in found:
+        assert (count, words) == (own.count(b"\n"), len(own.split()))
+        assert all(score >= least for score in array("f", scores))
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    good: dict[str, Any] = {
+        "text": b"ab\ncd\n",
+        "record_ends": array("q", [6]),
+        "starts": array("q", [0, 3]),
+        "ends": array("q", [2, 5]),
+        "labels": array("i", [0, 0]),
+        "scores": array("f", [1.0, 1.0]),
+    }
+    assert native.documents(*good.values(), 0.5, False) == [(0, 0, b"ab\ncd\n", 2, 2, array("f", [1.0, 1.0]).tobytes())]
+    odd: dict[str, list[Any]] = {
+        "text": [b"ab\n"],
+        "record_ends": [array("q"), array("q", [4])],
+        "starts": [array("q", [0]), array("q", [-1, 3]), array("q", [3, 0]), array("q", [0, 6])],
+        "ends": [array("q", [2]), array("q", [2, 2**40]), array("q", [-5, 5])],
+        "labels": [array("i", [0])],
+        "scores": [array("f", [1.0])],
+    }
+    for name, values in odd.items():
+        for value in values:
+            with pytest.raises(ValueError, match="do not fit"):
+                native.documents(*(good | {name: value}).values(), 0.5, False)
+
+
+def record_of(headers: bytes, text: bytes, end: bytes = b"\r\n\r\n") -> bytes:
+    return b"WARC/1.0\r\nWARC-Type: conversion\r\n" + headers + b"Content-Length: %d\r\n\r\n" % len(text) + text + end
+
+
+ODD_HEADERS: list[bytes] = [
+    b"", b"X-A: 1\r\nx-a: 2\r\n", b"A:\r\n", b": b\r\n", b"A : b \t\r\n", b" A: b\r\n", b"\tA: b\r\n", b"no colon\r\n", b"A: \xff\r\n",
+    "Ä: b\r\n".encode(), b"A: b\nC: d\r\n", b"A: b\rC: d\r\n", b"a\x00B: c\x00d\r\n", "URI: \u00a0h\u00fc \r\n".encode(), b"WARC-TYPE: info\r\n",
+    b"Content-Length: 3\r\n", b"Content-Length: \r\n", b"Content-Length: +1\r\n", "Content-Length: \u0663\r\n".encode(),
+    b"content-length: 00000000000000000000000000001\r\n", b"Content-Length: 999999999999999999999999\r\n", b"L: " + b"x" * 70_000 + b"\r\n",
+]  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(ODD_HEADERS), st.sampled_from([b"", b"text\n", b"\r\n\r\n", b"x" * 5000])), max_size=4
+    ),
+    st.sampled_from([b"\r\n\r\n", b"\r\n\r\n", b"\n\n", b"\r\n", b""]),
+    st.integers(1, 9000),
+    st.integers(0, 2**32),
+)
+@settings(max_examples=400, deadline=None)
+def test_records_are_the_same(records: list[tuple[bytes, bytes]], end: bytes, size: int, seed: int) -> None:
+    data = bytearray().join(record_of(headers, text, end) for headers, text in records)
+    rng = random.Random(seed)
+    for _ in range(rng.choice([0, 0, 1, 2]) if data else 0):
+        data[rng.randrange(len(data))] = rng.choice(b"\r\n: \t\xffA0")
+    chunks = [bytes(data[start : start + size]) for start in range(0, len(data), size)]
+
+    def canonical() -> list[Any]:
+        found: list[Any] = []
+        stream: Any = wet._Stream(chunks)  # type: ignore[arg-type]  # any chunks will do
+        try:
+            found.extend(wet._canonical(stream))
+        except wet._NotCanonical:
+            found.append("not canonical")
+        return found
+
+    expected = canonical()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wet, "wet_record", lambda _data, _start: None)
+        assert canonical() == expected
+
+
+def test_a_whole_canonical_record_is_taken() -> None:
+    one = record_of(b"WARC-Target-URI: \t https://example.org/\xc3\xa9 \r\n", b"text\n")
+    headers = {"warc-type": "conversion", "warc-target-uri": "https://example.org/é", "content-length": "5"}
+    assert native.wet_record(one + one[:20], 0) == (headers, b"text\n", len(one))
+    assert native.wet_record(b"??" + one, 2) == (headers, b"text\n", len(one) + 2)
+    assert all(native.wet_record(one[:length], 0) is None for length in range(len(one)))
+    assert all(native.wet_record(one, start) is None for start in (-1, 1, len(one), len(one) + 1))
