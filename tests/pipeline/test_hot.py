@@ -84,6 +84,39 @@ def test_columns_that_do_not_fit_are_refused() -> None:
                 native.documents(*(good | {name: value}).values(), 0.5, False)
 
 
+words_of_hashes = st.sampled_from([0, 1, 255, 2**63, 2**64 - 1])
+
+
+@given(
+    st.integers(1, 2),
+    st.lists(
+        st.tuples(st.integers(0, 2), st.lists(st.tuples(words_of_hashes, words_of_hashes), max_size=9)), max_size=6
+    ),
+    st.tuples(words_of_hashes, words_of_hashes).map(sorted),
+)
+@settings(max_examples=400, deadline=None)
+def test_repetitions_are_the_same(
+    plain: ModuleType, words: int, inputs: list[tuple[int, list[tuple[int, int]]]], ends: list[int]
+) -> None:
+    sections = []
+    for number, hashes in sorted(inputs, key=lambda each: each[0]):
+        digests = b"".join(word.to_bytes(8, "big") for each in hashes for word in each[:words])
+        section = native.sorted_keys(digests, words)
+        assert section == plain.sorted_keys(digests, words)
+        sections.append((number, memoryview(section).cast("Q")))
+    assert native.repetitions(sections, *ends, words) == plain.repetitions(sections, *ends, words)
+
+
+def test_odd_arguments_about_hashes_are_refused() -> None:
+    for words in (-1, 0, 3):
+        with pytest.raises(ValueError, match="one word or two"):
+            native.sorted_keys(b"", words)
+        with pytest.raises(ValueError, match="one word or two"):
+            native.repetitions([], 0, 1, words)
+    with pytest.raises(TypeError):
+        native.repetitions([(1, "text")], 0, 1, 1)
+
+
 def record_of(headers: bytes, text: bytes, end: bytes = b"\r\n\r\n") -> bytes:
     return b"WARC/1.0\r\nWARC-Type: conversion\r\n" + headers + b"Content-Length: %d\r\n\r\n" % len(text) + text + end
 

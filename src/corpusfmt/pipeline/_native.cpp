@@ -1,5 +1,5 @@
-// The two hot loops of a build that Python would run for each header or line: canonical records taken off a WET file,
-// and kept lines put together as documents.
+// The hot loops of a build that Python would run for each header or line: canonical records taken off a WET file, kept
+// lines put together as documents, and hashes of lines sorted and compared.
 //
 // What is not canonical beyond doubt is left to Python, which has the last word on it.
 
@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <map>
 #include <new>
 #include <optional>
 #include <string>
@@ -146,6 +148,87 @@ std::vector<Document> documents_of(const Lines& lines, double least, bool adjace
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Hashes of lines
+
+// A hash of 64 or 128 bits, and the number of its line.
+struct Key {
+    uint64_t first, second, line;
+};
+
+bool is_before(const Key& one, const Key& other) { return one.first < other.first; }
+
+uint64_t big_endian(const unsigned char* at) {
+    uint64_t word = 0;
+    for (size_t byte = 0; byte < sizeof(word); ++byte) word = word << 8 | at[byte];
+    return word;
+}
+
+// The keys of digests that stand in a row, in the order of their first words, equal ones in that of their lines.
+std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
+    std::vector<Key> keys(digests.size() / (words * sizeof(uint64_t)));
+    const auto* at = reinterpret_cast<const unsigned char*>(digests.data());
+    for (size_t line = 0; line < keys.size(); ++line, at += words * sizeof(uint64_t)) {
+        keys[line] = {big_endian(at), words > 1 ? big_endian(at + sizeof(uint64_t)) : 0, line};
+    }
+    std::stable_sort(keys.begin(), keys.end(), is_before);
+    return keys;
+}
+
+// Sorted keys as they lie in a container: a column for each word of the hashes, and one of lines.
+struct Section {
+    size_t input;
+    const uint64_t* columns;
+    size_t size;
+    size_t words;
+
+    Key key(size_t at) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at]}; }
+};
+
+// Which lines repeat an earlier one, by input: of the hashes whose first words are in a range, ends included.
+std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections, uint64_t low, uint64_t high) {
+    struct Line : Key {
+        size_t input;
+    };
+    std::vector<std::pair<size_t, size_t>> ranges;
+    std::vector<size_t> bounds{0};  // of the sections' lines among all
+    for (const Section& section : sections) {
+        const uint64_t* const end = section.columns + section.size;
+        const uint64_t* const first = std::lower_bound(section.columns, end, low);
+        const uint64_t* const last = std::upper_bound(first, end, high);
+        ranges.emplace_back(first - section.columns, last - section.columns);
+        bounds.push_back(bounds.back() + static_cast<size_t>(last - first));
+    }
+    std::vector<Line> lines;
+    lines.reserve(bounds.back());
+    for (size_t each = 0; each < sections.size(); ++each) {
+        const auto [first, last] = ranges[each];
+        for (size_t at = first; at < last; ++at) lines.push_back({sections[each].key(at), sections[each].input});
+    }
+    // Sections are sorted, and come in input order; merging keeps first things first.
+    while (bounds.size() > 2) {
+        std::vector<size_t> merged{0};
+        for (size_t at = 2; at < bounds.size(); at += 2) {
+            const auto place = [&](size_t bound) { return lines.begin() + static_cast<ptrdiff_t>(bounds[bound]); };
+            std::inplace_merge(place(at - 2), place(at - 1), place(at), is_before);
+            merged.push_back(bounds[at]);
+        }
+        if (merged.back() != bounds.back()) merged.push_back(bounds.back());
+        bounds = std::move(merged);
+    }
+    std::map<size_t, std::vector<uint64_t>> found;
+    for (auto same = lines.begin(); same != lines.end();) {
+        const auto others = std::find_if(same + 1, lines.end(), [&](const Line& line) { return line.first != same->first; });
+        std::stable_sort(same, others, [](const Line& one, const Line& other) { return one.second < other.second; });
+        for (auto line = same + 1; line != others; ++line) {
+            if (line->second == (line - 1)->second) found[line->input].push_back(line->line);
+        }
+        same = others;
+    }
+    for (auto& [input, repeated] : found) std::sort(repeated.begin(), repeated.end());
+    return found;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The Python module
 
 PyObject* wet_record(PyObject*, PyObject* arguments) {
@@ -240,11 +323,82 @@ PyObject* documents(PyObject*, PyObject* arguments) {
     }
 }
 
+bool is_word_count(Py_ssize_t words) {
+    if (words == 1 || words == 2) return true;
+    PyErr_SetString(PyExc_ValueError, "hashes have one word or two");
+    return false;
+}
+
+PyObject* sorted_keys(PyObject*, PyObject* arguments) {
+    Column digests;
+    Py_ssize_t words;
+    if (!PyArg_ParseTuple(arguments, "y*n:sorted_keys", &digests.view, &words) || !is_word_count(words)) return nullptr;
+    try {
+        const auto keys = sorted_keys({digests.items<char>(), digests.size<char>()}, static_cast<size_t>(words));
+        const size_t columns = static_cast<size_t>(words) + 1;
+        PyObject* const data = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(keys.size() * columns * sizeof(uint64_t)));
+        char* out = data ? PyBytes_AsString(data) : nullptr;
+        const auto add = [&](uint64_t Key::* column) {
+            for (const Key& key : keys) {
+                std::memcpy(out, &(key.*column), sizeof(uint64_t));
+                out += sizeof(uint64_t);
+            }
+        };
+        if (out) {
+            add(&Key::first);
+            if (words > 1) add(&Key::second);
+            add(&Key::line);
+        }
+        return data;
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
+}
+
+PyObject* repetitions(PyObject*, PyObject* arguments) {
+    PyObject* list;
+    unsigned long long low, high;
+    Py_ssize_t words;
+    if (!PyArg_ParseTuple(arguments, "OKKn:repetitions", &list, &low, &high, &words) || !is_word_count(words)) return nullptr;
+    try {
+        std::deque<Column> held;
+        std::vector<Section> sections;
+        const size_t columns = static_cast<size_t>(words) + 1;
+        for (Py_ssize_t at = 0; at < PyList_Size(list); ++at) {
+            Py_ssize_t input;
+            Py_buffer& view = held.emplace_back().view;
+            if (!PyArg_ParseTuple(PyList_GetItem(list, at), "ny*", &input, &view)) return nullptr;
+            const size_t size = held.back().size<uint64_t>() / columns;
+            sections.push_back({static_cast<size_t>(input), held.back().items<uint64_t>(), size, static_cast<size_t>(words)});
+        }
+        if (PyErr_Occurred()) return nullptr;
+        std::map<size_t, std::vector<uint64_t>> found;
+        bool enough_memory = true;
+        Py_BEGIN_ALLOW_THREADS
+        try {
+            found = repetitions(sections, low, high);
+        } catch (const std::bad_alloc&) {
+            enough_memory = false;
+        }
+        Py_END_ALLOW_THREADS
+        if (!enough_memory) return PyErr_NoMemory();
+        return as_list(found, [](const auto& each) {
+            const auto& [input, lines] = each;
+            return Py_BuildValue("ny#", static_cast<Py_ssize_t>(input), reinterpret_cast<const char*>(lines.data()),
+                                 static_cast<Py_ssize_t>(lines.size() * sizeof(uint64_t)));
+        });
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
+}
+
 PyMethodDef kMethods[] = {
     {"wet_record", wet_record, METH_VARARGS, "wet_record(data, start) -> (headers, text, start of the next), or None."},
     {"documents", documents, METH_VARARGS,
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, words, "
      "scores)]."},
+    {"sorted_keys", sorted_keys, METH_VARARGS, "sorted_keys(digests, words) -> columns of words and numbers."},
+    {"repetitions", repetitions, METH_VARARGS, "repetitions([(input, columns)], low, high, words) -> [(input, numbers)]."},
     {nullptr, nullptr, 0, nullptr},
 };
 

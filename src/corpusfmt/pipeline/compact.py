@@ -16,11 +16,14 @@ import msgspec
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
-from corpusfmt.pipeline.dedup import columns_of, in_order, keys_of
+from corpusfmt.pipeline.dedup import HASHES, keys_of
 from corpusfmt.pipeline.recipe import HashName
 
 if TYPE_CHECKING:
-    from corpusfmt.pipeline.dedup import Columns
+    import numpy as np
+    import numpy.typing as npt
+
+    Columns = npt.NDArray[np.uint64]
 
 T = TypeVar("T")
 
@@ -78,7 +81,7 @@ def _numbered_on(opened: Sequence[tuple[Container, dict[str, int]]], label: str,
     first = 0
     for container, lines in opened:
         for section in container.sections(keys_of(label)):
-            columns = np.array(columns_of(section, name))
+            columns = np.frombuffer(section, dtype=np.uint64).reshape(HASHES[name].words + 1, -1).copy()
             columns[-1] += np.uint64(first)
             yield columns
         container.forget()
@@ -91,9 +94,17 @@ def _merged(parts: Iterable[Columns]) -> Iterator[Columns]:
     lines = 0
     for part in parts:
         if held and lines + part.shape[1] > _LINES_A_SECTION:
-            yield in_order(held)
+            yield _in_order(held)
             held, lines = [], 0
         held.append(part)
         lines += part.shape[1]
     if held:
-        yield in_order(held)
+        yield _in_order(held)
+
+
+def _in_order(parts: Sequence[Columns]) -> Columns:
+    """Return the columns of all parts, which go on from one another, in the order of the first word, ties in order."""
+    import numpy as np  # noqa: PLC0415
+
+    columns: Columns = np.concatenate(parts, axis=1)
+    return columns[:, np.argsort(columns[0], kind="stable")]

@@ -7,24 +7,19 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import xxhash
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
+from corpusfmt.pipeline import hot
 from corpusfmt.pipeline.recipe import HashName
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Columns = npt.NDArray[np.uint64]
 
 # How many lines a bucket may have: sorting costs some 64 bytes each.
 _LINES_A_BUCKET = 2_000_000
@@ -67,30 +62,12 @@ def keys_of(label: str) -> str:
     return f"{label} keys"
 
 
-def sorted_keys(hashes: bytes, name: HashName) -> bytes:
+def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:
     """Return what stands under `keys_of`: the words of the hashes, then the lines' numbers, each as a column.
 
     `hashes` are those of consecutive lines. All are native 64-bit integers, in the order of the first word, ties in order.
     """
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
-    columns = np.frombuffer(hashes, dtype=">u8").reshape(-1, HASHES[name].words).T.astype(np.uint64)
-    return in_order([np.vstack((columns, np.arange(columns.shape[1], dtype=np.uint64)))]).tobytes()
-
-
-def in_order(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of all parts, which go on from one another, in the order of the first word, ties in order."""
-    import numpy as np  # noqa: PLC0415
-
-    columns: Columns = np.concatenate(parts, axis=1)
-    return columns[:, np.argsort(columns[0], kind="stable")]
-
-
-def columns_of(section: memoryview, name: HashName) -> Columns:
-    """Return the columns of a section of `sorted_keys`, a view of it."""
-    import numpy as np  # noqa: PLC0415
-
-    return np.frombuffer(section, dtype=np.uint64).reshape(HASHES[name].words + 1, -1)
+    return hot.sorted_keys(hashes, HASHES[name].words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +94,8 @@ def dedup(task: DedupTask) -> Deduplicated:
         drops = ContainerWriter(stack.enter_context(publish(task.drops)))
         for bucket in task.buckets:
             for number, positions in _repeated(bucket, containers, task.hash):
-                drops.add(_drops_key(bucket.label, number), positions.tobytes())
-                dropped += len(positions)
+                drops.add(_drops_key(bucket.label, number), positions)
+                dropped += len(positions) // DROP_BYTES
         drops.finish()
     return Deduplicated(dropped)
 
@@ -127,65 +104,23 @@ def _drops_key(label: str, number: int) -> str:
     return f"{label} {number}"
 
 
-def _repeated(bucket: Bucket, containers: Sequence[Container], name: HashName) -> Iterator[tuple[int, Columns]]:
-    """Yield the numbers of inputs with the numbers, in order, of their lines that are repetitions."""
-    import numpy as np  # noqa: PLC0415
-
-    runs = []
-    for number, container in enumerate(containers):
-        sections = container.sections(keys_of(bucket.label))
-        runs += [(number, _range(columns_of(section, name), bucket)) for section in sections]
-        container.forget()
-    if not runs:
-        return
-    hashes = [np.concatenate([run[word] for _, run in runs]) for word in range(HASHES[name].words)]
-    # Runs stand in input order and positions in order within equal hashes, so a stable sort keeps first things first.
-    order = np.argsort(hashes[0], kind="stable")
-    same = _neighbours_agree(hashes[0][order])
-    if len(hashes) > 1 and same.any():
-        agreeing = [_neighbours_agree(column[order]) for column in hashes]
-        if (same & ~np.logical_and.reduce(agreeing)).any():
-            # Different hashes share their first word, and may stand between equal ones.
-            order = np.lexsort(hashes[::-1])
-            agreeing = [_neighbours_agree(column[order]) for column in hashes]
-        same = np.logical_and.reduce(agreeing)
-    if not same.any():
-        return
-    repeated = order[1:][same]
-    positions = np.concatenate([run[-1] for _, run in runs])[repeated]
-    owners = np.repeat(np.array([number for number, _ in runs], np.uint32), [run.shape[1] for _, run in runs])[repeated]
-    order = np.lexsort((positions, owners))
-    positions, owners = positions[order], owners[order]
-    edges = np.flatnonzero(owners[1:] != owners[:-1]) + 1
-    yield from zip([int(each[0]) for each in np.split(owners, edges)], np.split(positions, edges), strict=True)
-
-
-def _neighbours_agree(column: Columns) -> npt.NDArray[np.bool_]:
-    agree: npt.NDArray[np.bool_] = column[1:] == column[:-1]
-    return agree
-
-
-def _range(columns: Columns, bucket: Bucket) -> Columns:
-    import numpy as np  # noqa: PLC0415
-
+def _repeated(bucket: Bucket, containers: Sequence[Container], name: HashName) -> list[tuple[int, bytes]]:
+    """Return the numbers of inputs with the numbers, in order, of their lines that are repetitions."""
     low, high = (_FIRST_WORDS * edge // bucket.of for edge in (bucket.number, bucket.number + 1))
-    start = int(np.searchsorted(columns[0], np.uint64(low)))
-    end = columns.shape[1] if high == _FIRST_WORDS else int(np.searchsorted(columns[0], np.uint64(high)))
-    return columns[:, start:end].copy()
+    key = keys_of(bucket.label)
+    sections = [(number, each) for number, container in enumerate(containers) for each in container.sections(key)]
+    repeated = hot.repetitions([(n, section.cast("Q")) for n, section in sections], low, high - 1, HASHES[name].words)
+    for container in containers:
+        container.forget()
+    return repeated
 
 
 def first_occurrences(drops: Sequence[Container], label: str, number: int) -> bytes:
     """Return, for the lines of one input up to its last repetition, 1 for each that stays and 0 for each that goes."""
-    import numpy as np  # noqa: PLC0415
-
-    found = [
-        np.frombuffer(section, dtype=np.uint64)
-        for container in drops
-        for section in container.sections(_drops_key(label, number))
-    ]
-    if not found:
-        return b""
-    stays = np.ones(max(int(section[-1]) for section in found) + 1, dtype=np.uint8)
+    key = _drops_key(label, number)
+    found = [section.cast("Q") for container in drops for section in container.sections(key)]
+    stays = bytearray(b"\1") * max((section[-1] + 1 for section in found), default=0)
     for section in found:
-        stays[section] = 0
-    return stays.tobytes()
+        for line in section:
+            stays[line] = 0
+    return bytes(stays)

@@ -11,8 +11,9 @@ from corpusfmt.io.scan import count_words
 Ints: TypeAlias = "array[int] | memoryview[int]"
 
 try:
-    from corpusfmt.pipeline._native import documents, wet_record
+    from corpusfmt.pipeline._native import documents, repetitions, sorted_keys, wet_record
 except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
+    import numpy as np
 
     def wet_record(data: bytes, start: int, /) -> tuple[dict[str, str], bytes, int] | None:
         """Return the record that starts at a place: headers with lower-case names, text, and where the next one starts.
@@ -64,5 +65,44 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
             for (record, label, lines, own_scores), whole in zip(found, joined, strict=True)
         ]
 
+    def sorted_keys(digests: bytes | bytearray, words: int, /) -> bytes:
+        """Return columns of the words of hashes and of their numbers, in the order of the first word, ties in order.
 
-__all__ = ["documents", "wet_record"]
+        `digests` are those of consecutive lines, big-endian; what is returned are native 64-bit integers.
+        """
+        columns = np.frombuffer(digests, dtype=">u8").reshape(-1, words).T.astype(np.uint64)
+        columns = np.vstack((columns, np.arange(columns.shape[1], dtype=np.uint64)))
+        return columns[:, np.argsort(columns[0], kind="stable")].tobytes()
+
+    def repetitions(
+        sections: list[tuple[int, memoryview[int]]], low: int, high: int, words: int, /
+    ) -> list[tuple[int, bytes]]:
+        """Return the numbers of inputs with those, sorted, of their lines that repeat an earlier one.
+
+        `sections` are what `sorted_keys` returns, in input order, an input's lines numbered on; of them are meant the
+        hashes whose first word is from `low` to `high`.
+        """
+        ranges = []
+        for number, section in sections:
+            columns = np.frombuffer(section, dtype=np.uint64).reshape(words + 1, -1)
+            start, end = (
+                np.searchsorted(columns[0], np.uint64(low)),
+                np.searchsorted(columns[0], np.uint64(high), "right"),
+            )
+            ranges.append((number, columns[:, start:end]))
+        if not ranges:
+            return []
+        owners = np.repeat([number for number, _ in ranges], [columns.shape[1] for _, columns in ranges])
+        *hashes, positions = np.concatenate([columns for _, columns in ranges], axis=1)
+        order = np.lexsort(hashes[::-1])
+        ordered = [column[order] for column in hashes]
+        repeated = order[1:][np.logical_and.reduce([column[1:] == column[:-1] for column in ordered])]
+        positions, owners = positions[repeated], owners[repeated]
+        order = np.lexsort((positions, owners))
+        positions, owners = positions[order], owners[order]
+        edges = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+        found = zip(np.split(owners, edges), np.split(positions, edges), strict=True)
+        return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
+
+
+__all__ = ["documents", "repetitions", "sorted_keys", "wet_record"]

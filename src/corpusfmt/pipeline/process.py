@@ -39,7 +39,7 @@ _HEADERS_BYTES = 1024
 _BATCH_BYTES = 256 * 1024
 
 
-class StoredDocument(msgspec.Struct, array_like=True):
+class StoredDocument(msgspec.Struct, array_like=True, gc=False):
     """One (record, language): the record's headers, and its kept lines, each with its LF.
 
     Where the recipe asks for them, `scores` are the lines' probabilities.
@@ -218,7 +218,7 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
             _flush(container, label, language)
     for label, language in sorted(languages.items()):
         _flush(container, label, language)
-        container.add(keys_of(label), sorted_keys(bytes(language.hashes), deduplication.hash))
+        container.add(keys_of(label), sorted_keys(language.hashes, deduplication.hash))
         processed.original[label] = language.original
         processed.stored[label] = language.stored
     container.finish()

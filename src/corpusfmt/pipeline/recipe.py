@@ -7,6 +7,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -135,6 +136,9 @@ def load_recipe(name: str, instead: Mapping[str, Json] | None = None) -> Recipe:
     for table, choices in (instead or {}).items():
         if isinstance(found.get(table), dict):
             found[table] |= choices
+    if not name.endswith(".toml"):  # ours, which the tests hold to the schema: only a choice in its place can be wrong
+        with suppress(msgspec.ValidationError):
+            return msgspec.convert(found, Recipe)
     return recipe_of(found, name)
 
 

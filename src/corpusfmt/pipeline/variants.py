@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from corpusfmt.formats import named_format
 from corpusfmt.formats.dolma.write import DOLMA
-from corpusfmt.formats.oscar.write import OSCAR_1_0_DEDUPLICATED
+from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_0_DEDUPLICATED, OSCAR_1_1
 from corpusfmt.formats.parts import Writer
 from corpusfmt.pipeline.goclassy import GOCLASSY
 from corpusfmt.pipeline.recipe import Output, Recipe
@@ -19,6 +19,15 @@ ATTRIBUTE_SET = "corpusfmt_langid"
 _UNSHUFFLED = ("unshuffled/original", "unshuffled/deduplicated")
 _SHUFFLED = ("shuff-orig", "shuff-dedup")
 _PACKAGED = ("packaged_nondedup", "packaged")
+
+
+# The formats themselves would bring what checks and reads them.
+_WRITERS: Mapping[str, Writer[Any]] = {
+    "dolma": DOLMA,
+    "goclassy": GOCLASSY,
+    "oscar-1.0": OSCAR_1_0,
+    "oscar-1.1": OSCAR_1_1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +51,12 @@ def variants(recipe: Recipe) -> list[Variant]:
 
 def writer_of(output: Output, variant: Variant) -> Writer[Any]:
     """Return what writes a variant in the form that a recipe asks for."""
-    if output.format == "goclassy":
-        return GOCLASSY
     if output.language_scores:
         assert DOLMA.with_sets is not None
         return DOLMA.with_sets([ATTRIBUTE_SET])
     if output.format == "oscar-1.0" and variant.deduplicated:
         return OSCAR_1_0_DEDUPLICATED
-    fmt, version = named_format(output.format)
-    return fmt.writers[version or fmt.versions[-1]]
+    return _WRITERS[output.format]
 
 
 def language_attribute(label: str) -> str:
