@@ -358,15 +358,9 @@ class Description:
         return not self.has_context and any(node.dropped for node in self.expansion.nodes)
 
     def _index(self) -> None:
-        pending: list[Value] = list(reversed(self.expansion.nodes))
-        while pending:
-            node = pending.pop()
-            if not isinstance(node, Node):
-                continue
+        for node in self.expansion.every:
             if node.id is not None and not node.is_reference:
                 self.definitions.setdefault(node.id, []).append(node)
-            for values in reversed(list(node.values.values())):
-                pending.extend(reversed(values))
 
     def resolve(self, value: Value) -> Node | None:
         """Return the node that a value is or names, None where the document has no such node."""
