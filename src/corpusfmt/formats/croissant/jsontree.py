@@ -110,14 +110,14 @@ def _reason(error: json.JSONDecodeError, text: str) -> str:
 def _is_too_deep(value: Any) -> bool:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH + 1):
-        below = []
-        for node in level:
-            for each in node.values() if type(node) is dict else node:
-                if type(each) is dict or type(each) is list:
-                    below.append(each)
-        if not below:
+        level = [
+            each
+            for node in level
+            for each in (node.values() if type(node) is dict else node)
+            if type(each) is dict or type(each) is list
+        ]
+        if not level:
             return False
-        level = below
     return True
 
 

@@ -41,12 +41,17 @@ MISTAKEN_NAMESPACES = {
     "https://purl.org/dc/terms/": "dct",
     "http://purl.org/dc/elements/1.1/": "dct",
 }
-_BY_LENGTH = sorted({**_READ_AS, **MISTAKEN_NAMESPACES}.items(), key=lambda pair: -len(pair[0]))
+_PREFIXES = {**_READ_AS, **MISTAKEN_NAMESPACES}
+_BY_LENGTH = sorted(_PREFIXES.items(), key=lambda pair: -len(pair[0]))
 
 
 def short(iri: str) -> str:
     """Return an IRI under its usual prefix, or as it is."""
     if iri.startswith("http"):
+        above, _, last = iri.rpartition("/")
+        usual = _PREFIXES.get(f"{above}/")
+        if usual is not None and last:  # true of nearly all: there can be no longer namespace
+            return f"{usual}:{last}"
         for namespace, prefix in _BY_LENGTH:
             if iri.startswith(namespace):
                 rest = iri[len(namespace) :]

@@ -83,7 +83,7 @@ def references_of(each: Field, leaf: Leaf) -> Iterator[Edge]:
 
 
 def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
-    for target in reference.target_views():
+    for target in reference.target_views:
         if isinstance(target, Field):
             if target.record_set is not None:
                 yield of_field(target)
@@ -154,7 +154,7 @@ class _Builder:
                 continue
             remote = leaf_from(parent, parent.sources[0])
             for reference in parent.references:
-                for target in reference.target_views():
+                for target in reference.target_views:
                     local = self._by_field.get(id(target))
                     if local is not None and all(leaf.origin is remote.origin for leaf in leaves):
                         join = Join(local, remote, Tree(remote.origin, leaves), container)
