@@ -146,9 +146,11 @@ def _version(entry: Entry) -> str:
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one description."""
     entry = shard.files["description"]
-    checker = Checker(entry, options)
     with _without_collection():
+        checker = Checker(entry, options)
         checker.run()
+        while checker.descriptions:
+            checker.descriptions.pop().take_apart()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
 
 

@@ -401,7 +401,7 @@ class Description:
             self.strangers.append(Stranger(holder, name, value if node is None else node, classes))
         elif id(node) not in self.views:
             if node is not value:  # a flattened document: the node belongs where it is referred to
-                node.parent, node.role = holder.node, holder.key(name)
+                node.role = holder.key(name)
             return node
         return None
 
@@ -458,7 +458,7 @@ class Description:
         for value in view.all(name):
             if isinstance(value, Literal):
                 if isinstance(value.value, str) and name == "cr:source":  # "DataSource or URL", says the table
-                    stand_in = Node(value.pointer, value.value, value.value, parent=view.node, role=view.key(name))
+                    stand_in = Node(value.pointer, value.value, value.value, role=view.key(name))
                     found.append(DataSource(stand_in, self, view, DATA_SOURCE, short_form=True))
                 self.references.append(Reference(view, name, value, allowed))
                 continue
@@ -477,6 +477,12 @@ class Description:
             for each in source.all("cr:transform"):
                 if isinstance(each, Node):
                     source.transforms.append(Transform(each, self, source, TRANSFORM))
+
+    def take_apart(self) -> None:
+        """Undo the views, which hold each other in rings, so that all memory is free at once; nothing may follow."""
+        for view in self.parts:
+            vars(view).clear()
+        vars(self).clear()
 
     @cached_property
     def parts(self) -> list[View]:

@@ -78,7 +78,7 @@ class Literal:
 class Node:
     """A node object, as the author placed it: `id` is as expanded, `written_id` as written, `keys` the names as written.
 
-    `dropped` are names that the context maps to nothing. `parent` and `role` (a name as written) say what it stands in.
+    `dropped` are names that the context maps to nothing. `role` is the name, as written, that it stands under.
     """
 
     pointer: str
@@ -88,7 +88,6 @@ class Node:
     values: dict[str, list[Value]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    parent: Node | None = None
     role: str = ""
 
     @property
