@@ -32,13 +32,15 @@ class Tree:
 class Join:
     """A source that is looked up: the records of `tree` whose `remote` value is the `local` one.
 
-    Each of them makes a record; or, below a `container` field, they are its list of nested records.
+    Each of them makes a record; or, below a `container` field, they are its list of nested records. A join that
+    `follows` a reference has to find something; one against it may find nothing.
     """
 
     local: Leaf
     remote: Leaf
     tree: Tree
     container: Field | None = None
+    follows: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +97,40 @@ def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
             yield leaf_from(each, reference)
 
 
+def referring_parents(record_set: RecordSet) -> Iterator[Leaf]:
+    """Yield the sources of `parentField` that refer to a field; left out are those that only repeat a reference.
+
+    Where `ratings/film` references `films/id`, a parentField that matches it with what is taken from `films/id` says so again.
+    """
+    for container in record_set.every_field:
+        for parent in container.parent_fields:
+            if parent.sources and parent.references and not _is_repetition(parent):
+                yield leaf_from(parent, parent.sources[0])
+
+
+def _is_repetition(parent: Field) -> bool:
+    named = {id(same) for target in _referenced(parent) for same in _of_same_values(target)}
+    return any(
+        id(target) in named for same in _of_same_values(parent) if same is not parent for target in _referenced(same)
+    )
+
+
+def _referenced(each: Field) -> Iterator[Field]:
+    return (view for reference in each.references for view in reference.target_views if isinstance(view, Field))
+
+
+def _of_same_values(each: Field | None) -> Iterator[Field]:
+    """Yield a field, and those that it takes its values from as they are."""
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        source = source_of(each)
+        unchanged = source is not None and not source.transforms
+        fields = (view for view in source.target_views if isinstance(view, Field)) if source and unchanged else iter(())
+        each = next(fields, None)
+
+
 class _Builder:
     def __init__(self, record_set: RecordSet) -> None:
         self.record_set = record_set
@@ -144,7 +180,8 @@ class _Builder:
             for local, remote in ((edge.local, edge.remote), (edge.remote, edge.local)):
                 if remote.origin is origin and id(local.origin) in trees:
                     tree = trees[id(origin)] = Tree(origin)
-                    trees[id(local.origin)].joins.append(Join(local, remote, tree))
+                    follows = local is edge.local
+                    trees[id(local.origin)].joins.append(Join(local, remote, tree, follows=follows))
                     return True
         return False
 

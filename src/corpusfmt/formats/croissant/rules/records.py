@@ -548,7 +548,9 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
         return  # a reference that leads nowhere is a finding of its own
     drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
     for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
-        own = list(_origins(each.sources)) or ([each.record_set] if each.record_set is not None else [])
+        own = list(_origins(each.sources))
+        if each.record_set is not None and (not own or each.record_set is not record_set):
+            own.append(each.record_set)
         for target in _origins(each.references):
             for origin in own:
                 joined.join(origin, target)
