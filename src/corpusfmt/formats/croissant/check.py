@@ -315,7 +315,7 @@ class Checker:
             self.judge.check(reference)
         known: set[tuple[str, ...]] = set()
         for view in description.parts:
-            # The rules over a `Part` judge names alone: those found right on one node of a class are so on every other.
+            # Names that are right on one node of a class are so on every other; what was dropped is not among them.
             names = (view.shape.name, *view.node.values)
             if (names not in known or view.node.dropped) and self.judge.check(Part(view)):
                 known.add(names)

@@ -12,9 +12,8 @@ from corpusfmt.formats.croissant.version import VERSIONS
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Document
 
+
 # A check of a description needs none of what reads record sets, which is slow to import.
-
-
 def _plan_reading(entry: Entry, options: CheckOptions) -> Plan:
     from corpusfmt.formats.croissant.records.documents import plan_reading  # noqa: PLC0415
 

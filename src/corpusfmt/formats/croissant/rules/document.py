@@ -45,7 +45,7 @@ class Duplicate:
 
 @dataclass(slots=True)
 class Part:
-    """Any node of a Croissant class, for what holds of them all."""
+    """Any node of a Croissant class, for what its names alone tell: of several nodes with equal names one is judged."""
 
     view: View
 
