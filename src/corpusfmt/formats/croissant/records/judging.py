@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource, reference_id
-from corpusfmt.formats.croissant.nodes import Literal
 from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
 from corpusfmt.formats.croissant.records.files import Opened
@@ -33,6 +32,7 @@ from corpusfmt.formats.croissant.records.trees import (
     references_of,
     referring_parents,
 )
+from corpusfmt.formats.croissant.rules.data import key_fields
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.io.keys import KeyWriter, among, few_hashes, repeated
@@ -146,12 +146,13 @@ class _DataJudge:
             self._sources(record_set, leaves, [])
             return
         plan = plan_records(record_set)
-        key = _key_leaves(record_set, plan)
-        of_rows = all(leaf.origin is plan.tree.origin for leaf in key) and _makes_one_of_each(plan.tree)
+        fields = key_fields(record_set)
+        key = _leaves_of(fields, plan.tree.leaves)
+        of_rows = len(key) == len(fields) and _makes_one_of_each(plan.tree)
         self._sources(record_set, [*plan.leaf.values(), *referring_parents(record_set)], key if of_rows else [])
-        if key and not of_rows:
+        if fields and not of_rows:
             try:
-                self._key_of_records(plan, key)
+                self._key_of_records(plan, fields)
             except NotRead as reason:
                 self.not_run = dict.fromkeys(("CRO611", "CRO612"), str(reason)) | self.not_run
 
@@ -162,11 +163,11 @@ class _DataJudge:
             own_key = [leaf for leaf in key if leaf.origin is origin]
             self._source(record_set, origin, own, own_key, [edge for edge in edges if edge.local.origin is origin])
 
-    def _key_of_records(self, plan: RecordPlan, key: list[Leaf]) -> None:
+    def _key_of_records(self, plan: RecordPlan, fields: list[Field]) -> None:
         """Judge a key on the records as they are joined; what is wrong with their values, each source has told."""
-        joined = list(plan.tree.everything())
-        if not all(leaf in joined for leaf in key):
-            raise NotRead(f"{plan.record_set.title}: its key is in nested records")
+        key = _leaves_of(fields, plan.tree.everything())
+        if len(key) < len(fields):
+            raise NotRead(f"{plan.record_set.title}: its key is in nested records, or made of other fields")
         watched = _Watched(KeyOf(key), self._folder())
         unmatched_at: set[Location] = set()
         for table in self._reader.tables(plan.tree):
@@ -360,17 +361,9 @@ def _foreign(leaf: Leaf) -> Iterator[Edge]:
             yield edge
 
 
-def _key_leaves(record_set: RecordSet, plan: RecordPlan) -> list[Leaf]:
-    """Return the leaves of the key, none where it is not made of fields with values of their own."""
-    found: list[Leaf] = []
-    for value in record_set.keys:
-        name = value.value if isinstance(value, Literal) else value.id
-        each = record_set.field_named(name) if isinstance(name, str) else None
-        leaf = plan.leaf_of(each) if each is not None else None
-        if leaf is None:
-            return []
-        found.append(leaf)
-    return found
+def _leaves_of(fields: Sequence[Field], leaves: Iterable[Leaf]) -> list[Leaf]:
+    by_field = {id(leaf.field): leaf for leaf in leaves}
+    return [by_field[id(each)] for each in fields if id(each) in by_field]
 
 
 def _makes_one_of_each(tree: Tree) -> bool:

@@ -109,10 +109,9 @@ def referring_parents(record_set: RecordSet) -> Iterator[Leaf]:
 
 
 def _is_repetition(parent: Field) -> bool:
-    named = {id(same) for target in _referenced(parent) for same in _of_same_values(target)}
-    return any(
-        id(target) in named for same in _of_same_values(parent) if same is not parent for target in _referenced(same)
-    )
+    told = {id(target) for same in _of_same_values(parent) if same is not parent for target in _referenced(same)}
+    targets = list(_referenced(parent))
+    return bool(targets) and all(any(id(same) in told for same in _of_same_values(target)) for target in targets)
 
 
 def _referenced(each: Field) -> Iterator[Field]:
@@ -126,9 +125,8 @@ def _of_same_values(each: Field | None) -> Iterator[Field]:
         seen.add(id(each))
         yield each
         source = source_of(each)
-        unchanged = source is not None and not source.transforms
-        fields = (view for view in source.target_views if isinstance(view, Field)) if source and unchanged else iter(())
-        each = next(fields, None)
+        targets = source.target_views if source is not None and not source.transforms else []
+        each = next((view for view in targets if isinstance(view, Field)), None)
 
 
 class _Builder:

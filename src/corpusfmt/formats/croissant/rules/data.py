@@ -167,7 +167,8 @@ def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
             yield Problem(message, at, "correct the value, or the data type", count=len(wrong))
 
 
-def _key_fields(record_set: RecordSet) -> list[Field]:
+def key_fields(record_set: RecordSet) -> list[Field]:
+    """Return the fields of the key, none where it names something else, too."""
     found = []
     for value in record_set.keys:
         name = value.value if isinstance(value, Literal) else value.id
@@ -194,7 +195,7 @@ def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
     Example: two records with id 1.
     Fix: correct one of them, or the key.
     """
-    fields = _key_fields(record_set)
+    fields = key_fields(record_set)
     seen: dict[str, str] = {}
     again: list[tuple[str, str, list[Any]]] = []
     for pointer, row in _objects(record_set) if fields else ():
@@ -222,7 +223,7 @@ def key_null(record_set: RecordSet) -> Iterator[Problem]:
     Example: `{"a/id": null, "a/name": "x"}` with key `a/id`.
     Fix: give the record a key.
     """
-    for each in _key_fields(record_set):
+    for each in key_fields(record_set):
         names = {each.id, each.node.written_id}
         nulls = [p for p, row in _objects(record_set) if not names.isdisjoint(row) and _value(row, each) is None]
         if nulls:
