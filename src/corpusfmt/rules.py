@@ -138,10 +138,18 @@ class Judge:
             rules = self._applicable[kind] = self._rules_that_apply(kind)
         clean = True
         for rule in rules:
-            if not self._fired.isdisjoint(rule.requires):
+            if rule.requires and not self._fired.isdisjoint(rule.requires):
                 blocking = min(self._fired & rule.requires)
                 self.coverage.rules_not_run.setdefault(rule.code, f"needs {blocking} in {self._path}")
-            elif self._run(rule, subject):
+                continue
+            try:
+                for problem in rule.check(subject):
+                    clean = False
+                    self._record(rule, problem)
+            except Exception as error:
+                if rule.subject is Crash:
+                    raise
+                self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
                 clean = False
         return clean
 
@@ -163,21 +171,8 @@ class Judge:
         """Report an exception of our own code as GEN000."""
         self.check(Crash(at or Location(self._path), where, f"{type(error).__name__}: {error}"))
 
-    def _run(self, rule: Rule, subject: Any) -> bool:
-        fired = False
-        try:
-            for problem in rule.check(subject):
-                fired = True
-                self._fired.add(rule.code)
-                self._record(rule, problem)
-        except Exception as error:
-            if rule.subject is Crash:
-                raise
-            self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
-            return True
-        return fired
-
     def _record(self, rule: Rule, problem: Problem) -> None:
+        self._fired.add(rule.code)
         key = (rule.code, problem.minor, problem.at.path)
         if key not in self._severities:
             self._severities[key] = self._grading.severity(rule, self._version, problem.at.path, minor=problem.minor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from pathlib import Path
@@ -11,6 +12,9 @@ import pytest
 from croissant.documents import CONTEXT, VALID_SAMPLES, check, document, errors
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from corpusfmt.formats.croissant.graph import Description, View
+from corpusfmt.formats.croissant.nodes import Node
 
 FILE = {"@type": "cr:FileObject", "contentUrl": "a", "encodingFormat": "text/csv", "sha256": "0" * 64}
 
@@ -80,6 +84,17 @@ def test_hostile(name: str, tmp_path: Path) -> None:
     report = check(tmp_path / ("a.html" if name.startswith(("scripts", "comments")) else "a.json"), content)
     assert {finding.code for finding in errors(report)} == expected
     assert time.process_time() - started < 10
+
+
+def test_nothing_is_left_to_collect(tmp_path: Path) -> None:
+    """Thousands of descriptions may be checked in one process: what was made of one goes when it is done."""
+    content = document(distribution={**FILE, "@id": "f"}, recordSet=fields(transformed("(a)"), {"@id": "f"}))
+    gc.disable()
+    try:
+        assert not errors(check(tmp_path / "a.json", content))
+        assert not [each for each in gc.get_objects() if isinstance(each, Node | View | Description)]
+    finally:
+        gc.enable()
 
 
 STRICT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support import gzipped, run_cli
 
 import corpusfmt
-from corpusfmt.formats.croissant.records import csvrows
+from corpusfmt.formats.croissant.records import csvrows, reader
 from corpusfmt.formats.croissant.records.casts import date_in, date_pattern
 from corpusfmt.model import BadInput, Finding, UsageError
 
@@ -443,6 +443,88 @@ def test_nested_records(tmp_path: Path) -> None:
         {"r/id": 3, "r/views": []},
     ]
     assert findings == []
+
+
+def test_a_join_against_a_reference_may_find_nothing(tmp_path: Path) -> None:
+    tags = record_set(
+        field("film", "tags.csv", {"column": "film"}, "sc:Integer", references={"@id": "films/id"})
+        | {"@id": "tags/film"},
+        field("tag", "tags.csv", {"column": "tag"}) | {"@id": "tags/tag"},
+        name="tags",
+    )
+    drawn = [
+        {"@type": "cr:Field", "@id": f"r/{name}", "dataType": "sc:Text", "source": {"@id": source}}
+        for name, source in (("title", "films/title"), ("tag", "tags/tag"))
+    ]
+    path = write(
+        tmp_path,
+        [*TABLES, file("tags.csv", "text/csv")],
+        FILMS,
+        tags,
+        record_set(VIEWS[0], *drawn, key=[{"@id": "r/film"}, {"@id": "r/tag"}]),
+        films__csv=b"id,title\n1,Alien\n2,Brazil\n",
+        tags__csv=b"film,tag\n2,dream\n2,office\n",
+        views__csv=b"film\n2\n1\n2\n",
+    )
+    records, findings = read(path, "r")
+    assert [tuple(each.values()) for each in records] == [
+        (2, "Brazil", "dream"), (2, "Brazil", "office"), (1, "Alien", None), (2, "Brazil", "dream"), (2, "Brazil", "office"),
+    ]  # fmt: skip
+    assert findings == []
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    found = [(each.code, each.location.line) for each in report.findings if each.severity == "error"]
+    assert found == [("CRO612", 3), ("CRO611", 4), ("CRO611", 4)]
+
+
+@pytest.mark.parametrize("rows_in_a_table", [1, 2, 3, 4096])
+def test_a_key_of_records_in_many_tables(rows_in_a_table: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that two films of one id make, and whose other reference leads nowhere, has that one fault."""
+    monkeypatch.setattr(reader, "_EXPANDED", rows_in_a_table)
+    studios = record_set(
+        field("id", "studios.csv", {"column": "id"}, "sc:Integer") | {"@id": "studios/id"},
+        field("name", "studios.csv", {"column": "name"}) | {"@id": "studios/name"},
+        name="studios",
+    )
+    views = [
+        VIEWS[0],
+        field("studio", "views.csv", {"column": "studio"}, "sc:Integer", references={"@id": "studios/id"}),
+        {"@type": "cr:Field", "@id": "r/title", "dataType": "sc:Text", "source": {"@id": "films/title"}},
+        {"@type": "cr:Field", "@id": "r/name", "dataType": "sc:Text", "source": {"@id": "studios/name"}},
+    ]
+    path = write(
+        tmp_path,
+        [*TABLES, file("studios.csv", "text/csv")],
+        FILMS,
+        studios,
+        record_set(*views, key=[{"@id": "r/title"}, {"@id": "r/name"}]),
+        films__csv=b"id,title\n1,Alien\n1,Aliens\n2,Brazil\n",
+        studios__csv=b"id,name\n5,Fox\n",
+        views__csv=b"film,studio\n2,5\n1,6\n1,5\n2,\n1,5\n",
+    )
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    found = sorted((each.code, each.location.line) for each in report.findings if each.severity == "error")
+    assert found == [("CRO611", 6), ("CRO611", 6), ("CRO612", 5), ("CRO613", 3)]
+
+
+@pytest.mark.parametrize("named", ["r/views/user", "r/views"])
+def test_a_key_in_nested_records_is_not_judged(named: str, tmp_path: Path) -> None:
+    user = field("views/user", "views.csv", {"column": "user"})
+    parent = {"source": VIEWS[0]["source"], "references": {"@id": "r/id"}}
+    nested = {
+        "@type": "cr:Field",
+        "@id": "r/views",
+        "dataType": "cr:RecordSet",
+        "parentField": parent,
+        "subField": [user],
+    }
+    ids = {"@type": "cr:Field", "@id": "r/id", "source": {"@id": "films/id"}}
+    key = [{"@id": "r/id"}, {"@id": named}]
+    path = write(tmp_path, TABLES, FILMS, record_set(ids, nested, key=key), **CONTENTS)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert report.coverage.rules_not_run == dict.fromkeys(
+        ("CRO611", "CRO612"), 'recordSet "r": its key is in nested records, or made of other fields'
+    )
+    assert [(each.code, each.location.line) for each in report.findings if each.severity == "error"] == [("CRO613", 5)]
 
 
 def test_nested_fields(tmp_path: Path) -> None:

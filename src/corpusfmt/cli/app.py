@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from typing import Annotated
 
@@ -52,4 +54,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Paths and text of any bytes must print anywhere, on a terminal of any encoding.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    # The interpreter would look through all that it still holds, to find what is dead, before the process gives it back:
+    # a quarter of the time of a short command.
+    atexit.register(gc.freeze)
     app()

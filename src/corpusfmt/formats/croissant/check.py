@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
@@ -18,8 +18,9 @@ from corpusfmt.formats.croissant.graph import (
     Description,
     Extract,
     Field,
+    FileObject,
+    FileSet,
     RecordSet,
-    Resource,
     Transform,
     View,
 )
@@ -145,9 +146,11 @@ def _version(entry: Entry) -> str:
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one description."""
     entry = shard.files["description"]
-    checker = Checker(entry, options)
     with _without_collection():
+        checker = Checker(entry, options)
         checker.run()
+        while checker.descriptions:
+            checker.descriptions.pop().take_apart()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
 
 
@@ -310,22 +313,33 @@ class Checker:
             self.judge.check(stranger)
         for reference in description.distinct_references():
             self.judge.check(reference)
-        for view in description.parts():
-            self.judge.check(Part(view))
+        known: set[tuple[str, ...]] = set()
+        for view in description.parts:
+            # Names that are right on one node of a class are so on every other; what was dropped is not among them.
+            names = (view.shape.name, *view.node.values)
+            if (names not in known or view.node.dropped) and self.judge.check(Part(view)):
+                known.add(names)
             if not isinstance(view, Dataset):
                 self.judge.check(view)
-            if isinstance(view, Extract | Transform):
-                self.judge.check(Selection(view))
-            elif isinstance(view, Resource | RecordSet | Field):
-                self.judge.check(Element(view))
-            if isinstance(view, Resource):
-                self.judge.check(Distributed(view))
+            for role in _ROLES.get(type(view), ()):
+                self.judge.check(role(view))
             if isinstance(view, RecordSet):
                 self.judge.coverage.documents += len(view.rows or ())
                 for reference in references_of_examples(view):
                     self.judge.check(reference)
             for subject in judged_by_shape(view, description.version):
                 self.judge.check(subject)
+
+
+# What the nodes of a class are judged as, besides as what they are.
+_ROLES: dict[type[View], tuple[Callable[[Any], Any], ...]] = {
+    FileObject: (Element, Distributed),
+    FileSet: (Element, Distributed),
+    RecordSet: (Element,),
+    Field: (Element,),
+    Extract: (Selection,),
+    Transform: (Selection,),
+}
 
 
 def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
@@ -336,9 +350,10 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
         if row is None:
             continue
         values = view.all(row.name)
-        count = len([value for value in values if not _names_rai(row, value)])
-        if count > 1 and not row.many and not _one_in_each_language(values):
-            yield Several(view, row, count)
+        if len(values) > 1 and not row.many and not _one_in_each_language(values):
+            count = len([value for value in values if not _names_rai(row, value)])
+            if count > 1:
+                yield Several(view, row, count)
         if row.mistyped == "CRO214":
             for value in values:
                 if not fits(view, value, row):
@@ -389,25 +404,34 @@ def expected(row: Property) -> str:
 
 def fits(view: View, value: Value, row: Property) -> bool:
     """Tell whether a value is in the range of a row."""
+    if isinstance(value, Literal):
+        return type(value.value) in _plain_types(row.kinds)
     return any(_is_of(view, value, kind) for kind in row.kinds)
 
 
-def _is_of(view: View, value: Value, kind: str) -> bool:
-    if isinstance(value, Node):
-        node = view.description.resolve(value)
-        if kind in ("Extract", "Transform", "JSON"):
-            return True
-        if kind == "URL":
-            return value.id is not None
-        return kind.startswith("sc:") and (node is None or kind in node.types or _is_subclass(node, kind))
-    plain = value.value
-    if kind in ("Text", "URL", "Date"):
-        return isinstance(plain, str)
-    if kind == "Boolean":
-        return isinstance(plain, bool)
-    if kind == "Number":
-        return isinstance(plain, int | float) and not isinstance(plain, bool)
-    return kind == "JSON"
+# What JSON holds of each kind; a kind that is none of these has no plain values.
+_PLAIN: dict[str, set[type]] = {
+    "Text": {str},
+    "URL": {str},
+    "Date": {str},
+    "Boolean": {bool},
+    "Number": {int, float},
+    "JSON": {str, bool, int, float, list, dict, type(None)},
+}
+
+
+@cache
+def _plain_types(kinds: tuple[str, ...]) -> frozenset[type]:
+    return frozenset(each for kind in kinds for each in _PLAIN.get(kind, ()))
+
+
+def _is_of(view: View, node: Node, kind: str) -> bool:
+    if kind in ("Extract", "Transform", "JSON"):
+        return True
+    if kind == "URL":
+        return node.id is not None
+    named = view.description.resolve(node)
+    return kind.startswith("sc:") and (named is None or kind in named.types or _is_subclass(named, kind))
 
 
 def _is_subclass(node: Node, kind: str) -> bool:

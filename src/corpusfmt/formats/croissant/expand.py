@@ -50,7 +50,7 @@ class ExpansionFault(Exception):
 
 @dataclass(slots=True)
 class Expansion:
-    """The top-level nodes of a document, and what expanding it showed.
+    """The nodes of a document (`nodes` on top, `every` one as it stands in the document), and what expanding it showed.
 
     `undeclared` maps a prefix that no context declares to the pointers of its uses; `namespaces` maps a namespace IRI
     to the pointer of its first use, for the mistaken ones and for the two forms of schema.org.
@@ -58,6 +58,7 @@ class Expansion:
 
     nodes: list[Node]
     contexts: list[PlacedContext]
+    every: list[Node] = field(default_factory=list)
     undeclared: dict[str, list[str]] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
     ids_not_strings: list[tuple[str, Any]] = field(default_factory=list)
@@ -100,6 +101,15 @@ class _Names:
             self._expansion.undeclared.setdefault(prefix, []).append(pointer)
 
 
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What a name of the author's means, None where the context drops it, and what it adds to a JSON pointer."""
+
+    iri: str | None
+    coercion: str
+    step: str
+
+
 class _Simple:
     """Expands a document of the plain kind; raises `NotSimple` at the first thing that is not."""
 
@@ -108,36 +118,38 @@ class _Simple:
             raise NotSimple
         context = tree.get("@context")
         self._terms = simple_terms(context)
-        self._meanings: dict[str, str | None] = {}
+        self._meanings: dict[str, _Meaning] = {}
         self.expansion = Expansion([], [PlacedContext("/@context", context)])
         self._names = _Names(self.expansion)
-        self.expansion.nodes.append(self._node(tree, "", None, ""))
+        self.expansion.nodes.append(self._node(tree, "", ""))
 
-    def _node(self, raw: dict[str, Any], pointer: str, parent: Node | None, role: str) -> Node:
-        node = Node(pointer, parent=parent, role=role)
+    def _node(self, raw: dict[str, Any], pointer: str, role: str) -> Node:
+        node = Node(pointer, role=role)
+        self.expansion.every.append(node)
         for key, value in raw.items():
             if key[:1] == "@":
                 self._keyword(node, key, value)
                 continue
-            place = f"{pointer}/{escaped(key)}"
-            iri = self._meaning(key)
-            if iri is None:
+            meaning = self._meanings.get(key) or self._meaning(key)
+            place = pointer + meaning.step
+            if meaning.iri is None:
                 node.dropped[key] = place
                 continue
-            found = self._values(value, self._terms.coercions.get(key, ""), place, node, key)
+            found = self._values(value, meaning.coercion, place, key)
             if found or isinstance(value, list):
-                name = self._names.short(iri, place)
+                name = self._names.short(meaning.iri, place)
                 if name in node.keys:
                     raise NotSimple  # two spellings of one property: their order is the full algorithm's business
                 node.keys[name] = key
                 node.values[name] = found
         return node
 
-    def _meaning(self, key: str) -> str | None:
-        if key not in self._meanings:
-            iri = self._terms.iri(key)
-            self._meanings[key] = iri if iri is not None and ":" in iri else None
-        return self._meanings[key]
+    def _meaning(self, key: str) -> _Meaning:
+        iri = self._terms.iri(key)
+        known = iri is not None and ":" in iri
+        meaning = _Meaning(iri if known else None, self._terms.coercions.get(key, ""), f"/{escaped(key)}")
+        self._meanings[key] = meaning
+        return meaning
 
     def _keyword(self, node: Node, key: str, value: Any) -> None:
         if key == "@id" and isinstance(value, str):
@@ -167,29 +179,29 @@ class _Simple:
             raise NotSimple
         return written
 
-    def _values(self, value: Any, coercion: str, pointer: str, node: Node, key: str) -> list[Value]:
+    def _values(self, value: Any, coercion: str, pointer: str, key: str) -> list[Value]:
         if coercion == "@json":
             return [Literal(value, pointer, "@json")]
+        if isinstance(value, str):
+            if coercion == "@vocab":
+                return [self._reference(self._class(value), value, pointer, key)]
+            if coercion == "@id":
+                return [self._reference(self._id(value), value, pointer, key)]
+            return [Literal(value, pointer, "", self._terms.language)]
+        if isinstance(value, dict):
+            return [self._node(value, pointer, key)]
         if isinstance(value, list):
             found: list[Value] = []
             for index, each in enumerate(value):
-                found += self._values(each, coercion, f"{pointer}/{index}", node, key)
+                found += self._values(each, coercion, f"{pointer}/{index}", key)
             return found
-        if isinstance(value, dict):
-            return [self._node(value, pointer, node, key)]
-        if value is None:
-            return []
-        if isinstance(value, str):
-            if coercion == "@vocab":
-                return [self._reference(self._class(value), value, pointer, node, key)]
-            if coercion == "@id":
-                return [self._reference(self._id(value), value, pointer, node, key)]
-            return [Literal(value, pointer, language=self._terms.language)]
-        return [Literal(value, pointer)]
+        return [] if value is None else [Literal(value, pointer)]
 
-    def _reference(self, iri: str, written: str, pointer: str, node: Node, key: str) -> Node:
+    def _reference(self, iri: str, written: str, pointer: str, key: str) -> Node:
         self._names.short(iri, pointer)
-        return Node(pointer, iri, written, parent=node, role=key)
+        reference = Node(pointer, iri, written, role=key)
+        self.expansion.every.append(reference)
+        return reference
 
 
 def expand_fully(tree: Any) -> Expansion:
@@ -288,7 +300,7 @@ class _Full:
         return ""
 
     def _take_top(self, item: Any) -> None:
-        node = self._node(item, None, "")
+        node = self._node(item, "")
         included = [*item.get("@graph", ()), *item.get("@included", ())]
         if node.types or node.values or node.dropped or node.is_reference or not included:
             self.expansion.nodes.append(node)
@@ -296,13 +308,14 @@ class _Full:
             if isinstance(inner, dict) and "@value" not in inner:
                 self._take_top(inner)
 
-    def _node(self, item: dict[str, Any], parent: Node | None, role: str, pointer: str = "") -> Node:
+    def _node(self, item: dict[str, Any], role: str, pointer: str = "") -> Node:
         raw: dict[str, Any] = {}
         for stamp in item.get(_STAMP, ())[:1]:
             number = stamp.get("@value")
             if type(number) is int and 0 <= number < len(self._stamped):
                 pointer, raw = self._stamped[number]
-        node = Node(pointer, parent=parent, role=role)
+        node = Node(pointer, role=role)
+        self.expansion.every.append(node)
         written = {name: value for name, value in raw.items() if name in self._ids_named}
         if "@id" in item:
             node.id = item["@id"].removeprefix(_BASE) if isinstance(item["@id"], str) else None
@@ -315,9 +328,7 @@ class _Full:
                 place = node.keys.get(short(iri))
                 at = f"{pointer}/{escaped(place)}" if place else pointer
                 name = self._names.short(iri, at)
-                node.values.setdefault(name, []).extend(
-                    self._values(values, raw.get(place or ""), at, node, place or "")
-                )
+                node.values.setdefault(name, []).extend(self._values(values, raw.get(place or ""), at, place or ""))
                 node.keys.setdefault(name, name)
         node.keys = {name: key for name, key in node.keys.items() if name in node.values}
         return node
@@ -333,7 +344,7 @@ class _Full:
             else:
                 node.keys.setdefault(short(iri), key)
 
-    def _values(self, values: list[Any], raw: Any, pointer: str, node: Node, key: str) -> list[Value]:
+    def _values(self, values: list[Any], raw: Any, pointer: str, key: str) -> list[Value]:
         items = list(_items(values))
         leaves = list(_leaves(raw, pointer))
         if len(leaves) != len(items):
@@ -347,7 +358,7 @@ class _Full:
                 else:
                     found.append(Literal(item["@value"], place, kind, item.get("@language", "")))
             else:
-                child = self._node(item, node, key, place)
+                child = self._node(item, key, place)
                 found.append(child)
                 if child.is_reference and _STAMP not in item:  # a string that the context made a reference
                     child.written_id = leaf

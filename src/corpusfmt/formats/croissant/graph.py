@@ -233,21 +233,18 @@ class DataSource(View):
     extracts: list[Extract] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
 
-    def targets(self) -> Iterator[tuple[str, Value]]:
-        """Yield (property, value) of everything that this says the data comes from."""
+    @cached_property
+    def targets(self) -> list[tuple[str, Value]]:
+        """The (property, value) of everything that this says the data comes from."""
         if self.short_form:
-            yield "", self.node
-            return
-        for name in SOURCE_PROPERTIES:
-            for value in self.all(name):
-                yield name, value
+            return [("", self.node)]
+        return [(name, value) for name in SOURCE_PROPERTIES for value in self.all(name)]
 
-    def target_views(self) -> Iterator[View]:
-        """Yield the nodes that this leads to, where the document has them."""
-        for _, value in self.targets():
-            view = self.description.view_of(value)
-            if view is not None:
-                yield view
+    @cached_property
+    def target_views(self) -> list[View]:
+        """The nodes that this leads to, where the document has them; to be asked for when all its views are made."""
+        found = (self.description.view_of(value) for _, value in self.targets)
+        return [view for view in found if view is not None]
 
 
 class Extract(View):
@@ -358,15 +355,9 @@ class Description:
         return not self.has_context and any(node.dropped for node in self.expansion.nodes)
 
     def _index(self) -> None:
-        pending: list[Value] = list(reversed(self.expansion.nodes))
-        while pending:
-            node = pending.pop()
-            if not isinstance(node, Node):
-                continue
+        for node in self.expansion.every:
             if node.id is not None and not node.is_reference:
                 self.definitions.setdefault(node.id, []).append(node)
-            for values in reversed(list(node.values.values())):
-                pending.extend(reversed(values))
 
     def resolve(self, value: Value) -> Node | None:
         """Return the node that a value is or names, None where the document has no such node."""
@@ -410,7 +401,7 @@ class Description:
             self.strangers.append(Stranger(holder, name, value if node is None else node, classes))
         elif id(node) not in self.views:
             if node is not value:  # a flattened document: the node belongs where it is referred to
-                node.parent, node.role = holder.node, holder.key(name)
+                node.role = holder.key(name)
             return node
         return None
 
@@ -467,7 +458,7 @@ class Description:
         for value in view.all(name):
             if isinstance(value, Literal):
                 if isinstance(value.value, str) and name == "cr:source":  # "DataSource or URL", says the table
-                    stand_in = Node(value.pointer, value.value, value.value, parent=view.node, role=view.key(name))
+                    stand_in = Node(value.pointer, value.value, value.value, role=view.key(name))
                     found.append(DataSource(stand_in, self, view, DATA_SOURCE, short_form=True))
                 self.references.append(Reference(view, name, value, allowed))
                 continue
@@ -476,10 +467,9 @@ class Description:
             if source.short_form:
                 self.references.append(Reference(view, name, value, allowed))
                 continue
-            targets = list(source.targets())
-            for target, each in targets:
+            for target, each in source.targets:
                 self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
-            if not targets:
+            if not source.targets:
                 self.references.append(Reference(view, name, value, allowed))
             for each in source.all("cr:extract"):
                 if isinstance(each, Node):
@@ -488,13 +478,20 @@ class Description:
                 if isinstance(each, Node):
                     source.transforms.append(Transform(each, self, source, TRANSFORM))
 
-    def parts(self) -> Iterator[View]:
-        """Yield every view, those of sources, extracts and transforms after the field they are in."""
-        for view in list(self.views.values()):
-            yield view
+    def take_apart(self) -> None:
+        """Undo the views, which hold each other in rings, so that all memory is free at once; nothing may follow."""
+        for view in self.parts:
+            vars(view).clear()
+        vars(self).clear()
+
+    @cached_property
+    def parts(self) -> list[View]:
+        """Every view, those of sources, extracts and transforms after the field they are in."""
+        found: list[View] = []
+        for view in self.views.values():
+            found.append(view)
             if isinstance(view, Field):
                 for source in (*view.sources, *view.references):
                     if not source.short_form:
-                        yield source
-                        yield from source.extracts
-                        yield from source.transforms
+                        found += (source, *source.extracts, *source.transforms)
+        return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -108,18 +108,17 @@ def _reason(error: json.JSONDecodeError, text: str) -> str:
 
 
 def _is_too_deep(value: Any) -> bool:
-    level = [value]
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH + 1):
-        level = [each for node in level for each in _inside(node) if isinstance(each, dict | list)]
+        level = [
+            each
+            for node in level
+            for each in (node.values() if type(node) is dict else node)
+            if type(each) is dict or type(each) is list
+        ]
         if not level:
             return False
     return True
-
-
-def _inside(node: Any) -> Iterable[Any]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
 
 
 def _refuse_depth(text: str) -> None:
@@ -136,6 +135,8 @@ def _refuse_depth(text: str) -> None:
 
 
 def _refuse_surrogates(text: str, value: Any) -> None:
+    if "\\ud" not in text and "\\uD" not in text:
+        return  # much faster than the pattern, and true of nearly every document
     escape = _LONE_ESCAPE.search(text)
     if escape is None:
         return
@@ -182,6 +183,7 @@ class Places:
         self._end = len(page) if end is None else end
         self._head_bytes = head_bytes
         self._ascii = page.isascii()
+        self._line_starts = [0]
 
     def of(self, pointer: str) -> Location:
         """Return the place of a value by its JSON pointer; of the nearest node around it where it is not found."""
@@ -198,14 +200,18 @@ class Places:
         return self._location(self._start + offset)
 
     def _location(self, offset: int, pointer: str | None = None) -> Location:
-        line = bisect_right(self._line_starts, offset)
-        column = offset - self._line_starts[line - 1] + 1
+        starts = self._starts_of_lines_up_to(offset)
+        line = bisect_right(starts, offset)
+        column = offset - starts[line - 1] + 1
         byte = offset if self._ascii else len(self._page[:offset].encode("utf-8", "surrogatepass"))
         return Location(self.path, line=line, column=column, byte=byte + self._head_bytes, pointer=pointer)
 
-    @cached_property
-    def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer("\n", self._page))]
+    def _starts_of_lines_up_to(self, offset: int) -> list[int]:
+        # Most descriptions have a few findings near their top, and need no list of all their lines.
+        starts = self._line_starts
+        while starts[-1] <= offset and (end := self._page.find("\n", starts[-1])) >= 0:
+            starts.append(end + 1)
+        return starts
 
     @cached_property
     def _offsets(self) -> dict[str, int]:

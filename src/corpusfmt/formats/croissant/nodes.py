@@ -41,12 +41,17 @@ MISTAKEN_NAMESPACES = {
     "https://purl.org/dc/terms/": "dct",
     "http://purl.org/dc/elements/1.1/": "dct",
 }
-_BY_LENGTH = sorted({**_READ_AS, **MISTAKEN_NAMESPACES}.items(), key=lambda pair: -len(pair[0]))
+_PREFIXES = {**_READ_AS, **MISTAKEN_NAMESPACES}
+_BY_LENGTH = sorted(_PREFIXES.items(), key=lambda pair: -len(pair[0]))
 
 
 def short(iri: str) -> str:
     """Return an IRI under its usual prefix, or as it is."""
     if iri.startswith("http"):
+        above, _, last = iri.rpartition("/")
+        usual = _PREFIXES.get(f"{above}/")
+        if usual is not None and last:  # true of nearly all: there can be no longer namespace
+            return f"{usual}:{last}"
         for namespace, prefix in _BY_LENGTH:
             if iri.startswith(namespace):
                 rest = iri[len(namespace) :]
@@ -73,7 +78,7 @@ class Literal:
 class Node:
     """A node object, as the author placed it: `id` is as expanded, `written_id` as written, `keys` the names as written.
 
-    `dropped` are names that the context maps to nothing. `parent` and `role` (a name as written) say what it stands in.
+    `dropped` are names that the context maps to nothing. `role` is the name, as written, that it stands under.
     """
 
     pointer: str
@@ -83,7 +88,6 @@ class Node:
     values: dict[str, list[Value]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
-    parent: Node | None = None
     role: str = ""
 
     @property

@@ -15,6 +15,7 @@ from xxhash import xxh3_64_hexdigest
 from corpusfmt.formats import CheckOptions, LeftOut, Plan, ReadOptions, Rejected, Shard
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.nodes import Literal
+from corpusfmt.formats.croissant.records import SOURCE
 from corpusfmt.formats.croissant.records.files import Files
 from corpusfmt.formats.croissant.records.reader import Record, name_of
 from corpusfmt.formats.croissant.records.stream import (
@@ -31,8 +32,6 @@ from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Finding, Json, Tally, UsageError
 from corpusfmt.rules import Grading, Judge
 
-#: The `source` of documents whose records have none.
-SOURCE = "croissant"
 _TEXTS, _ID = ("text", "content"), "id"
 # Fields that are a document's own by their names, where they hold texts.
 _NAMED = ("source", "added", "created")

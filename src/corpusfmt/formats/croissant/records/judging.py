@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
-from corpusfmt.formats.croissant.nodes import Literal
+from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource, reference_id
 from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
 from corpusfmt.formats.croissant.records.files import Opened
@@ -24,7 +23,16 @@ from corpusfmt.formats.croissant.records.lookup import key_of
 from corpusfmt.formats.croissant.records.reader import RecordReader, Table, unmatched
 from corpusfmt.formats.croissant.records.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.records.tables import Accepted, KeyOf, judged
-from corpusfmt.formats.croissant.records.trees import Edge, Origin, plan_records, references_of
+from corpusfmt.formats.croissant.records.trees import (
+    Edge,
+    Origin,
+    RecordPlan,
+    Tree,
+    plan_records,
+    references_of,
+    referring_parents,
+)
+from corpusfmt.formats.croissant.rules.data import key_fields
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.io.keys import KeyWriter, among, few_hashes, repeated
@@ -132,23 +140,44 @@ class _DataJudge:
                         self._pass_on(broken.fault)
 
     def _record_set(self, record_set: RecordSet) -> None:
-        leaves = list(self._leaves(record_set))
-        edges = [edge for leaf in leaves for edge in _foreign(leaf)]
-        keys = _key_leaves(record_set, leaves)
-        for origin in {id(leaf.origin): leaf.origin for leaf in leaves}.values():
-            own = [leaf for leaf in leaves if leaf.origin is origin]
-            key = keys if keys and all(leaf.origin is origin for leaf in keys) else []
-            self._source(record_set, origin, own, key, [edge for edge in edges if edge.local.origin is origin])
-
-    def _leaves(self, record_set: RecordSet) -> Iterator[Leaf]:
         if record_set.rows is not None:
             # The description's own rules judge records in it, but not what refers from them to data in files.
-            for each in record_set.fields:
-                leaf = of_field(each)
-                if any(_lies_in_files(edge) for edge in references_of(each, leaf)):
-                    yield leaf
+            leaves = [leaf for each in record_set.fields if _refers_to_files(leaf := of_field(each))]
+            self._sources(record_set, leaves, [])
             return
-        yield from plan_records(record_set).leaf.values()
+        plan = plan_records(record_set)
+        fields = key_fields(record_set)
+        key = _leaves_of(fields, plan.tree.leaves)
+        of_rows = len(key) == len(fields) and _makes_one_of_each(plan.tree)
+        self._sources(record_set, [*plan.leaf.values(), *referring_parents(record_set)], key if of_rows else [])
+        if fields and not of_rows:
+            try:
+                self._key_of_records(plan, fields)
+            except NotRead as reason:
+                self.not_run = dict.fromkeys(("CRO611", "CRO612"), str(reason)) | self.not_run
+
+    def _sources(self, record_set: RecordSet, leaves: list[Leaf], key: list[Leaf]) -> None:
+        edges = [edge for leaf in leaves for edge in _foreign(leaf)]
+        for origin in {id(leaf.origin): leaf.origin for leaf in leaves}.values():
+            own = [leaf for leaf in leaves if leaf.origin is origin]
+            own_key = [leaf for leaf in key if leaf.origin is origin]
+            self._source(record_set, origin, own, own_key, [edge for edge in edges if edge.local.origin is origin])
+
+    def _key_of_records(self, plan: RecordPlan, fields: list[Field]) -> None:
+        """Judge a key on the records as they are joined; what is wrong with their values, each source has told."""
+        key = _leaves_of(fields, plan.tree.everything())
+        if len(key) < len(fields):
+            raise NotRead(f"{plan.record_set.title}: its key is in nested records, or made of other fields")
+        watched = _Watched(KeyOf(key), self._folder())
+        unmatched_at: set[Location] = set()
+        for table in self._reader.tables(plan.tree):
+            if table.size:
+                # The records of one row of the first source, one for each match, may go on in the next table.
+                unmatched_at = unmatched_at & {table.at(0)} | _where_unmatched(table)
+                self._nulls(key, table, unmatched_at)
+                watched.take(table)
+        watched.writer.close()
+        self._repeated(plan.record_set, lambda: self._reader.tables(plan.tree), watched)
 
     def _source(
         self, record_set: RecordSet, origin: Origin, leaves: list[Leaf], key: list[Leaf], edges: list[Edge]
@@ -178,15 +207,15 @@ class _DataJudge:
                 self._pass_on(fault)
             self.records += table.size
             if key:
-                self._nulls(key, table)
+                self._nulls(key, table, _where_unmatched(table))
             for each in followed:
                 each.take(table)
         for each in followed:
             each.writer.close()
         for each in watched:
-            self._repeated(record_set, origin, leaves, each)
+            self._repeated(record_set, lambda: self._tables(origin, leaves), each)
         for each, edge, folder in foreign:
-            self._unmatched(origin, leaves, each, edge, folder)
+            self._unmatched(self._tables(origin, leaves), each, edge, folder)
 
     def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
         takes = {leaf.take for leaf in leaves}
@@ -232,14 +261,15 @@ class _DataJudge:
         if not (told and fault.at.path == self._description.places.path):
             self._tell(fault)
 
-    def _nulls(self, key: Sequence[Leaf], table: Table) -> None:
+    def _nulls(self, key: Sequence[Leaf], table: Table, unmatched_at: Collection[Location]) -> None:
+        """Tell of records without a key, but for those that lack it since a reference leads nowhere: that is told of."""
         for leaf in key:
             for row, value in enumerate(table.columns[id(leaf)]):
-                if value is None:
+                if value is None and not (unmatched_at and table.at(row) in unmatched_at):
                     message = f"{leaf.field.title}: a key without a value"
                     self._tell(DataFault("null", message, table.at(row), "give the record a key"))
 
-    def _repeated(self, record_set: RecordSet, origin: Origin, leaves: Sequence[Leaf], watched: _Watched) -> None:
+    def _repeated(self, record_set: RecordSet, tables: Callable[[], Iterator[Table]], watched: _Watched) -> None:
         """Read the rows again whose keys have equal hashes: only those whose keys are equal are told of."""
         groups = repeated(watched.folder)
         first = next(groups, None)
@@ -256,7 +286,7 @@ class _DataJudge:
             wanted = (row for (row,) in seen.execute("SELECT row FROM candidate ORDER BY row"))
             told = 0
             beyond: DataFault | None = None
-            for key, values, at in self._read_again(origin, leaves, watched.key.leaves, wanted):
+            for key, values, at in _read_again(tables(), watched.key.leaves, wanted):
                 row = seen.execute("SELECT place FROM seen WHERE key = ?", (key,)).fetchone()
                 if row is None:
                     seen.execute("INSERT INTO seen VALUES (?, ?)", (key, _spoken(at)))
@@ -270,7 +300,7 @@ class _DataJudge:
             if beyond is not None and told > _SHOWN:
                 self._tell(replace(beyond, count=told - _SHOWN))
 
-    def _unmatched(self, origin: Origin, leaves: Sequence[Leaf], watched: _Watched, edge: Edge, targets: Path) -> None:
+    def _unmatched(self, tables: Iterator[Table], watched: _Watched, edge: Edge, targets: Path) -> None:
         number = 0
 
         def counted() -> Iterator[int]:
@@ -282,32 +312,34 @@ class _DataJudge:
         rows = heapq.nsmallest(_SHOWN, counted())
         left = number
         fault = None
-        for _, values, at in self._read_again(origin, leaves, [edge.local], iter(sorted(set(rows)))):
+        for _, values, at in _read_again(tables, [edge.local], iter(sorted(set(rows)))):
             left -= 1
             fault = unmatched(edge.local, edge.remote, values[0], at)
             self._tell(fault)
         if fault is not None and left:
             self._tell(replace(fault, count=left))
 
-    def _read_again(
-        self, origin: Origin, leaves: Sequence[Leaf], key: Sequence[Leaf], rows: Iterator[int]
-    ) -> Iterator[tuple[bytes, list[Any], Location]]:
-        """Yield the key, its values and the place of some rows, which are in order."""
-        wanted = next(rows, None)
-        start = 0
-        for table in self._tables(origin, leaves):
-            while wanted is not None and wanted < start + table.size:
-                values = [table.columns[id(leaf)][wanted - start] for leaf in key]
-                parts = [key_of(value) or b"" for value in values]
-                yield (
-                    b"".join(len(part).to_bytes(8, "little") + part for part in parts),
-                    values,
-                    table.at(wanted - start),
-                )
-                wanted = next(rows, None)
-            if wanted is None:
-                return
-            start += table.size
+
+def _read_again(
+    tables: Iterator[Table], key: Sequence[Leaf], rows: Iterator[int]
+) -> Iterator[tuple[bytes, list[Any], Location]]:
+    """Yield the key, its values and the place of some rows of tables, which are in order."""
+    wanted = next(rows, None)
+    start = 0
+    for table in tables:
+        while wanted is not None and wanted < start + table.size:
+            values = [table.columns[id(leaf)][wanted - start] for leaf in key]
+            parts = [key_of(value) or b"" for value in values]
+            joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+            yield joined, values, table.at(wanted - start)
+            wanted = next(rows, None)
+        if wanted is None:
+            return
+        start += table.size
+
+
+def _where_unmatched(table: Table) -> set[Location]:
+    return {fault.at for fault in table.faults if isinstance(fault, DataFault) and fault.kind == "foreign"}
 
 
 def _spoken(at: Location) -> str:
@@ -315,9 +347,9 @@ def _spoken(at: Location) -> str:
     return f"{place} of {at.path}"
 
 
-def _lies_in_files(edge: Edge) -> bool:
-    origin = edge.remote.origin
-    return not isinstance(origin, RecordSet) or origin.rows is None
+def _refers_to_files(leaf: Leaf) -> bool:
+    origins = [edge.remote.origin for edge in references_of(leaf.field, leaf)]
+    return any(not isinstance(origin, RecordSet) or origin.rows is None for origin in origins)
 
 
 def _foreign(leaf: Leaf) -> Iterator[Edge]:
@@ -329,16 +361,19 @@ def _foreign(leaf: Leaf) -> Iterator[Edge]:
             yield edge
 
 
-def _key_leaves(record_set: RecordSet, leaves: Sequence[Leaf]) -> list[Leaf]:
-    """Return the leaves of the key, none where it is not made of fields with values of their own."""
-    if record_set.rows is not None:
-        return []
+def _leaves_of(fields: Sequence[Field], leaves: Iterable[Leaf]) -> list[Leaf]:
     by_field = {id(leaf.field): leaf for leaf in leaves}
-    found: list[Leaf] = []
-    for value in record_set.keys:
-        name = value.value if isinstance(value, Literal) else value.id
-        each: Field | None = record_set.field_named(name) if isinstance(name, str) else None
-        if each is None or id(each) not in by_field:
-            return []
-        found.append(by_field[id(each)])
-    return found
+    return [by_field[id(each)] for each in fields if id(each) in by_field]
+
+
+def _makes_one_of_each(tree: Tree) -> bool:
+    """Tell whether each row of a source makes one record: all that is joined to it is found by a key of its own."""
+    return all(
+        join.container is not None or (join.follows and _is_key(join.remote.field) and _makes_one_of_each(join.tree))
+        for join in tree.joins
+    )
+
+
+def _is_key(each: Field) -> bool:
+    owner = each.record_set
+    return owner is not None and [reference_id(value) for value in owner.keys] == [each.id]

@@ -103,7 +103,7 @@ def source_of(each: Field) -> DataSource | None:
 
 def leaf_from(each: Field, source: DataSource) -> Leaf:
     """Return the leaf of a source or reference, untyped."""
-    target = next(source.target_views(), None)
+    target = next(iter(source.target_views), None)
     steps = tuple(step for transform in source.transforms for step in _steps(transform))
     if isinstance(target, Field):
         leaf = of_field(target)

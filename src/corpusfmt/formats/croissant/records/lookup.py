@@ -23,6 +23,8 @@ def key_of(value: Any) -> bytes | None:
         return value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    if type(value) is int:
+        return b"%d" % value
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr).encode("utf-8", "surrogatepass")
 
 

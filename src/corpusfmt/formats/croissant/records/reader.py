@@ -268,7 +268,7 @@ def _combined(table: Table, tree: Tree, joins: Sequence[tuple[Join, Lookup]]) ->
             found = list(lookup.find(local))
             if not found:
                 found = [[None] * len(carried)]
-                if local is not None:
+                if local is not None and join.follows:
                     rows[0].faults.append(unmatched(join.local, join.remote, local, table.at(index)))
             rows = [
                 _Row(

@@ -32,13 +32,15 @@ class Tree:
 class Join:
     """A source that is looked up: the records of `tree` whose `remote` value is the `local` one.
 
-    Each of them makes a record; or, below a `container` field, they are its list of nested records.
+    Each of them makes a record; or, below a `container` field, they are its list of nested records. A join that
+    `follows` a reference has to find something; one against it may find nothing.
     """
 
     local: Leaf
     remote: Leaf
     tree: Tree
     container: Field | None = None
+    follows: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +85,7 @@ def references_of(each: Field, leaf: Leaf) -> Iterator[Edge]:
 
 
 def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
-    for target in reference.target_views():
+    for target in reference.target_views:
         if isinstance(target, Field):
             if target.record_set is not None:
                 yield of_field(target)
@@ -93,6 +95,38 @@ def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
                     yield beyond
         elif isinstance(target, Resource) and reference.extracts:
             yield leaf_from(each, reference)
+
+
+def referring_parents(record_set: RecordSet) -> Iterator[Leaf]:
+    """Yield the sources of `parentField` that refer to a field; left out are those that only repeat a reference.
+
+    Where `ratings/film` references `films/id`, a parentField that matches it with what is taken from `films/id` says so again.
+    """
+    for container in record_set.every_field:
+        for parent in container.parent_fields:
+            if parent.sources and parent.references and not _is_repetition(parent):
+                yield leaf_from(parent, parent.sources[0])
+
+
+def _is_repetition(parent: Field) -> bool:
+    told = {id(target) for same in _of_same_values(parent) if same is not parent for target in _referenced(same)}
+    targets = list(_referenced(parent))
+    return bool(targets) and all(any(id(same) in told for same in _of_same_values(target)) for target in targets)
+
+
+def _referenced(each: Field) -> Iterator[Field]:
+    return (view for reference in each.references for view in reference.target_views if isinstance(view, Field))
+
+
+def _of_same_values(each: Field | None) -> Iterator[Field]:
+    """Yield a field, and those that it takes its values from as they are."""
+    seen: set[int] = set()
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        source = source_of(each)
+        targets = source.target_views if source is not None and not source.transforms else []
+        each = next((view for view in targets if isinstance(view, Field)), None)
 
 
 class _Builder:
@@ -144,7 +178,8 @@ class _Builder:
             for local, remote in ((edge.local, edge.remote), (edge.remote, edge.local)):
                 if remote.origin is origin and id(local.origin) in trees:
                     tree = trees[id(origin)] = Tree(origin)
-                    trees[id(local.origin)].joins.append(Join(local, remote, tree))
+                    follows = local is edge.local
+                    trees[id(local.origin)].joins.append(Join(local, remote, tree, follows=follows))
                     return True
         return False
 
@@ -154,7 +189,7 @@ class _Builder:
                 continue
             remote = leaf_from(parent, parent.sources[0])
             for reference in parent.references:
-                for target in reference.target_views():
+                for target in reference.target_views:
                     local = self._by_field.get(id(target))
                     if local is not None and all(leaf.origin is remote.origin for leaf in leaves):
                         join = Join(local, remote, Tree(remote.origin, leaves), container)

@@ -81,9 +81,10 @@ def data_missing_field(record_set: RecordSet) -> Iterator[Problem]:
     Example: fields `a/id` and `a/name`, and a record `{"a/id": 1}`.
     Fix: add the key, with null where there is no value.
     """
-    for each in record_set.fields:
+    rows = list(_objects(record_set))
+    for each in record_set.fields if rows else ():
         names = {each.id, each.node.written_id} - {None}
-        lacking = [pointer for pointer, row in _objects(record_set) if names and names.isdisjoint(row)]
+        lacking = [pointer for pointer, row in rows if names and names.isdisjoint(row)]
         if lacking and not each.sources and not each.sub_fields and not each.all("cr:value"):
             message = f"{each.title}: absent from {len(lacking)} of the records in `data`"
             at = record_set.description.places.of(lacking[0])
@@ -96,6 +97,8 @@ def _unknown_keys(record_set: RecordSet, name: str, rule_says: str) -> Iterator[
         for key in row if isinstance(row, dict) else ():
             if record_set.field_named(key) is None and not key.startswith("@"):
                 found.setdefault(key, []).append(pointer)
+    if not found:
+        return
     ids = [each.id for each in record_set.every_field if each.id is not None]
     for key, pointers in found.items():
         near = [each for each in ids if each.endswith(f"/{key}")]
@@ -145,14 +148,15 @@ def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
     Example: field of type sc:Integer, value `"7"` or `2.5`.
     Fix: correct the value, or the data type.
     """
-    for each in record_set.fields:
+    rows = list(_objects(record_set))
+    for each in record_set.fields if rows else ():
         names = [name for name in dict.fromkeys((each.node.written_id, each.id)) if isinstance(name, str)]
         types = each.data_types
         if each.sub_fields or not names or not types:
             continue
         repeated = each.is_true("cr:repeated") or each.is_true("cr:isArray")
         wrong: list[tuple[str, Any]] = []
-        for pointer, row in _objects(record_set):
+        for pointer, row in rows:
             value = next((row[name] for name in names if name in row), None)
             values = value if repeated and isinstance(value, list) else [value]
             wrong += [(pointer, item) for item in values if not _fits(item, types)]
@@ -163,7 +167,8 @@ def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
             yield Problem(message, at, "correct the value, or the data type", count=len(wrong))
 
 
-def _key_fields(record_set: RecordSet) -> list[Field]:
+def key_fields(record_set: RecordSet) -> list[Field]:
+    """Return the fields of the key, none where it names something else, too."""
     found = []
     for value in record_set.keys:
         name = value.value if isinstance(value, Literal) else value.id
@@ -190,7 +195,7 @@ def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
     Example: two records with id 1.
     Fix: correct one of them, or the key.
     """
-    fields = _key_fields(record_set)
+    fields = key_fields(record_set)
     seen: dict[str, str] = {}
     again: list[tuple[str, str, list[Any]]] = []
     for pointer, row in _objects(record_set) if fields else ():
@@ -218,7 +223,7 @@ def key_null(record_set: RecordSet) -> Iterator[Problem]:
     Example: `{"a/id": null, "a/name": "x"}` with key `a/id`.
     Fix: give the record a key.
     """
-    for each in _key_fields(record_set):
+    for each in key_fields(record_set):
         names = {each.id, each.node.written_id}
         nulls = [p for p, row in _objects(record_set) if not names.isdisjoint(row) and _value(row, each) is None]
         if nulls:
@@ -227,7 +232,7 @@ def key_null(record_set: RecordSet) -> Iterator[Problem]:
 
 
 def _referenced(reference: DataSource) -> Iterator[Field]:
-    return (view for view in reference.target_views() if isinstance(view, Field))
+    return (view for view in reference.target_views if isinstance(view, Field))
 
 
 @RULES.rule("CRO509", "foreign-key-violation", on=RecordSet, spec=_JOINS)

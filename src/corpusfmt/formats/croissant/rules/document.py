@@ -45,7 +45,7 @@ class Duplicate:
 
 @dataclass(slots=True)
 class Part:
-    """Any node of a Croissant class, for what holds of them all."""
+    """Any node of a Croissant class, for what its names alone tell: of several nodes with equal names one is judged."""
 
     view: View
 
@@ -375,7 +375,7 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
     Fix: write it without them; `name` may hold any text.
     """
     seen: set[str] = set()
-    for view in description.parts():
+    for view in description.parts:
         written = view.node.written_id
         if isinstance(written, str) and written not in seen and (not written or _NO_IRI.search(written)):
             seen.add(written)
@@ -411,6 +411,8 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
     Fix: give each its own identifier; an object with only `@id` is a reference.
     """
     for name, nodes in description.definitions.items():
+        if len(nodes) == 1:
+            continue
         views = [description.views[id(node)] for node in nodes if id(node) in description.views]
         others = [node for node in nodes if id(node) not in description.views and _is_croissant(node)]
         if len(views) + len(others) > 1 and views:

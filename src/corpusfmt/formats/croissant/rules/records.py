@@ -107,7 +107,7 @@ def _needs_source(each: Field) -> bool:
         return False
     if each.all("cr:value") or any(not reference.short_form for reference in each.references):
         # A reference that is a whole DataSource says where the values are; published descriptions use it so.
-        files = any(name in ("cr:fileObject", "cr:fileSet") for ref in each.references for name, _ in ref.targets())
+        files = any(name in ("cr:fileObject", "cr:fileSet") for ref in each.references for name, _ in ref.targets)
         return not (each.all("cr:value") or files)
     return not each.all("cr:source")
 
@@ -155,14 +155,11 @@ def source_cycle(description: Description) -> Iterator[Problem]:
     Example: field a with source b, and b with source a.
     Fix: let one of them name a file.
     """
-    fields = [view for view in description.views.values() if isinstance(view, Field)]
 
-    def following(view: Field) -> Iterator[Field]:
-        for source in view.sources:
-            for target in source.target_views():
-                if isinstance(target, Field):
-                    yield target
+    def following(view: Field) -> list[Field]:
+        return [target for source in view.sources for target in source.target_views if isinstance(target, Field)]
 
+    fields = [view for view in description.views.values() if isinstance(view, Field) and following(view)]
     for ring in rings(fields, following):
         message = f"{ring[0].title}: is its own source ({around(ring)})"
         yield Problem(message, ring[0].place("cr:source"), "let one of them name a file")
@@ -206,6 +203,7 @@ _TABLES = (
     "application/x-parquet",
     "application/vnd.apache.parquet",
 )
+_MISFITS = {"cr:column": _OPAQUE, "cr:jsonPath": (*_OPAQUE, *_TABLES)}
 
 
 @RULES.rule("CRO410", "extract-source-mismatch", on=DataSource, severity=Severity.WARNING, spec=_EXTRACT)
@@ -216,10 +214,10 @@ def extract_source_mismatch(source: DataSource) -> Iterator[Problem]:
     Example: `column` on a FileSet of `image/jpeg`.
     Fix: extract `fileProperty`, or name the source that has the column.
     """
-    formats = [name for view in source.target_views() if isinstance(view, Resource) for name in view.formats]
-    for extract in source.extracts:
-        for name, misfits in (("cr:column", _OPAQUE), ("cr:jsonPath", (*_OPAQUE, *_TABLES))):
-            if extract.all(name) and formats and all(each.lower().startswith(misfits) for each in formats):
+    formats = [name for view in source.target_views if isinstance(view, Resource) for name in view.formats]
+    for extract in source.extracts if formats else ():
+        for name, misfits in _MISFITS.items():
+            if extract.all(name) and all(each.lower().startswith(misfits) for each in formats):
                 message = f"{source.title}: `{extract.key(name)}` of a source of type `{formats[0]}`"
                 yield Problem(message, extract.place(name), "extract what this type of file has")
 
@@ -375,7 +373,7 @@ def format_not_cldr(field: Field) -> Iterator[Problem]:
 
 def _takes_type_from_elsewhere(each: Field) -> bool:
     for source in (*each.sources, *each.references):
-        for name, value in source.targets():
+        for name, value in source.targets:
             if name in ("cr:field", "cr:recordSet") or isinstance(each.description.view_of(value), Field | RecordSet):
                 return True
             if name == "" and each.description.view_of(value) is None:
@@ -405,8 +403,9 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
         hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
         yield Problem(message, field.place("cr:dataType"), hint)
         return
-    inherits = field.sub_fields or field.is_parent_field or _takes_type_from_elsewhere(field)
-    if field.lacks("cr:dataType") and not inherits and not _maps_to_property(field, field.parent):
+    if not field.lacks("cr:dataType") or field.sub_fields or field.is_parent_field:
+        return
+    if not _takes_type_from_elsewhere(field) and not _maps_to_property(field, field.parent):
         yield Problem(f"{field.title}: no `dataType`", field.at, "add one, such as sc:Text")
 
 
@@ -477,7 +476,7 @@ def references_self(field: Field) -> Iterator[Problem]:
     Fix: name the field of the other record set.
     """
     for reference in field.references:
-        if any(target is field for target in reference.target_views()):
+        if any(target is field for target in reference.target_views):
             yield Problem(f"{field.title}: references itself", field.place("cr:references"), "name the other field")
 
 
@@ -492,7 +491,7 @@ def references_same_recordset(field: Field) -> Iterator[Problem]:
     if field.is_parent_field or any(isinstance(above, Field) for above in (field.parent,)):
         return
     for reference in field.references:
-        for target in reference.target_views():
+        for target in reference.target_views:
             if isinstance(target, Field) and target is not field and target.record_set is field.record_set:
                 message = f"{field.title}: references `{target.id}` of its own record set"
                 yield Problem(message, field.place("cr:references"), "name a field of another record set")
@@ -501,7 +500,7 @@ def references_same_recordset(field: Field) -> Iterator[Problem]:
 def _origins(sources: Iterable[DataSource]) -> Iterator[View]:
     """Yield what data comes from: files and file sets, and the record set of a field."""
     for source in sources:
-        for target in source.target_views():
+        for target in source.target_views:
             if isinstance(target, Field):
                 if target.record_set is not None:
                     yield target.record_set
@@ -545,13 +544,13 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
     if len(origins) < 2:
         return
     joined = _Joined()
-    if any(
-        not list(reference.target_views()) for each in _with_parent_fields(record_set) for reference in each.references
-    ):
+    if any(not reference.target_views for each in _with_parent_fields(record_set) for reference in each.references):
         return  # a reference that leads nowhere is a finding of its own
     drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
     for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
-        own = list(_origins(each.sources)) or ([each.record_set] if each.record_set is not None else [])
+        own = list(_origins(each.sources))
+        if each.record_set is not None and (not own or each.record_set is not record_set):
+            own.append(each.record_set)
         for target in _origins(each.references):
             for origin in own:
                 joined.join(origin, target)
