@@ -42,7 +42,7 @@ from corpusfmt.conversion.stages import (
     sort_shard,
 )
 from corpusfmt.description import described
-from corpusfmt.engine.executors import default_jobs, prepare
+from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
@@ -145,23 +145,23 @@ def convert(
     settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
     workplace.claim()
-    workers = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
-    run = _Run(
-        fmt,
-        CheckOptions(version=plan.version, reading=reading),
-        options,
-        Target(f"{target.name}-{target_version}", workplace.destination),
-        writer,
-        size,
-        workplace,
-        settings,
-        Stages(workplace.state, workers, engine, progress),
-    )
-    try:
-        converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
-    except (BadInput, UsageError):
-        workplace.give_up()
-        raise
+    with Workers(engine, jobs or default_jobs(sum(shard.size for shard in shards), len(shards))) as workers:
+        run = _Run(
+            fmt,
+            CheckOptions(version=plan.version, reading=reading),
+            options,
+            Target(f"{target.name}-{target_version}", workplace.destination),
+            writer,
+            size,
+            workplace,
+            settings,
+            Stages(workplace.state, workers, progress),
+        )
+        try:
+            converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
+        except (BadInput, UsageError):
+            workplace.give_up()
+            raise
     converted = [*converted, Converted(losses=dict(losses.counts))]
     files = _seal(workplace, writer, converted, run.target.format, target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
