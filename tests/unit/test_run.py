@@ -166,6 +166,23 @@ def touch(path: Path) -> int:
     return path.stat().st_size
 
 
+def note(log_and_name: tuple[Path, str]) -> str:
+    log, name = log_and_name
+    with log.open("a") as file:
+        file.write(name)
+    return name
+
+
+def test_several_workers_begin_with_the_longest_task(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    tasks = [StageTask(name, (log, name), "one") for name in "abcd"]
+    for jobs, order in ((1, "abcd"), (2, "bdac")):
+        log.write_text("")
+        steps = Stages(tmp_path / str(jobs), Workers("serial", jobs), None)
+        assert steps.run_whole("note", note, tasks, str, [2, 4, 1, 3]) == list("abcd")
+        assert log.read_text() == order
+
+
 def test_a_marker_spares_the_task_unless_its_fingerprint_changed(tmp_path: Path) -> None:
     tasks = [StageTask(name, tmp_path / name, "one") for name in ("a", "b")]
     assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 1]

@@ -53,7 +53,7 @@ from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Json, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 3
+CODE_FORMAT = 4
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -239,13 +239,17 @@ class _Run:
         containers = tuple(task.argument.container for task in tasks)
         part_bytes = self.size or PART_BYTES
         fingerprint = self._fingerprint(shards)
+        languages: Counter[str] = Counter()
+        for each in sorted_shards:
+            languages.update(each.languages)
         packs = []
-        for language in sorted({language for each in sorted_shards for language in each.languages}):
+        for language in sorted(languages):
             aside = self.workplace.aside(language)
             pack = PackTask(self.target, language, containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(language, pack, fingerprint))
         self._withdraw("pack", {fingerprint})
-        packed = self.stages.run_whole("pack", pack_language, packs, Converted, [1] * len(packs))
+        sizes = [languages[pack.id] for pack in packs]
+        packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
         return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
 
     def _withdraw(self, stage: str, valid: AbstractSet[str]) -> None:

@@ -60,7 +60,10 @@ class Stages:
         kind: type[R],
         weights: Sequence[int],
     ) -> list[R | Died]:
-        """Run the tasks that have no valid marker; return all results, in task order. `weights` are for progress."""
+        """Run the tasks that have no valid marker; return all results, in task order. `weights` tell how long each takes.
+
+        Several workers begin with the longest, so that none of them is left alone with it at the end.
+        """
         weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
         done = [0, 0]
         total = sum(weights)
@@ -72,7 +75,8 @@ class Stages:
             done[1] += weight_of[task.id]
             return Progress(done[0], len(tasks), done[1], total)
 
-        self.stream(name, function, tasks, kind, ended)
+        longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
+        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended)
         return [results[task.id] for task in tasks]
 
     def stream(
