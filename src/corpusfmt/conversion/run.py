@@ -41,6 +41,7 @@ from corpusfmt.conversion.stages import (
     pack_language,
     sort_shard,
 )
+from corpusfmt.description import described
 from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
@@ -50,7 +51,7 @@ from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, FileFacts
 from corpusfmt.io.paths import Entry, entry_of, version_of
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.model import BadInput, Coverage, Json, Location, Report, Severity, Tally, UsageError
+from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
 CODE_FORMAT = 4
@@ -154,7 +155,7 @@ def convert(
             size,
             workplace,
             settings,
-            Stages(workplace.state, workers, progress, meanwhile=_describing),
+            Stages(workplace.state, workers, progress),
         )
         try:
             converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
@@ -291,18 +292,11 @@ def _seal(
         for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
     kind = target.name if len(target.versions) == 1 else to
-    description = _describing()(kind, files, root=workplace.destination, name=workplace.destination.name)
+    description = described(kind, files, root=workplace.destination, name=workplace.destination.name)
     text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
     publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
     workplace.release()
     return files
-
-
-def _describing() -> Callable[..., Json]:
-    """Return what describes a corpus: it takes long to load, and nothing needs it before the end."""
-    from corpusfmt.description import described  # noqa: PLC0415
-
-    return described
 
 
 def _report(

@@ -42,15 +42,13 @@ class Stages:
     """Runs the stages of one job; `folder` holds their markers.
 
     `progress` is told the stage and how far it is; `log` the name of an event (`stage-start`, `task-end`, `stage-end`)
-    and what there is to know of it. `meanwhile` is what this process has to do anyway: it does it while the first tasks
-    of a stage run.
+    and what there is to know of it.
     """
 
     folder: Path
     workers: Workers
     progress: Callable[[str, Progress], None] | None
     log: Callable[[str, Json], None] | None = None
-    meanwhile: Callable[[], object] | None = None
 
     def run(
         self,
@@ -130,7 +128,6 @@ class Stages:
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=lambda index, result: finished(missing[index], result, resumed=False),
             close=self.workers.release,
-            meanwhile=self.meanwhile,
         ):
             pass
         self._tell("stage-end", {"stage": name} | counts)
