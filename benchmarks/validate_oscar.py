@@ -198,9 +198,7 @@ def compare(folder: Path, tiny: Path, size: int) -> None:
     for name in contenders:
         rates = f"{whole[name]:9.2f}{size / 1e6 / whole[name]:7.0f}{whole[gzip_name] / whole[name]:8.2f}"
         after = f"{start[name]:10.2f}{size / 1e6 / net[name]:10.0f}{net[gzip_name] / net[name]:8.2f}"
-        # Workers are no children of the process that is measured: what they take is not known.
-        per_cpu = "" if name.endswith("workers") else f"{size / 1e6 / cpu[name]:10.0f}"
-        print(f"{name:24}{rates}{after}{per_cpu}")
+        print(f"{name:24}{rates}{after}{size / 1e6 / cpu[name]:10.0f}")
 
 
 def compressed(root: Path) -> list[str]:

@@ -114,7 +114,8 @@ def test_what_is_no_row_is_not_accepted(clean: Callable[[bytes], Any], data: byt
     assert clean(data) is None
 
 
-def test_long_runs_of_backslashes_take_the_slow_way() -> None:
-    line = (DOCUMENT + ',"x":"' + "\\\\" * 40 + '"}').encode()
-    assert clean_documents(line) is None
-    assert document_codes(line) == []
+@pytest.mark.parametrize("backslashes", [0, 1, 40])
+def test_a_name_that_stands_twice_is_found_behind_backslashes(backslashes: int) -> None:
+    value = "\\\\" * backslashes
+    assert clean_documents(f'{DOCUMENT},"x":"{value}"}}'.encode()) is not None
+    assert clean_documents(f'{DOCUMENT},"x":"{value}","x":""}}'.encode()) is None

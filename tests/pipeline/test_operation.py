@@ -142,8 +142,9 @@ def children_of(pid: int, kind: bytes) -> list[int]:
 
 
 def workers_of(pid: int) -> list[int]:
+    """Return the workers that a run of `build` has forked itself, and those of its fork server."""
     servers = children_of(pid, b"forkserver")
-    return [*children_of(pid, b"spawn_main"), *(child for server in servers for child in children_of(server, b""))]
+    return [*children_of(pid, b"\0build\0"), *(child for server in servers for child in children_of(server, b""))]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc")

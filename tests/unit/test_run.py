@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from corpusfmt.engine.executors import SerialExecutor, default_jobs, executor_factory
+from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory
 from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace
@@ -100,6 +102,49 @@ def test_tasks_may_come_later() -> None:
     assert list(run_tasks(double, asked, executor_factory("processes", 2), window=4)) == [2, 4, 6]
 
 
+FORKING = """
+import os, sys, threading, time
+from corpusfmt.engine.executors import executor_factory
+
+def work(seconds):
+    time.sleep(seconds)
+    return os.getpid(), os.getppid()
+
+if __name__ == "__main__":
+    if "thread" in sys.argv:
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    executor = executor_factory("processes", 3)()
+    asked = [executor.submit(work, 0.2) for _ in range(3)]
+    print(os.getpid(), *sorted({number for each in asked for number in each.result()}), flush=True)
+    if "stay" in sys.argv:
+        executor.submit(work, 600).result()
+    executor.shutdown()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are spawned there")
+@pytest.mark.parametrize("threads", [False, True])
+def test_only_a_process_of_one_thread_is_forked(tmp_path: Path, threads: bool) -> None:
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING)
+    done = subprocess.run([sys.executable, script, *(["thread"] if threads else [])], capture_output=True, check=True)
+    main, *others = map(int, done.stdout.split())
+    assert (main in others) is not threads
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are spawned there")
+def test_forked_workers_end_with_their_parent(tmp_path: Path) -> None:
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING)
+    with subprocess.Popen([sys.executable, script, "stay"], stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline()
+        run.kill()
+        # They hold the pipe as well: it ends when the last of them has ended.
+        assert run.communicate(timeout=60)[0] == b""
+
+
 def test_unknown_engines_are_refused() -> None:
     for engine in ("threads", "py:no_such_module:factory"):
         with pytest.raises(UsageError):
@@ -112,13 +157,30 @@ def test_small_input_runs_serially() -> None:
 
 
 def stages(folder: Path, engine: str = "serial") -> Stages:
-    return Stages(folder, 1, engine, None)
+    return Stages(folder, Workers(engine, 1), None)
 
 
 def touch(path: Path) -> int:
     with path.open("ab") as file:
         file.write(b".")
     return path.stat().st_size
+
+
+def note(log_and_name: tuple[Path, str]) -> str:
+    log, name = log_and_name
+    with log.open("a") as file:
+        file.write(name)
+    return name
+
+
+def test_several_workers_begin_with_the_longest_task(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    tasks = [StageTask(name, (log, name), "one") for name in "abcd"]
+    for jobs, order in ((1, "abcd"), (2, "bdac")):
+        log.write_text("")
+        steps = Stages(tmp_path / str(jobs), Workers("serial", jobs), None)
+        assert steps.run_whole("note", note, tasks, str, [2, 4, 1, 3]) == list("abcd")
+        assert log.read_text() == order
 
 
 def test_a_marker_spares_the_task_unless_its_fingerprint_changed(tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import unicodedata
 from itertools import pairwise
+from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from corpusfmt.io import scan
 
 native = pytest.importorskip("corpusfmt.io._native", reason="the native kernel is not built")
 
@@ -86,8 +90,45 @@ def test_lines_are_counted(piece: bytes, times: int) -> None:
     assert native.count_lines(data) == data.count(b"\n")
 
 
+def without_native() -> ModuleType:
+    """Return the scans as they are where the kernel is not built."""
+    spec = importlib.util.spec_from_file_location("scan_without_native", scan.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "corpusfmt.io._native", None)
+        spec.loader.exec_module(module)
+    return module
+
+
+PYTHON = without_native()
+
+
+@given(st.lists(st.sampled_from([*rb"\"\x"])), st.integers(0, 3))
+@settings(max_examples=1500, deadline=None)
+def test_quotation_marks_are_counted_unless_escaped(codes: list[int], times: int) -> None:
+    data = bytes(codes) * times
+    escaped = unescaped = 0
+    backslashes = 0
+    for code in data:
+        if code == ord('"'):
+            escaped, unescaped = (escaped + 1, unescaped) if backslashes % 2 else (escaped, unescaped + 1)
+        backslashes = backslashes + 1 if code == ord("\\") else 0
+    assert native.count_quotes(data) == PYTHON.count_quotes(data) == unescaped
+
+
+@given(st.lists(st.sampled_from(["\n", "\n\n", " ", "\t", "\r", "a", "bc", "\0"])).map("".join))
+@settings(max_examples=3000, deadline=None)
+def test_texts_are_split_where_empty_lines_stand_alone(text: str) -> None:
+    data = text.encode()
+    odd = "\n\n\n" in text or any(line and not line.strip(" \t\r") for line in text.split("\n")[1:])
+    expected = None if odd else [(piece, piece.count(b"\n") + 1) for piece in data.split(b"\n\n")]
+    assert native.split_at_empty_lines(data) == PYTHON.split_at_empty_lines(data) == expected
+
+
 def test_only_bytes_are_taken() -> None:
-    for take in (native.is_certainly_nfc, native.count_lines):
+    for take in (native.is_certainly_nfc, native.count_lines, native.count_quotes, native.split_at_empty_lines):
         with pytest.raises(TypeError):
             take("text")
 

@@ -38,7 +38,7 @@ class Reading:
 class Documents:
     """The documents of one shard; rejected records stop it or go to a sidecar file.
 
-    `taken` and `rejected` count what was read, `languages` are those seen.
+    `taken` and `rejected` count what was read.
     """
 
     def __init__(self, reading: Reading, losses: Losses, aside: Path) -> None:
@@ -51,7 +51,6 @@ class Documents:
         self.path = path_of(reading.shard)
         self.taken = 0
         self.rejected = 0
-        self.languages: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -94,7 +93,6 @@ class Documents:
             at = Location(self.path, record=document.id)
             hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
             raise BadInput(finding(Unfiled(at, "nothing tells the language of this document", hint)))
-        self.languages.add(language)
         document.lang = language
 
     def _steps(self, source_name: str | None) -> list[Callable[[Document], None]]:

@@ -42,7 +42,7 @@ from corpusfmt.conversion.stages import (
     sort_shard,
 )
 from corpusfmt.description import described
-from corpusfmt.engine.executors import default_jobs, prepare
+from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
@@ -54,7 +54,7 @@ from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 3
+CODE_FORMAT = 4
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -145,23 +145,23 @@ def convert(
     settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
     workplace.claim()
-    workers = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
-    run = _Run(
-        fmt,
-        CheckOptions(version=plan.version, reading=reading),
-        options,
-        Target(f"{target.name}-{target_version}", workplace.destination),
-        writer,
-        size,
-        workplace,
-        settings,
-        Stages(workplace.state, workers, engine, progress),
-    )
-    try:
-        converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
-    except (BadInput, UsageError):
-        workplace.give_up()
-        raise
+    with Workers(engine, jobs or default_jobs(sum(shard.size for shard in shards), len(shards))) as workers:
+        run = _Run(
+            fmt,
+            CheckOptions(version=plan.version, reading=reading),
+            options,
+            Target(f"{target.name}-{target_version}", workplace.destination),
+            writer,
+            size,
+            workplace,
+            settings,
+            Stages(workplace.state, workers, progress),
+        )
+        try:
+            converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
+        except (BadInput, UsageError):
+            workplace.give_up()
+            raise
     converted = [*converted, Converted(losses=dict(losses.counts))]
     files = _seal(workplace, writer, converted, run.target.format, target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
@@ -240,13 +240,17 @@ class _Run:
         containers = tuple(task.argument.container for task in tasks)
         part_bytes = self.size or PART_BYTES
         fingerprint = self._fingerprint(shards)
+        languages: Counter[str] = Counter()
+        for each in sorted_shards:
+            languages.update(each.languages)
         packs = []
-        for language in sorted({language for each in sorted_shards for language in each.languages}):
+        for language in sorted(languages):
             aside = self.workplace.aside(language)
             pack = PackTask(self.target, language, containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(language, pack, fingerprint))
         self._withdraw("pack", {fingerprint})
-        packed = self.stages.run_whole("pack", pack_language, packs, Converted, [1] * len(packs))
+        sizes = [languages[pack.id] for pack in packs]
+        packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
         return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
 
     def _withdraw(self, stage: str, valid: AbstractSet[str]) -> None:

@@ -81,13 +81,13 @@ class PackTask:
 
 
 class Converted(msgspec.Struct):
-    """What became of one task: plain data for a marker."""
+    """What became of one task: plain data for a marker. `languages` are those of what was sorted, in bytes."""
 
     files: dict[str, FileFacts] = {}
     documents: int = 0
     rejected: int = 0
     losses: dict[str, int] = {}
-    languages: list[str] = []
+    languages: dict[str, int] = {}
 
 
 def convert_shards(task: DirectTask) -> Converted:
@@ -123,6 +123,7 @@ def sort_shard(task: SortTask) -> Converted:
     """Store the documents of a shard by language."""
     waiting: dict[str, list[bytes]] = {}
     sizes: Counter[str] = Counter()
+    languages: Counter[str] = Counter()
     losses = Losses(task.reading.options.on_loss)
     with publish(task.container, aside=task.aside) as file, Documents(task.reading, losses, task.aside) as documents:
         container = ContainerWriter(file)
@@ -132,6 +133,7 @@ def sort_shard(task: SortTask) -> Converted:
             line = _stored(document)
             waiting.setdefault(language, []).append(line)
             sizes[language] += len(line)
+            languages[language] += len(line)
             if sizes[language] >= _SECTION_BYTES:
                 container.add(language, scratch_member(b"".join(waiting.pop(language))))
                 del sizes[language]
@@ -142,7 +144,7 @@ def sort_shard(task: SortTask) -> Converted:
         documents=documents.taken,
         rejected=documents.rejected,
         losses=dict(losses.counts),
-        languages=sorted(documents.languages),
+        languages=dict(languages),
     )
 
 

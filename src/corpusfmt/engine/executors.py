@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -11,7 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing.connection import wait
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Self, cast
 
 from corpusfmt.model import UsageError
 
@@ -81,17 +83,61 @@ def shut_down(executor: Executor) -> None:
         executor.shutdown(wait=False)
 
 
+class Workers:
+    """Executors for the stages of one job: one that has served a stage to its end serves the next."""
+
+    def __init__(self, engine: str | None, jobs: int) -> None:
+        self.jobs = jobs
+        self._open = executor_factory(engine, jobs)
+        self._idle: Executor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._idle is not None:
+            shut_down(self._idle)
+
+    def call(self) -> None:
+        """Have an executor at hand before this process starts threads: with them it cannot be forked."""
+        self._idle = self._idle or self._open()
+
+    def take(self) -> Executor:
+        """Return an executor, which is the caller's until it is released."""
+        executor, self._idle = self._idle or self._open(), None
+        return executor
+
+    def release(self, executor: Executor) -> None:
+        """Take back an executor that has nothing left to do."""
+        self._idle = executor
+
+
 def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
-    """Let workers that are sure to be wanted get ready, and import modules, while this process still plans."""
-    if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"}:
+    """Let workers that are sure to be wanted get ready, and import modules, while this process still plans.
+
+    Where they can be forked from this process they have no need to.
+    """
+    if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"} and not _has_one_thread():
         _start_fork_server(*modules)
 
 
 def _processes(jobs: int) -> Executor:
-    if sys.platform == "linux":
+    forked = sys.platform == "linux" and _has_one_thread()
+    if sys.platform == "linux" and not forked:
         _start_fork_server()
-    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
+    method = "fork" if forked else "forkserver" if sys.platform == "linux" else "spawn"
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method), initializer=_begin_work)
+    if forked:
+        pool.submit(os.getpid)  # the first task makes the pool fork all of its workers
+    return pool
+
+
+def _has_one_thread() -> bool:
+    """Tell whether forking this process is safe: another thread, of any library, might hold a lock meanwhile."""
+    try:
+        return len(list(Path("/proc/self/task").iterdir())) == 1
+    except OSError:
+        return False
 
 
 def _start_fork_server(*modules: str) -> None:
@@ -110,9 +156,13 @@ def _start_fork_server(*modules: str) -> None:
             os.environ[_BLAS_THREADS] = threads
 
 
-def _follow_parent() -> None:
+def _begin_work() -> None:
     """Leave Ctrl-C to the parent, and end with it: a killed run must leave no workers behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What a process set up for itself may have been forked with it.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.freeze()
+    os.environ[_BLAS_THREADS] = "1"
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()

@@ -150,12 +150,13 @@ def run_tasks(
     *,
     window: int,
     finished: Callable[[int, R | Died], None] | None = None,
+    close: Callable[[Executor], None] = shut_down,
 ) -> Iterator[R | Died]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
     Tasks are taken one by one as there is room for them; None among them means that the next one is still to come, and
-    is asked for again. `finished` is told the index and result of each task as it ends, in any order. An exception of a
-    task is raised here.
+    is asked for again. `finished` is told the index and result of each task as it ends, in any order. `close` is given the
+    executor at the end of all. An exception of a task is raised here.
     """
     flight = _Flight(function, iter(tasks), open_executor)
     following = 0
@@ -173,4 +174,4 @@ def run_tasks(
     except BaseException:
         stop_now(flight.executor)
         raise
-    shut_down(flight.executor)
+    close(flight.executor)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from corpusfmt.engine.executors import executor_factory
+from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
@@ -46,8 +46,7 @@ class Stages:
     """
 
     folder: Path
-    jobs: int
-    engine: str | None
+    workers: Workers
     progress: Callable[[str, Progress], None] | None
     log: Callable[[str, Json], None] | None = None
 
@@ -59,7 +58,10 @@ class Stages:
         kind: type[R],
         weights: Sequence[int],
     ) -> list[R | Died]:
-        """Run the tasks that have no valid marker; return all results, in task order. `weights` are for progress."""
+        """Run the tasks that have no valid marker; return all results, in task order. `weights` tell how long each takes.
+
+        Several workers begin with the longest, so that none of them is left alone with it at the end.
+        """
         weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
         done = [0, 0]
         total = sum(weights)
@@ -71,7 +73,8 @@ class Stages:
             done[1] += weight_of[task.id]
             return Progress(done[0], len(tasks), done[1], total)
 
-        self.stream(name, function, tasks, kind, ended)
+        longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
+        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended)
         return [results[task.id] for task in tasks]
 
     def stream(
@@ -92,6 +95,7 @@ class Stages:
         present = {path.name for path in folder.iterdir()}
         missing: list[StageTask[T]] = []
         counts = {"tasks": 0, "resumed": 0, "died": 0}
+        self.workers.call()
         self._tell("stage-start", {"stage": name})
         if self.progress:
             self.progress(name, Progress(0, 0, 0, 0))
@@ -120,9 +124,10 @@ class Stages:
         for _ in run_tasks(
             partial(_run_and_mark, folder, function),
             unfinished(),
-            executor_factory(self.engine, self.jobs),
-            window=self.jobs * RESULTS_WAITING_A_WORKER,
+            self.workers.take,
+            window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=lambda index, result: finished(missing[index], result, resumed=False),
+            close=self.workers.release,
         ):
             pass
         self._tell("stage-end", {"stage": name} | counts)

@@ -191,11 +191,14 @@ def named_format(name: str) -> tuple[Format, str]:
 def detect(entry: Entry) -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` where none does.
 
-    No two formats claim the same path, so the order is free: to import few, Croissant is asked last, but first for a file
-    with the name of a description.
+    No two formats claim the same path, so the order is free. To import few, those are asked first that it is likely to be,
+    and Croissant last, unless the file has the name of a description.
     """
-    corpora_first = not entry.name.endswith((".json", ".jsonld", ".html"))
-    for module in sorted(iter_modules(__path__), key=lambda module: module.name, reverse=corpora_first):
+    described = entry.name.endswith((".json", ".jsonld", ".html"))
+    likely = ["croissant"] if described else ["oscar", "dolma"]
+    unlikely_last = sorted(iter_modules(__path__), key=lambda module: module.name, reverse=True)
+    unlikely_last.sort(key=lambda module: likely.index(module.name) if module.name in likely else len(likely))
+    for module in unlikely_last:
         fmt = _format_in(module)
         detection = fmt.detect(entry) if fmt else None
         if fmt is not None and detection is not None:

@@ -7,8 +7,9 @@ differ from record to record, and a column of texts is what every JSON loader ca
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.io.text import json_line
@@ -16,6 +17,10 @@ from corpusfmt.model import Document, Json
 
 #: The name in `Document.metadata`.
 PROVENANCE = "oscar"
+
+_Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+# Nearly all are like this; what is not is left to the decoder of the standard library, which takes more for JSON.
+_decode_usual = msgspec.json.Decoder(dict[str, str | dict[str, _Integer | dict[str, str]]]).decode
 
 
 def metadata_of(own: Json, *, language: str) -> Json:
@@ -32,8 +37,14 @@ def metadata_as(own: str, *, url: str | None, language: str) -> Json:
 def provenance_of(document: Document) -> Json:
     """Return what `metadata_of` was given, an empty object for a document of another origin."""
     text: Any = (document.metadata or {}).get(PROVENANCE)
+    if not isinstance(text, str):
+        return {}
     try:
-        own = json.loads(text) if isinstance(text, str) else None
+        return _decode_usual(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        pass
+    try:
+        own = json.loads(text)
     except ValueError:
         return {}
     return own if isinstance(own, dict) else {}

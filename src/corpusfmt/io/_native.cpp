@@ -1,4 +1,5 @@
-// Scans of text that Python has no fast way for: how many lines and words, is it UTF-8 in Normalisation Form C, is it plain?
+// Scans of text that Python has no fast way for: how many lines, words and strings, where documents end, is it UTF-8 in
+// Normalisation Form C, is it plain?
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -157,6 +158,48 @@ size_t count_lines(std::string_view data) {
     });
 }
 
+// The quotation marks that are not escaped: with an even number of backslashes before them, or none.
+size_t count_quotes(std::string_view data) {
+    size_t count = 0;
+    for (size_t at = data.find('"'); at != std::string_view::npos; at = data.find('"', at + 1)) {
+        size_t start = at;
+        while (start > 0 && data[start - 1] == '\\') --start;
+        count += (at - start) % 2 == 0;
+    }
+    return count;
+}
+
+struct Piece {
+    std::string_view text;
+    size_t lines;
+};
+
+// What stands between the empty lines of a text. Nothing where a line but the first has only blanks (space, tab, CR), or
+// where two empty lines follow each other.
+std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
+    std::vector<Piece> found;
+    size_t begin = 0, lines = 1;
+    for (size_t end = data.find('\n'); end != std::string_view::npos; end = data.find('\n', end + 1)) {
+        const size_t next = end + 1;
+        if (next < data.size() && data[next] == '\n') {
+            if (next + 1 < data.size() && data[next + 1] == '\n') return std::nullopt;
+            found.push_back({data.substr(begin, end - begin), lines});
+            begin = next + 1;
+            lines = 1;
+            end = next;
+        } else {
+            ++lines;
+        }
+        const size_t start = end + 1;
+        if (start < data.size() && (data[start] == ' ' || data[start] == '\t' || data[start] == '\r')) {
+            const size_t other = data.find_first_not_of(" \t\r", start);
+            if (other == std::string_view::npos || data[other] == '\n') return std::nullopt;
+        }
+    }
+    found.push_back({data.substr(begin), lines});
+    return found;
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // The Python module
 
@@ -178,6 +221,32 @@ PyObject* count_lines(PyObject*, PyObject* bytes) {
 
 PyObject* count_words(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view text) { return PyLong_FromSize_t(corpusfmt::count_words(text)); });
+}
+
+PyObject* count_quotes(PyObject*, PyObject* bytes) {
+    return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(count_quotes(data)); });
+}
+
+PyObject* list_of(const std::vector<Piece>& pieces) {
+    PyObject* const list = PyList_New(static_cast<Py_ssize_t>(pieces.size()));
+    for (size_t at = 0; list != nullptr && at < pieces.size(); ++at) {
+        const auto [text, lines] = pieces[at];
+        PyObject* const pair =
+            Py_BuildValue("(y#n)", text.data(), static_cast<Py_ssize_t>(text.size()), static_cast<Py_ssize_t>(lines));
+        if (pair == nullptr) {
+            Py_DECREF(list);
+            return nullptr;
+        }
+        PyList_SetItem(list, static_cast<Py_ssize_t>(at), pair);
+    }
+    return list;
+}
+
+PyObject* split_at_empty_lines(PyObject*, PyObject* bytes) {
+    return scanned(bytes, [](std::string_view data) {
+        const auto found = split_at_empty_lines(data);
+        return found ? list_of(*found) : Py_NewRef(Py_None);
+    });
 }
 
 PyObject* plain_text(PyObject*, PyObject* arguments) {
@@ -209,6 +278,9 @@ PyMethodDef kMethods[] = {
      "plain_text(data, least) -> (number of lines, numbers of the empty ones, places of the empty ones), or None."},
     {"count_words", count_words, METH_O, "count_words(data) -> how many runs without ASCII white space there are."},
     {"count_lines", count_lines, METH_O, "count_lines(data) -> how many LFs there are."},
+    {"count_quotes", count_quotes, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
+    {"split_at_empty_lines", split_at_empty_lines, METH_O,
+     "split_at_empty_lines(data) -> what stands between them, each with its number of lines, or None."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -8,23 +8,17 @@ kept once: if the two counts agree for a block, they agree for each of its rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 #: What all readers agree on; integers up to 2**64 - 1 are fine as well, and pass by way of the rules.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _LEVELS = 6
 _UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
-_QUOTE, _BACKSLASH, _OPEN, _CLOSE = b'"\\{}'
-_LONGEST_RUN_OF_BACKSLASHES = 64
-_UNCOUNTED = -1
+_OPEN, _CLOSE = b"{}"
 
 
 def _any_json(levels: int) -> Any:
@@ -39,15 +33,13 @@ def _any_json(levels: int) -> Any:
 AnyJson: Any = _any_json(_LEVELS)
 
 
-def decoded_lines(
-    decode_lines: Callable[[bytes], list[Any]], data: bytes
-) -> tuple[list[Any], npt.NDArray[np.uint8]] | None:
-    """Return one value for each line and the block as an array, or None where a line is not just one object."""
+def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> list[Any] | None:
+    """Return one value for each line, or None where a line is not just one object."""
     try:
         rows = decode_lines(data)
     except _UNDECODABLE:
         return None
-    return (rows, codes_of(data)) if _one_each_line(data, len(rows)) else None
+    return rows if _one_each_line(data, len(rows)) else None
 
 
 def _one_each_line(data: bytes, values: int) -> bool:
@@ -65,24 +57,3 @@ def _one_each_line(data: bytes, values: int) -> bool:
         lines += 1
         end = data.find(b"\n", end + 1)
     return lines == values
-
-
-def codes_of(data: bytes) -> npt.NDArray[np.uint8]:
-    """Return bytes as an array."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
-    return np.frombuffer(data, np.uint8)
-
-
-def quotes(codes: npt.NDArray[np.uint8]) -> int:
-    """Return how many quotation marks of valid JSON are not escaped, which is twice the number of its strings."""
-    found = (codes == _QUOTE).nonzero()[0]
-    count = len(found)
-    # A quotation mark is escaped where an odd number of backslashes stands before it.
-    behind = found[codes[found - 1] == _BACKSLASH]
-    for run in range(1, _LONGEST_RUN_OF_BACKSLASHES):
-        if not len(behind):
-            return count
-        count += -len(behind) if run % 2 else len(behind)
-        behind = behind[codes[behind - run - 1] == _BACKSLASH]
-    return _UNCOUNTED

@@ -14,6 +14,7 @@ import msgspec
 
 from corpusfmt._version import VERSION
 from corpusfmt.description import described
+from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
@@ -87,7 +88,7 @@ def build(
     started = _now()
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(Path(destination)))
-    with closing(supply), Journal(log) as journal:
+    with closing(supply), Journal(log) as journal, Workers(engine, supply.workers(jobs)) as workers:
         classifier = _classifier(model, langid)
         asked = load_recipe(recipe, _instead(keep_original=keep_original, compression=compression))
         chosen = selection.applied(asked, classifier.labels)
@@ -103,9 +104,7 @@ def build(
         )
         workplace = Workplace(Path(destination), digest(fingerprint, supply.identity))
         workplace.claim()
-        run = _Run(
-            workplace, chosen, fingerprint, Stages(workplace.state, supply.workers(jobs), engine, progress, journal)
-        )
+        run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, progress, journal))
         journal("run-start", {"destination": str(destination), "recipe": chosen.name})
         scratch = Scratch(sourcing.scratch_limit)
         intake = Intake(run.stages, supply, scratch, fingerprint, chosen, addresses, model, classifier.backend, journal)

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from corpusfmt.formats.dolma.rows import is_timestamp
-from corpusfmt.io.jsonlines import AnyJson, Integer, codes_of, decoded_lines, quotes
+from corpusfmt.io.jsonlines import AnyJson, Integer, decoded_lines
+from corpusfmt.io.scan import count_quotes
 from corpusfmt.model import Json
 
 _Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -71,10 +72,9 @@ UNCLEAR = 1 << 63
 
 def clean_documents(data: bytes) -> CleanDocuments | None:
     """Return the rows of a block of whole lines, or None where a rule may have something to say."""
-    decoded = decoded_lines(_decode_documents, data)
-    if decoded is None:
+    rows = decoded_lines(_decode_documents, data)
+    if rows is None:
         return None
-    rows, codes = decoded
     try:
         texts = [row.pop("text") for row in rows]
         ids = [row["id"] for row in rows]
@@ -86,17 +86,16 @@ def clean_documents(data: bytes) -> CleanDocuments | None:
     if not all(accepts([row[name] for row in rows if name in row]) for name, accepts in _OPTIONAL_FIELDS.items()):
         return None
     quotes_of_texts = 4 * len(rows)  # `"text"` and its value
-    if quotes(codes) != quotes(codes_of(_encode(rows))) + quotes_of_texts:
+    if count_quotes(data) != count_quotes(_encode(rows)) + quotes_of_texts:
         return None
     return CleanDocuments(rows, ids, sources, texts)
 
 
 def clean_attributes(data: bytes) -> CleanAttributes | None:
     """Return what pairing needs of a block of whole lines, or None where a rule may have something to say."""
-    decoded = decoded_lines(_decode_attributes, data)
-    if decoded is None:
+    rows = decoded_lines(_decode_attributes, data)
+    if rows is None:
         return None
-    rows, codes = decoded
     strings = 0
     reaches = []
     for row in rows:
@@ -114,12 +113,12 @@ def clean_attributes(data: bytes) -> CleanAttributes | None:
             elif type(value) is str:
                 strings += 1
             elif type(value) is dict:
-                strings += quotes(codes_of(_encode(value))) // 2
+                strings += count_quotes(_encode(value)) // 2
         reaches.append(reach)
     sources = [None if row.source is UNSET else row.source for row in rows]
     keys = [tuple(row.attributes) for row in rows]
     strings += 3 * len(rows) + 2 * (len(rows) - sources.count(None)) + sum(map(len, keys))
-    if quotes(codes) != 2 * strings:
+    if count_quotes(data) != 2 * strings:
         return None
     shapes = [(keys.index(names), names) for names in dict.fromkeys(keys)]
     return CleanAttributes([row.id for row in rows], sources, reaches, shapes)

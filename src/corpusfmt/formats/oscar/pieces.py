@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL
 from corpusfmt.io.lines import Block, LongLine
+from corpusfmt.io.scan import split_at_empty_lines
 
 _TAIL = CANONICAL_TAIL.encode()
 _BLANKS = b" \t\r"
-_TAB, _LF, _CR, _SPACE = b"\t\n\r "
-_BLANK_LINE = re.compile(rb"\n[ \t\r]+(?:\n|\Z)")
 # Of the documents in a block, those at its ends may go on in others, or have other separators around.
 _FIRST, _LAST = 2, 2
 
@@ -76,20 +74,20 @@ class _Cutter:
             yield from self._line(None, block.line - 1, block.byte, b"\n")
             return
         number, byte = block.line - 1, block.byte
-        found = block.data.split(b"\n\n") if self._is_plain(block.data) else []
-        if len(found) <= _FIRST + _LAST:
+        plain = not self._shuffled and len(block.data) <= self._limit
+        found = split_at_empty_lines(block.data) if plain else None
+        if found is None or len(found) <= _FIRST + _LAST:
             yield from self._line_by_line(block.data, number, byte)
             return
-        first = b"".join(document + b"\n\n" for document in found[:_FIRST])
+        first = b"".join(document + _TAIL for document, _ in found[:_FIRST])
         yield from self._line_by_line(first, number, byte)
         yield from self.end()
         number, byte = number + first.count(b"\n"), byte + len(first)
-        for document in found[_FIRST:-_LAST]:
-            count = document.count(b"\n") + 1
+        for document, count in found[_FIRST:-_LAST]:
             size = len(document) + 1
             yield Piece(number, byte, [document], count, size, tail=_TAIL)
             number, byte = number + count + 1, byte + size + 1
-        yield from self._line_by_line(b"\n\n".join(found[-_LAST:]), number, byte)
+        yield from self._line_by_line(_TAIL.join(document for document, _ in found[-_LAST:]), number, byte)
 
     def end(self) -> Iterator[Piece]:
         """Yield the document that is held, if there is one: it does not go on."""
@@ -98,21 +96,6 @@ class _Cutter:
             yield self._piece
             self._piece = None
             self._blank.clear()
-
-    def _is_plain(self, data: bytes) -> bool:
-        """Tell whether separators within a block are single blank lines without anything on them."""
-        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
-        if self._shuffled or len(data) > self._limit:
-            return False
-        codes = np.frombuffer(data, np.uint8)
-        ends = (codes == _LF).nonzero()[0]
-        if (ends[2:] - ends[:-2] == 2).any():
-            return False
-        following = codes[ends[:-1] + 1]
-        return not (
-            ((following == _SPACE) | (following == _TAB) | (following == _CR)).any() and _BLANK_LINE.search(data)
-        )
 
     def _line_by_line(self, data: bytes, number: int, byte: int) -> Iterator[Piece]:
         *whole, rest = data.split(b"\n")

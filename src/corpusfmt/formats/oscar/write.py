@@ -14,18 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, with_blank_lines, without_blank_lines
+from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.formats.provenance import provenance_of, warc_headers_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.scan import split_at_empty_lines
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
 #: What follows the last line of a document: its line end, and a blank line.
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
+# What a first line may begin with that has to be looked at; empty texts do as well.
+_MAY_BE_BLANK = f"\n{BLANKS}".encode()
 
 
 def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
@@ -103,7 +106,7 @@ class PartWriter:
 
 def _item(document: Document) -> Item[OscarText]:
     own = provenance_of(document)
-    lines, blank = without_blank_lines(document.text)
+    text, lines, blank = _lines_of(document.text)
     if _has_record(own):
         record = own["record"]
         found = changes(document, own)
@@ -118,8 +121,18 @@ def _item(document: Document) -> Item[OscarText]:
     elif stale is not None and with_blank_lines(document.text, stale) != document.text:
         del headers[BLANK_LINES_HEADER]
     tail = _around(own, "tail", "1.1", CANONICAL_TAIL)
-    text = OscarText("\n".join(lines).encode(), len(lines), record, tail, tail == _TAIL)
-    return Item(text, {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {})
+    value = OscarText(text, lines, record, tail, tail == _TAIL)
+    return Item(value, {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {})
+
+
+def _lines_of(text: str) -> tuple[bytes, int, str | None]:
+    """Return the lines that OSCAR can hold, how many they are, and the header that lists the others."""
+    data = text.encode()
+    pieces = split_at_empty_lines(data)
+    if pieces is not None and len(pieces) == 1 and data[:1] not in _MAY_BE_BLANK and not data.endswith(b"\n"):
+        return data, pieces[0][1], None
+    lines, blank = without_blank_lines(text)
+    return "\n".join(lines).encode(), len(lines), blank
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
@@ -143,7 +156,7 @@ def _has_record(own: Json) -> bool:
         return False
     record = own.get("record")
     headers = record.get("headers") if isinstance(record, dict) else None
-    return isinstance(headers, dict) and all(isinstance(header, str) for header in headers.values())
+    return isinstance(headers, dict) and set(map(type, headers.values())) <= {str}
 
 
 def _around(own: Json, name: str, version: str, canonical: str) -> bytes:

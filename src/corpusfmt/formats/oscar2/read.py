@@ -13,9 +13,10 @@ from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable
 from corpusfmt.formats.oscar2.records import explain
 from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.formats.provenance import RecordIds
-from corpusfmt.io.jsonlines import AnyJson, codes_of, decoded_lines, quotes
+from corpusfmt.io.jsonlines import AnyJson, decoded_lines
 from corpusfmt.io.lines import LongLine, blocks
 from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Coverage, Document, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
@@ -103,17 +104,16 @@ def _rows(data: bytes, path: str, line: int, byte: int, language: str | None) ->
 
 def _clean(data: bytes, language: str | None) -> list[Json] | None:
     """Return the records of whole lines, None where a rule may have something to say."""
-    decoded = decoded_lines(_decode, data)
-    if decoded is None:
+    rows = decoded_lines(_decode, data)
+    if rows is None:
         return None
-    rows, codes = decoded
     try:
         msgspec.convert(rows, list[_Record])
     except msgspec.ValidationError:
         return None
     if not all(map(_is_of_a_piece, rows)) or not all(_is_filed_right(row, language) for row in rows):
         return None
-    return rows if quotes(codes) == quotes(codes_of(_encode(rows))) else None
+    return rows if count_quotes(data) == count_quotes(_encode(rows)) else None
 
 
 def _is_of_a_piece(row: Json) -> bool:
