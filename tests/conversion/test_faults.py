@@ -45,7 +45,7 @@ def test_killed_runs_resume_to_the_same_bytes(way: str, dolma_corpus: Path, tmp_
         with subprocess.Popen([*command, "--jobs", str(1 + attempt % 2)], stdout=subprocess.DEVNULL) as run:
             while not out.exists() and run.poll() is None:
                 time.sleep(0.005)
-            time.sleep(rng.uniform(0, 0.25))
+            time.sleep(attempt * rng.uniform(0, 0.04))
             if run.poll() is None:
                 run.send_signal(signal.SIGKILL)
                 kills += 1

@@ -213,3 +213,26 @@ def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
         place.claim()
     with pytest.raises(UsageError, match="is a file"):
         Workplace(tmp_path / "out" / "file", "me").claim()
+
+
+IDLE = """
+import os, signal, sys, time
+from corpusfmt.engine.executors import Workers
+
+if __name__ == "__main__":
+    with Workers("processes", 2) as workers:
+        executor = workers.take()
+        print(sum(each.result() for each in [executor.submit(len, "ab") for _ in range(8)]))
+        time.sleep(0.3)  # until one waits for the next task, and the other for its turn to wait for one
+        os.kill(sorted(executor._processes)[int(sys.argv[1])], signal.SIGKILL)
+        workers.release(executor)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize("which", ["0", "1"])
+def test_a_worker_killed_while_it_waits_holds_up_nobody(tmp_path: Path, which: str) -> None:
+    script = tmp_path / "idle.py"
+    script.write_text(IDLE)
+    done = subprocess.run([sys.executable, script, which], capture_output=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"16\n", b"")

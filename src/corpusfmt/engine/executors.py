@@ -68,16 +68,14 @@ def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
     return factories[name]
 
 
-def stop_now(executor: Executor) -> None:
-    """Abandon running tasks: what they had published is whole, what they had not does not count."""
+def stop(executor: Executor) -> None:
+    """Close an executor, and abandon what it still runs: what that had published is whole, the rest does not count.
+
+    Workers are not asked to leave: one that somebody killed may have held the lock that the others would wait for.
+    """
     for process in list((getattr(executor, "_processes", None) or {}).values()):
         process.terminate()
-    shut_down(executor)
-
-
-def shut_down(executor: Executor) -> None:
-    """Close an executor; some (Dask's) cannot cancel what waits."""
-    try:
+    try:  # some (Dask's) cannot cancel what waits
         executor.shutdown(wait=False, cancel_futures=True)
     except TypeError:
         executor.shutdown(wait=False)
@@ -96,7 +94,7 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         if self._idle is not None:
-            shut_down(self._idle)
+            stop(self._idle)
 
     def call(self) -> None:
         """Have an executor at hand before this process starts threads: with them it cannot be forked."""

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from corpusfmt.engine.executors import shut_down, stop_now
+from corpusfmt.engine.executors import stop
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -123,7 +123,7 @@ class _Flight(Generic[T, R]):
         for index in self.flying.values():
             self._requeue(index)
         self.flying.clear()
-        stop_now(self.executor)
+        stop(self.executor)
         suspects = sorted(index for index in self.waiting if self.deaths[index] >= _DEATHS_BEFORE_ALONE)
         self.waiting = deque(sorted(set(self.waiting).difference(suspects)))
         for index in suspects:
@@ -140,7 +140,7 @@ class _Flight(Generic[T, R]):
         except BrokenExecutor as error:
             return Died(str(error) or "the worker process died")
         finally:
-            shut_down(executor)
+            stop(executor)
 
 
 def run_tasks(
@@ -150,7 +150,7 @@ def run_tasks(
     *,
     window: int,
     finished: Callable[[int, R | Died], None] | None = None,
-    close: Callable[[Executor], None] = shut_down,
+    close: Callable[[Executor], None] = stop,
 ) -> Iterator[R | Died]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
@@ -172,6 +172,6 @@ def run_tasks(
                 yield flight.done.pop(following)
                 following += 1
     except BaseException:
-        stop_now(flight.executor)
+        stop(flight.executor)
         raise
     close(flight.executor)

@@ -12,7 +12,7 @@ import msgspec
 
 from corpusfmt.formats.dolma.write import attributes_row
 from corpusfmt.formats.oscar.keep import SOURCE
-from corpusfmt.formats.oscar.write import OscarText
+from corpusfmt.formats.oscar.write import OscarText, crawled
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.compress import FileFacts
@@ -27,6 +27,7 @@ from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, language_attribu
 
 # The `source` of documents of Dolma; OSCAR has no room for one, and its reader says `SOURCE`.
 _CRAWLED = "common-crawl"
+_OSCAR = frozenset({"oscar-1.0", "oscar-1.1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ def _items(
     writer: Writer[Any], label: str, documents: Iterator[StoredDocument], output: Output, aside: Path
 ) -> Iterator[Any]:
     if output.shuffle_seed is None:
-        yield from (writer.item(_document(label, stored, output)).value for stored in documents)
+        for stored in documents:
+            text = crawled(stored.text[:-1], stored.headers) if output.format in _OSCAR else None
+            yield text or writer.item(_document(label, stored, output)).value
         return
     lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
     for line in shuffled(lines, output.shuffle_seed, aside):

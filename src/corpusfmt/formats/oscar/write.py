@@ -28,6 +28,7 @@ from corpusfmt.model import Document, Json
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
 # What a first line may begin with that has to be looked at; empty texts do as well.
+_OWN_HEADERS = frozenset({BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER})
 _MAY_BE_BLANK = f"\n{BLANKS}".encode()
 
 
@@ -128,11 +129,27 @@ def _item(document: Document) -> Item[OscarText]:
 def _lines_of(text: str) -> tuple[bytes, int, str | None]:
     """Return the lines that OSCAR can hold, how many they are, and the header that lists the others."""
     data = text.encode()
-    pieces = split_at_empty_lines(data)
-    if pieces is not None and len(pieces) == 1 and data[:1] not in _MAY_BE_BLANK and not data.endswith(b"\n"):
-        return data, pieces[0][1], None
+    count = _count_if_none_is_blank(data)
+    if count is not None:
+        return data, count, None
     lines, blank = without_blank_lines(text)
     return "\n".join(lines).encode(), len(lines), blank
+
+
+def _count_if_none_is_blank(data: bytes) -> int | None:
+    """Return how many lines a text has, where OSCAR takes none of them for a separator. None says nothing."""
+    pieces = split_at_empty_lines(data)
+    whole_text = pieces is not None and len(pieces) == 1 and data[:1] not in _MAY_BE_BLANK and not data.endswith(b"\n")
+    return pieces[0][1] if pieces and whole_text else None
+
+
+def crawled(text: bytes, headers: dict[str, str]) -> OscarText | None:
+    """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text, without a document in between.
+
+    None where there is more to do: for text that OSCAR cannot hold as it is, or headers with names of ours.
+    """
+    lines = _count_if_none_is_blank(text)
+    return OscarText(text, lines, {"headers": headers}) if lines and _OWN_HEADERS.isdisjoint(headers) else None
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
