@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from importlib import import_module
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -120,6 +118,10 @@ def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
 
 
 def _processes(jobs: int) -> Executor:
+    # Imported where there are workers: one process alone is spared them.
+    import multiprocessing  # noqa: PLC0415
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     forked = sys.platform == "linux" and _has_one_thread()
     if sys.platform == "linux" and not forked:
         _start_fork_server()
@@ -140,9 +142,9 @@ def _has_one_thread() -> bool:
 
 def _start_fork_server(*modules: str) -> None:
     """Start a clean process that imports what checks need, and forks workers: each is spared a quarter of a second."""
-    from multiprocessing import forkserver  # noqa: PLC0415 - not every platform has it
+    from multiprocessing import forkserver, get_context  # noqa: PLC0415 - not every platform has it
 
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["corpusfmt.engine.validate", *modules, "numpy"])
+    get_context("forkserver").set_forkserver_preload(["corpusfmt.engine.validate", *modules, "numpy"])
     # It must have no threads when it forks.
     threads = os.environ.get(_BLAS_THREADS)
     os.environ[_BLAS_THREADS] = "1"
@@ -161,12 +163,16 @@ def _begin_work() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()
     os.environ[_BLAS_THREADS] = "1"
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process  # noqa: PLC0415
+
+    parent = parent_process()
     if parent is not None:
         threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
 
 
 def _exit_after(sentinel: int) -> None:
+    from multiprocessing.connection import wait  # noqa: PLC0415
+
     wait([sentinel])
     os._exit(1)
 

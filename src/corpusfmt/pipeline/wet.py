@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, codec_of_name
 from corpusfmt.pipeline.hot import wet_record
@@ -23,8 +23,7 @@ _MOST_HEADER_BYTES = 64 * 1024
 MOST_RECORD_BYTES = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class WetRecord:
+class WetRecord(NamedTuple):
     """One `conversion` record: its headers with lower-case names, in their order, and its text as bytes."""
 
     headers: dict[str, str]
