@@ -11,10 +11,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpusfmt.pipeline import wet
+from corpusfmt.pipeline.hot import LineSet
 
 native = pytest.importorskip("corpusfmt.pipeline._native", reason="the native kernel is not built")
 
@@ -82,6 +84,37 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         for value in values:
             with pytest.raises(ValueError, match="do not fit"):
                 native.documents(*(good | {name: value}).values(), 0.5, False)
+
+
+@given(
+    st.lists(st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")), max_size=6), max_size=9),
+    st.integers(0, 6),
+)
+@settings(max_examples=400, deadline=None)
+def test_sets_of_lines_are_the_same(plain: ModuleType, texts: list[list[bytes]], most: int) -> None:
+    ours, known, other = native.Xxh64LineSet(most), plain.Xxh64LineSet(most), LineSet(xxhash.xxh64_digest, most)
+    for lines in texts * 2:
+        text = b"".join(line + b"\n" for line in lines)
+        kept, digests, new = ours.add(text)
+        assert (kept, digests, new) == known.add(text) == other.add(text)
+        assert kept.count(b"\n") == new.count(1) == len(digests) // 8
+        assert most or new == b"\1" * len(lines)
+
+
+def test_lines_are_hashed_as_by_xxhash() -> None:
+    rng = random.Random(3)
+    lines = [rng.randbytes(length).replace(b"\n", b" ") for length in range(300)]
+    _, digests, _ = native.Xxh64LineSet(0).add(b"".join(line + b"\n" for line in lines))
+    assert digests == b"".join(map(xxhash.xxh64_digest, lines))
+
+
+def test_a_set_of_lines_grows_and_forgets() -> None:
+    lines = native.Xxh64LineSet(10_000)
+    text = b"".join(b"%d\n" % number for number in range(10_000))
+    assert lines.add(text)[2] == b"\1" * 10_000
+    assert lines.add(text)[::2] == (b"", bytes(10_000))
+    assert lines.add(b"one more\n")[2] == b"\1"
+    assert lines.add(b"0\n")[2] == b"\1"
 
 
 words_of_hashes = st.sampled_from([0, 1, 255, 2**63, 2**64 - 1])

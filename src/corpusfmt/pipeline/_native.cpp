@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -229,6 +230,97 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Lines that were seen before
+
+// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
+class Xxh64 {
+  public:
+    static uint64_t of(std::string_view data) {
+        const auto* at = reinterpret_cast<const unsigned char*>(data.data());
+        const unsigned char* const end = at + data.size();
+        uint64_t hash = kPrime5;
+        if (data.size() >= 32) {
+            std::array<uint64_t, 4> lanes{kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1};
+            for (; end - at >= 32; at += 32) {
+                for (size_t lane = 0; lane < 4; ++lane) lanes[lane] = round(lanes[lane], little_endian<8>(at + 8 * lane));
+            }
+            hash = rotated(lanes[0], 1) + rotated(lanes[1], 7) + rotated(lanes[2], 12) + rotated(lanes[3], 18);
+            for (const uint64_t lane : lanes) hash = (hash ^ round(0, lane)) * kPrime1 + kPrime4;
+        }
+        hash += data.size();
+        for (; end - at >= 8; at += 8) hash = rotated(hash ^ round(0, little_endian<8>(at)), 27) * kPrime1 + kPrime4;
+        for (; end - at >= 4; at += 4) hash = rotated(hash ^ little_endian<4>(at) * kPrime1, 23) * kPrime2 + kPrime3;
+        for (; at < end; ++at) hash = rotated(hash ^ *at * kPrime5, 11) * kPrime1;
+        hash = (hash ^ hash >> 33) * kPrime2;
+        hash = (hash ^ hash >> 29) * kPrime3;
+        return hash ^ hash >> 32;
+    }
+
+  private:
+    static constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87, kPrime2 = 0xC2B2AE3D27D4EB4F, kPrime3 = 0x165667B19E3779F9,
+                              kPrime4 = 0x85EBCA77C2B2AE63, kPrime5 = 0x27D4EB2F165667C5;
+
+    static constexpr uint64_t rotated(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
+
+    static constexpr uint64_t round(uint64_t lane, uint64_t word) { return rotated(lane + word * kPrime2, 31) * kPrime1; }
+
+    template <size_t Size>
+    static uint64_t little_endian(const unsigned char* at) {
+        uint64_t word = 0;
+        for (size_t byte = 0; byte < Size; ++byte) word |= static_cast<uint64_t>(at[byte]) << 8 * byte;
+        return word;
+    }
+};
+
+// Hashes, up to about a number of them, in a table that is at most half full; 0 marks a free place.
+class HashSet {
+  public:
+    explicit HashSet(size_t most) : most_(most) {}
+
+    void forget_if_full() {
+        if (count_ <= most_) return;
+        slots_.clear();
+        count_ = 0;
+        has_zero_ = false;
+    }
+
+    // Whether a hash was not there before.
+    bool add(uint64_t hash) {
+        if (most_ == 0) return true;
+        if (hash == 0) {
+            count_ += !has_zero_;
+            return !std::exchange(has_zero_, true);
+        }
+        if (2 * (count_ + 1) > slots_.size()) grow();
+        uint64_t& slot = place_of(hash);
+        if (slot == hash) return false;
+        slot = hash;
+        ++count_;
+        return true;
+    }
+
+  private:
+    uint64_t& place_of(uint64_t hash) {
+        size_t at = hash & (slots_.size() - 1);
+        while (slots_[at] != 0 && slots_[at] != hash) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at];
+    }
+
+    void grow() {
+        constexpr size_t kSmallest = 64;
+        std::vector<uint64_t> before(std::max(kSmallest, 2 * slots_.size()));
+        before.swap(slots_);
+        for (const uint64_t hash : before) {
+            if (hash != 0) place_of(hash) = hash;
+        }
+    }
+
+    size_t most_, count_ = 0;
+    bool has_zero_ = false;
+    std::vector<uint64_t> slots_;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The Python module
 
 PyObject* wet_record(PyObject*, PyObject* arguments) {
@@ -392,6 +484,82 @@ PyObject* repetitions(PyObject*, PyObject* arguments) {
     }
 }
 
+struct LineSetObject {
+    PyObject_HEAD
+    HashSet* hashes;
+};
+
+PyObject* line_set_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
+    Py_ssize_t most;
+    if (!PyArg_ParseTuple(arguments, "n:Xxh64LineSet", &most)) return nullptr;
+    std::unique_ptr<HashSet> hashes(new (std::nothrow) HashSet(static_cast<size_t>(std::max<Py_ssize_t>(most, 0))));
+    if (!hashes) return PyErr_NoMemory();
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    PyObject* const self = allocate(type, 0);
+    if (self) reinterpret_cast<LineSetObject*>(self)->hashes = hashes.release();
+    return self;
+}
+
+void line_set_dealloc(PyObject* self) {
+    PyTypeObject* const type = Py_TYPE(self);
+    delete reinterpret_cast<LineSetObject*>(self)->hashes;
+    reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+PyObject* line_set_add(PyObject* self, PyObject* bytes) {
+    char* data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
+    HashSet& hashes = *reinterpret_cast<LineSetObject*>(self)->hashes;
+    try {
+        const std::string_view text(data, static_cast<size_t>(size));
+        std::string kept, digests, flags;
+        bool all = true;
+        hashes.forget_if_full();
+        for (size_t start = 0, next; start < text.size(); start = next) {
+            const size_t end = std::min(text.find('\n', start), text.size());
+            next = std::min(end + 1, text.size());
+            const uint64_t hash = Xxh64::of(text.substr(start, end - start));
+            const bool is_new = hashes.add(hash);
+            flags.push_back(is_new ? '\1' : '\0');
+            if (is_new) {
+                if (!all) kept.append(text.substr(start, next - start));
+                for (int shift = 56; shift >= 0; shift -= 8) digests.push_back(static_cast<char>(hash >> shift & 0xFF));
+            } else if (all) {
+                kept.assign(text.substr(0, start));
+                all = false;
+            }
+        }
+        PyObject* const left = all ? Py_NewRef(bytes) : PyBytes_FromStringAndSize(kept.data(), static_cast<Py_ssize_t>(kept.size()));
+        return Py_BuildValue("Ny#y#", left, digests.data(), static_cast<Py_ssize_t>(digests.size()), flags.data(),
+                             static_cast<Py_ssize_t>(flags.size()));
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
+}
+
+PyMethodDef kLineSetMethods[] = {
+    {"add", line_set_add, METH_O, "add(text) -> (its new lines, their digests, for each line 1 if it is new or 0)."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot kLineSetSlots[] = {
+    {Py_tp_doc, const_cast<char*>("Xxh64LineSet(most): lines, known by their hashes; it forgets them when there are more.")},
+    {Py_tp_new, reinterpret_cast<void*>(line_set_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(line_set_dealloc)},
+    {Py_tp_methods, kLineSetMethods},
+    {0, nullptr},
+};
+
+PyType_Spec kLineSetSpec = {"corpusfmt.pipeline._native.Xxh64LineSet", sizeof(LineSetObject), 0, Py_TPFLAGS_DEFAULT,
+                            kLineSetSlots};
+
+int execute_module(PyObject* module) {
+    const Owned type(PyType_FromSpec(&kLineSetSpec));
+    return type ? PyModule_AddObjectRef(module, "Xxh64LineSet", type.get()) : -1;
+}
+
 PyMethodDef kMethods[] = {
     {"wet_record", wet_record, METH_VARARGS, "wet_record(data, start) -> (headers, text, start of the next), or None."},
     {"documents", documents, METH_VARARGS,
@@ -402,7 +570,7 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef_Slot kSlots[] = {{0, nullptr}};
+PyModuleDef_Slot kSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute_module)}, {0, nullptr}};
 
 PyModuleDef kModule = {
     PyModuleDef_HEAD_INIT, "_native", "Hot loops of a build.", 0, kMethods, kSlots, nullptr, nullptr, nullptr,

@@ -1,4 +1,11 @@
+from typing import final
+
 from corpusfmt.pipeline.hot import Ints
+
+@final
+class Xxh64LineSet:
+    def __new__(cls, most: int, /) -> Xxh64LineSet: ...
+    def add(self, text: bytes, /) -> tuple[bytes, bytes, bytes]: ...
 
 def wet_record(data: bytes, start: int, /) -> tuple[dict[str, str], bytes, int] | None: ...
 def documents(

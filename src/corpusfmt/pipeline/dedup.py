@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ import xxhash
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
 from corpusfmt.pipeline import hot
+from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
 from corpusfmt.pipeline.recipe import HashName
 
 # How many lines a bucket may have: sorting costs some 64 bytes each.
@@ -29,15 +31,15 @@ DROP_BYTES = 8
 
 
 class Hash(NamedTuple):
-    """A hash of lines: its function, big-endian as bytes, and how many 64-bit words it gives."""
+    """A hash of lines: what makes a set of about so many lines, and how many 64-bit words it gives, big-endian."""
 
-    function: Callable[[bytes], bytes]
+    line_set: Callable[[int], LineSet | Xxh64LineSet]
     words: int
 
 
 HASHES: Mapping[HashName, Hash] = {
-    "xxh64": Hash(xxhash.xxh64_digest, 1),
-    "xxh3_128": Hash(xxhash.xxh3_128_digest, 2),
+    "xxh64": Hash(Xxh64LineSet, 1),
+    "xxh3_128": Hash(partial(LineSet, xxhash.xxh3_128_digest), 2),
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from itertools import compress
 from typing import TypeAlias
 
 from corpusfmt.io.scan import count_words
@@ -10,10 +12,46 @@ from corpusfmt.io.scan import count_words
 #: Numbers in a row, whatever holds them.
 Ints: TypeAlias = "array[int] | memoryview[int]"
 
+
+class LineSet:
+    """Lines, known by their hashes: about `most` of them, then all are forgotten. With 0 every line is new."""
+
+    def __init__(self, function: Callable[[bytes], bytes], most: int) -> None:
+        self._function = function
+        self._most = most
+        self._seen: set[bytes] = set()
+
+    def add(self, text: bytes, /) -> tuple[bytes, bytes, bytes]:
+        """Return the new lines of a text, their digests, and for each line of the text 1 if it is new, or else 0.
+
+        Each line of the text ends with LF.
+        """
+        if len(self._seen) > self._most:
+            self._seen.clear()
+        lines = text.split(b"\n")[:-1]
+        digests = list(map(self._function, lines))
+        new = bytes(map(self._is_new, digests)) if self._most else b"\1" * len(lines)
+        if 0 not in new:
+            return text, b"".join(digests), new
+        return b"\n".join((*compress(lines, new), b"")), b"".join(compress(digests, new)), new
+
+    def _is_new(self, digest: bytes) -> bool:
+        before = len(self._seen)
+        self._seen.add(digest)
+        return len(self._seen) > before
+
+
 try:
-    from corpusfmt.pipeline._native import documents, repetitions, sorted_keys, wet_record
+    from corpusfmt.pipeline._native import Xxh64LineSet, documents, repetitions, sorted_keys, wet_record
 except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
     import numpy as np
+    import xxhash
+
+    class Xxh64LineSet(LineSet):  # type: ignore[no-redef]
+        """Lines, known by their XXH64."""
+
+        def __init__(self, most: int, /) -> None:
+            super().__init__(xxhash.xxh64_digest, most)
 
     def wet_record(data: bytes, start: int, /) -> tuple[dict[str, str], bytes, int] | None:
         """Return the record that starts at a place: headers with lower-case names, text, and where the next one starts.
@@ -105,4 +143,4 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
 
 
-__all__ = ["documents", "repetitions", "sorted_keys", "wet_record"]
+__all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "sorted_keys", "wet_record"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, compress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -23,7 +24,7 @@ from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.filters import AddressFilter, Selector
 from corpusfmt.pipeline.goclassy import GoclassyReader
-from corpusfmt.pipeline.hot import documents
+from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet, documents
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.size import Size
@@ -100,25 +101,17 @@ class Processed(msgspec.Struct):
 class _Language:
     """What one language has gathered: its size, documents since its last section, hashes of all stored lines."""
 
+    lines: LineSet | Xxh64LineSet
     original: Size = field(default_factory=Size)
     documents: list[StoredDocument] = field(default_factory=list)
     section_bytes: int = 0
     stored: int = 0
     hashes: bytearray = field(default_factory=bytearray)
-    seen: set[bytes] = field(default_factory=set)
 
-    def store(self, document: StoredDocument, hashes: Iterable[bytes]) -> None:
+    def store(self, document: StoredDocument) -> None:
         self.documents.append(document)
         self.stored += document.lines
         self.section_bytes += len(document.text) + _HEADERS_BYTES
-        self.hashes += b"".join(hashes)
-
-    def unseen(self, hashes: Sequence[bytes]) -> list[bool]:
-        """Say which lines were not seen before; what is forgotten is left to the stage `dedup`."""
-        if len(self.seen) > _MOST_SEEN:
-            self.seen.clear()
-        seen, add = self.seen, self.seen.add
-        return [not (each in seen or add(each)) for each in hashes]
 
 
 class _Piece(NamedTuple):
@@ -192,8 +185,8 @@ def _opened(url: str, stack: ExitStack) -> _Source:
 
 def _store(records: Iterator[WetRecord], task: ProcessTask, container: ContainerWriter) -> Processed:
     deduplication = task.recipe.deduplication
-    unique = deduplication.lines and not deduplication.keep_original
-    hash_of = HASHES[deduplication.hash].function
+    # What is forgotten is left to the stage `dedup`, and all that repeats where the original is kept too.
+    line_set = partial(HASHES[deduplication.hash].line_set, 0 if deduplication.keep_original else _MOST_SEEN)
     languages: dict[str, _Language] = {}
     processed = Processed(original={}, stored={})
     dropped = Counter[str]()
@@ -203,17 +196,22 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
     for label, words, document, tail in pieces:
         if not selector.keeps(label, document.lines):
             continue
-        language = languages.setdefault(label, _Language())
+        language = languages.get(label)
+        if language is None:
+            language = languages[label] = _Language(line_set())
         size = len(document.text) + len(tail)
         language.original += Size(1, document.lines + len(tail), words, size)
-        hashes = list(map(hash_of, document.split())) if deduplication.lines else []
-        if unique and not all(unseen := language.unseen(hashes)):
-            hashes = list(compress(hashes, unseen))
-            document = document.only(unseen)  # noqa: PLW2901 - what is left of it
+        if deduplication.lines:
+            text, digests, new = language.lines.add(document.text)
+            language.hashes += digests
+            if text is not document.text:
+                document = StoredDocument(  # noqa: PLW2901 - what is left of it
+                    document.headers, new.count(1), text, list(compress(document.scores, new))
+                )
         if tail:
             document.text += tail
         if document.lines:
-            language.store(document, hashes)
+            language.store(document)
         if language.section_bytes >= _SECTION_BYTES:
             _flush(container, label, language)
     for label, language in sorted(languages.items()):
