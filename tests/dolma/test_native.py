@@ -373,6 +373,16 @@ def test_ordinary_documents_are_accepted(rows: list[Json], ascii_only: bool, sep
     assert native.documents(data) == expected
 
 
+def test_short_names_are_told_apart() -> None:
+    names = {
+        "",
+        *map(chr, range(1, 128)),
+        *(chr(first) + chr(second) for first in range(1, 40) for second in range(1, 40)),
+    }
+    row = {"id": "a", "text": "", "source": "", "metadata": dict.fromkeys(sorted(names), 1)}
+    assert native.documents(json.dumps(row, ensure_ascii=False).encode() + b"\n") == (["a"], [""], [0])
+
+
 def test_typical_rows_are_accepted_and_read_as_without_the_kernel() -> None:
     rows = documents(500)
     for each in rows[::7]:

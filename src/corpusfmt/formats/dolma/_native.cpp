@@ -95,7 +95,7 @@ inline void append_utf8(std::string& text, uint32_t character) {
 // As different as can be cheaply had: equal for equal names is all that must hold.
 inline uint64_t hash_of(std::string_view name) {
     constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
-    uint64_t hash = name.size();
+    uint64_t hash = name.size() * kFactor;
     const auto mix = [&](uint64_t word) {
         hash = (hash ^ word) * kFactor;
         hash ^= hash >> 32;
