@@ -136,8 +136,10 @@ def test_repetitions_are_the_same(
         digests = b"".join(word.to_bytes(8, "big") for each in hashes for word in each[:words])
         section = native.sorted_keys(digests, words)
         assert section == plain.sorted_keys(digests, words)
-        sections.append((number, memoryview(section).cast("Q")))
-    assert native.repetitions(sections, *ends, words) == plain.repetitions(sections, *ends, words)
+        between = native.keys_between(memoryview(section), *ends, words)
+        assert between == plain.keys_between(memoryview(section), *ends, words)
+        sections.append((number, between))
+    assert native.repetitions(sections, words) == plain.repetitions(sections, words)
 
 
 def test_odd_arguments_about_hashes_are_refused() -> None:
@@ -145,9 +147,11 @@ def test_odd_arguments_about_hashes_are_refused() -> None:
         with pytest.raises(ValueError, match="one word or two"):
             native.sorted_keys(b"", words)
         with pytest.raises(ValueError, match="one word or two"):
-            native.repetitions([], 0, 1, words)
+            native.keys_between(b"", 0, 1, words)
+        with pytest.raises(ValueError, match="one word or two"):
+            native.repetitions([], words)
     with pytest.raises(TypeError):
-        native.repetitions([(1, "text")], 0, 1, 1)
+        native.repetitions([(1, "text")], 1)
 
 
 def record_of(headers: bytes, text: bytes, end: bytes = b"\r\n\r\n") -> bytes:

@@ -185,25 +185,17 @@ struct Section {
     Key key(size_t at) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at]}; }
 };
 
-// Which lines repeat an earlier one, by input: of the hashes whose first words are in a range, ends included.
-std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections, uint64_t low, uint64_t high) {
+// Which lines repeat an earlier one, by input.
+std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections) {
     struct Line : Key {
         size_t input;
     };
-    std::vector<std::pair<size_t, size_t>> ranges;
     std::vector<size_t> bounds{0};  // of the sections' lines among all
-    for (const Section& section : sections) {
-        const uint64_t* const end = section.columns + section.size;
-        const uint64_t* const first = std::lower_bound(section.columns, end, low);
-        const uint64_t* const last = std::upper_bound(first, end, high);
-        ranges.emplace_back(first - section.columns, last - section.columns);
-        bounds.push_back(bounds.back() + static_cast<size_t>(last - first));
-    }
+    for (const Section& section : sections) bounds.push_back(bounds.back() + section.size);
     std::vector<Line> lines;
     lines.reserve(bounds.back());
-    for (size_t each = 0; each < sections.size(); ++each) {
-        const auto [first, last] = ranges[each];
-        for (size_t at = first; at < last; ++at) lines.push_back({sections[each].key(at), sections[each].input});
+    for (const Section& section : sections) {
+        for (size_t at = 0; at < section.size; ++at) lines.push_back({section.key(at), section.input});
     }
     // Sections are sorted, and come in input order; merging keeps first things first.
     while (bounds.size() > 2) {
@@ -447,11 +439,28 @@ PyObject* sorted_keys(PyObject*, PyObject* arguments) {
     }
 }
 
-PyObject* repetitions(PyObject*, PyObject* arguments) {
-    PyObject* list;
+PyObject* keys_between(PyObject*, PyObject* arguments) {
+    Column section;
     unsigned long long low, high;
     Py_ssize_t words;
-    if (!PyArg_ParseTuple(arguments, "OKKn:repetitions", &list, &low, &high, &words) || !is_word_count(words)) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "y*KKn:keys_between", &section.view, &low, &high, &words) || !is_word_count(words)) {
+        return nullptr;
+    }
+    const size_t columns = static_cast<size_t>(words) + 1, size = section.size<uint64_t>() / columns;
+    const auto* const hashes = section.items<uint64_t>();
+    const uint64_t* const first = std::lower_bound(hashes, hashes + size, low);
+    const auto count = static_cast<size_t>(std::upper_bound(first, hashes + size, high) - first) * sizeof(uint64_t);
+    PyObject* const data = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * columns));
+    for (size_t column = 0; data && column < columns; ++column) {
+        std::memcpy(PyBytes_AsString(data) + column * count, first + column * size, count);
+    }
+    return data;
+}
+
+PyObject* repetitions(PyObject*, PyObject* arguments) {
+    PyObject* list;
+    Py_ssize_t words;
+    if (!PyArg_ParseTuple(arguments, "On:repetitions", &list, &words) || !is_word_count(words)) return nullptr;
     try {
         std::deque<Column> held;
         std::vector<Section> sections;
@@ -468,7 +477,7 @@ PyObject* repetitions(PyObject*, PyObject* arguments) {
         bool enough_memory = true;
         Py_BEGIN_ALLOW_THREADS
         try {
-            found = repetitions(sections, low, high);
+            found = repetitions(sections);
         } catch (const std::bad_alloc&) {
             enough_memory = false;
         }
@@ -566,7 +575,8 @@ PyMethodDef kMethods[] = {
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, words, "
      "scores)]."},
     {"sorted_keys", sorted_keys, METH_VARARGS, "sorted_keys(digests, words) -> columns of words and numbers."},
-    {"repetitions", repetitions, METH_VARARGS, "repetitions([(input, columns)], low, high, words) -> [(input, numbers)]."},
+    {"keys_between", keys_between, METH_VARARGS, "keys_between(columns, low, high, words) -> columns."},
+    {"repetitions", repetitions, METH_VARARGS, "repetitions([(input, columns)], words) -> [(input, numbers)]."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -109,12 +109,13 @@ def _drops_key(label: str, number: int) -> str:
 def _repeated(bucket: Bucket, containers: Sequence[Container], name: HashName) -> list[tuple[int, bytes]]:
     """Return the numbers of inputs with the numbers, in order, of their lines that are repetitions."""
     low, high = (_FIRST_WORDS * edge // bucket.of for edge in (bucket.number, bucket.number + 1))
-    key = keys_of(bucket.label)
-    sections = [(number, each) for number, container in enumerate(containers) for each in container.sections(key)]
-    repeated = hot.repetitions([(n, section.cast("Q")) for n, section in sections], low, high - 1, HASHES[name].words)
-    for container in containers:
+    words = HASHES[name].words
+    found = []
+    for number, container in enumerate(containers):
+        sections = container.sections(keys_of(bucket.label))
+        found += [(number, hot.keys_between(section, low, high - 1, words)) for section in sections]
         container.forget()
-    return repeated
+    return hot.repetitions(found, words)
 
 
 def first_occurrences(drops: Sequence[Container], label: str, number: int) -> bytes:

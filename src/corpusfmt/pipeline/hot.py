@@ -42,7 +42,7 @@ class LineSet:
 
 
 try:
-    from corpusfmt.pipeline._native import Xxh64LineSet, documents, repetitions, sorted_keys, wet_record
+    from corpusfmt.pipeline._native import Xxh64LineSet, documents, keys_between, repetitions, sorted_keys, wet_record
 except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
     import numpy as np
     import xxhash
@@ -112,22 +112,18 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         columns = np.vstack((columns, np.arange(columns.shape[1], dtype=np.uint64)))
         return columns[:, np.argsort(columns[0], kind="stable")].tobytes()
 
-    def repetitions(
-        sections: list[tuple[int, memoryview[int]]], low: int, high: int, words: int, /
-    ) -> list[tuple[int, bytes]]:
+    def keys_between(section: memoryview, low: int, high: int, words: int, /) -> bytes:
+        """Return a copy of those columns that `sorted_keys` returns, of hashes whose first word is from `low` to `high`."""
+        columns = np.frombuffer(section, dtype=np.uint64).reshape(words + 1, -1)
+        start, end = np.searchsorted(columns[0], np.uint64(low)), np.searchsorted(columns[0], np.uint64(high), "right")
+        return columns[:, start:end].tobytes()
+
+    def repetitions(sections: list[tuple[int, bytes]], words: int, /) -> list[tuple[int, bytes]]:
         """Return the numbers of inputs with those, sorted, of their lines that repeat an earlier one.
 
-        `sections` are what `sorted_keys` returns, in input order, an input's lines numbered on; of them are meant the
-        hashes whose first word is from `low` to `high`.
+        `sections` are what `sorted_keys` returns, in input order, an input's lines numbered on.
         """
-        ranges = []
-        for number, section in sections:
-            columns = np.frombuffer(section, dtype=np.uint64).reshape(words + 1, -1)
-            start, end = (
-                np.searchsorted(columns[0], np.uint64(low)),
-                np.searchsorted(columns[0], np.uint64(high), "right"),
-            )
-            ranges.append((number, columns[:, start:end]))
+        ranges = [(number, np.frombuffer(each, dtype=np.uint64).reshape(words + 1, -1)) for number, each in sections]
         if not ranges:
             return []
         owners = np.repeat([number for number, _ in ranges], [columns.shape[1] for _, columns in ranges])
@@ -143,4 +139,4 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
 
 
-__all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "sorted_keys", "wet_record"]
+__all__ = ["LineSet", "Xxh64LineSet", "documents", "keys_between", "repetitions", "sorted_keys", "wet_record"]
