@@ -71,11 +71,13 @@ def stop(executor: Executor) -> None:
 
     Workers are not asked to leave: one that somebody killed may have held the lock that the others would wait for.
     """
-    for process in list((getattr(executor, "_processes", None) or {}).values()):
+    workers = list((getattr(executor, "_processes", None) or {}).values())
+    for process in workers:
         process.terminate()
-    try:  # some (Dask's) cannot cancel what waits
-        executor.shutdown(wait=False, cancel_futures=True)
-    except TypeError:
+    try:
+        # Without workers a pool is closed at once, where Python's own end would race with it.
+        executor.shutdown(wait=bool(workers), cancel_futures=True)
+    except TypeError:  # Dask's cannot cancel what waits
         executor.shutdown(wait=False)
 
 
