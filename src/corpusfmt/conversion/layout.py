@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from corpusfmt.conversion.options import Losses
 from corpusfmt.formats import Format, Plan, Shard
+from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.model import BadInput, Location, Severity, UsageError
 
 _FILE_NAME = re.compile(
@@ -54,8 +55,38 @@ def path_of(shard: Shard) -> str:
 
 
 def language_of(name: Name) -> str | None:
-    """Return the language that a path announces, as `af/af_part_2.txt.gz` and `af/af_dedup.txt.gz` do."""
-    return name.folder if name.stem.removesuffix("_dedup") == name.folder else None
+    """Return the language that a path announces, as `af/af_part_2.txt.gz` and `packaged/af/af_dedup.txt.gz` do."""
+    language = name.folder.rpartition("/")[2]
+    return language if language and name.stem.removesuffix("_dedup") == language else None
+
+
+def are_filed(shards: Sequence[Shard]) -> bool:
+    """Tell whether every shard is named for a language, in folders that a target laid out by language can have."""
+    names = [name_of(shard) for shard in shards]
+    return all(map(language_of, names)) and _are_apart({name.folder.rpartition("/")[0] for name in names})
+
+
+def keep_apart(shards: Sequence[Shard]) -> list[Shard]:
+    """Return the shards with the folder of their corpus, where there are several: in one they would be mixed.
+
+    Raises `UsageError` where a target laid out by language cannot have these folders side by side.
+    """
+    corpora = {shard.corpus for shard in shards}
+    if len(corpora) == 1:
+        return [replace(shard, corpus="") for shard in shards]
+    if not _are_apart(corpora):
+        found = ", ".join(f"`{each or '.'}`" for each in sorted(corpora))
+        raise UsageError(
+            f"there are several corpora, which cannot lie side by side in OSCAR ({found}): convert one folder"
+        )
+    return list(shards)
+
+
+def _are_apart(folders: Iterable[str]) -> bool:
+    """Tell whether none of these folders lies within another, nor deeper than is looked for."""
+    paths = [tuple(each.split("/")) if each else () for each in folders]
+    ancestors = {path[:depth] for path in paths for depth in range(len(path))}
+    return ancestors.isdisjoint(paths) and all(len(path) <= FOLDERS_ABOVE for path in paths)
 
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:
@@ -74,7 +105,7 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
     for shard in shards:
         name = name_of(shard)
         if by_language:
-            name = replace(name, stem=name.folder)
+            name = replace(name, stem=language_of(name) or "")
         group = found.setdefault(replace(name, part=None) if cut_anew else name, {})
         if name.part in group:
             raise UsageError(

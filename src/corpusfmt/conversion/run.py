@@ -15,12 +15,22 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
 from corpusfmt.conversion.attributes import LANGUAGE_SET
 from corpusfmt.conversion.documents import Reading
-from corpusfmt.conversion.layout import Group, count_unread, groups, in_order, language_of, name_of, refuse_unpaired
+from corpusfmt.conversion.layout import (
+    Group,
+    are_filed,
+    count_unread,
+    groups,
+    in_order,
+    keep_apart,
+    language_of,
+    refuse_unpaired,
+)
 from corpusfmt.conversion.options import (
     Losses,
     OnBadRecord,
@@ -139,7 +149,9 @@ def convert(
     losses = Losses(on_loss)
     count_unread(fmt, plan, losses)
     shards = in_order(plan.shards)
-    through_containers = writer.by_language and not all(language_of(name_of(shard)) for shard in shards)
+    through_containers = writer.by_language and not are_filed(shards)
+    if through_containers:
+        shards = keep_apart(shards)
     grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
     sets = [_sets(fmt, writer, options, group) for group in grouped]
     settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
@@ -240,16 +252,17 @@ class _Run:
         containers = tuple(task.argument.container for task in tasks)
         part_bytes = self.size or PART_BYTES
         fingerprint = self._fingerprint(shards)
-        languages: Counter[str] = Counter()
+        folders: Counter[str] = Counter()
         for each in sorted_shards:
-            languages.update(each.languages)
+            folders.update(each.folders)
         packs = []
-        for language in sorted(languages):
-            aside = self.workplace.aside(language)
-            pack = PackTask(self.target, language, containers, part_bytes, self.options.on_loss, aside)
-            packs.append(StageTask(language, pack, fingerprint))
+        for folder in sorted(folders):
+            name = quote(folder, safe="")
+            aside = self.workplace.aside(name)
+            pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
+            packs.append(StageTask(name, pack, fingerprint))
         self._withdraw("pack", {fingerprint})
-        sizes = [languages[pack.id] for pack in packs]
+        sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
         return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
 
@@ -292,7 +305,10 @@ def _seal(
         for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
     kind = target.name if len(target.versions) == 1 else to
-    description = described(kind, files, root=workplace.destination, name=workplace.destination.name)
+    # Of corpora side by side the first, which of a release's variants is the deduplicated one, has the record sets.
+    below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""
+    root = workplace.destination
+    description = described(kind, files, below, root=root, name=root.name)
     text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
     publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
     workplace.release()

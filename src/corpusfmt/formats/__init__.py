@@ -52,7 +52,8 @@ class Shard:
     """Files that only make sense together: the unit of parallelism, resume and quarantine.
 
     `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
-    `target` is the path that names what a conversion makes of it, where that of its first file would mislead.
+    `target` is the path that names what a conversion makes of it, where that of its first file would mislead; `corpus` the
+    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release.
     """
 
     index: int
@@ -60,6 +61,7 @@ class Shard:
     files: Mapping[str, Entry]
     payload: Any = None
     target: str = ""
+    corpus: str = ""
 
     @property
     def size(self) -> int:

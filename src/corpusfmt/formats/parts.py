@@ -13,6 +13,9 @@ from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
 from corpusfmt.io.publish import publish_all
 from corpusfmt.model import Document
 
+#: How many folders may stand above that of a language, where a target has those: variants of a release lie side by side.
+FOLDERS_ABOVE = 2
+
 T_contra = TypeVar("T_contra", contravariant=True)
 T = TypeVar("T")
 

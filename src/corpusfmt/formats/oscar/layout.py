@@ -23,6 +23,7 @@ from corpusfmt.formats.oscar.parts import (
     parse_name,
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, entry_of, open_input, walk
 from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
@@ -36,8 +37,8 @@ _ROOT_FILES = re.compile(
 )
 _UNFINISHED = ".corpusfmt"
 _LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
-# Releases publish their variants side by side, at most this many folders down: unshuffled/original/LL/file.
-_DEEPEST = 4
+# How far down files are looked for: unshuffled/original/LL/file.
+_DEEPEST = FOLDERS_ABOVE + 2
 _LIST_HEAD = 64 * 1024
 
 
@@ -541,7 +542,8 @@ class _Planner:
             folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed
         )
         name = f"{folder.path}/{stem}" if folder.path else stem
-        self.shards.append(Shard(len(self.shards), name, files, part))
+        corpus = folder.path.rpartition("/")[0]
+        self.shards.append(Shard(len(self.shards), name, files, part, corpus=corpus))
 
     def _checksums(
         self, folder: Folder, slots: _Slots, language: Language, by_name: Mapping[str, Entry], judge: Judge
