@@ -42,6 +42,23 @@ def test_variants_come_back_from_other_formats(target: str, variants: Path, tmp_
     assert files_of(tmp_path / "back") == files_of(variants)
 
 
+def test_deduplicated_text_of_oscar_1_0_keeps_its_name(tmp_path: Path) -> None:
+    corpusfmt.build(SAMPLE, tmp_path / "both", recipe="oscar-1.0", keep_original=True)
+    files = files_of(tmp_path / "both")
+    assert {"unshuffled/original/af/af.txt.gz", "unshuffled/deduplicated/af/af_dedup.txt.gz"} <= files.keys()
+    corpusfmt.convert(tmp_path / "both", tmp_path / "again", to="oscar-1.0")
+    assert files_of(tmp_path / "again") == files
+    corpusfmt.convert(tmp_path / "both", tmp_path / "dolma", to="dolma")
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="oscar-1.0")
+    assert files_of(tmp_path / "back") == files
+    corpusfmt.convert(tmp_path / "both/unshuffled/deduplicated", tmp_path / "1.1", to="oscar-1.1")
+    assert {path.name for path in (tmp_path / "1.1/af").iterdir()} == {
+        "af.txt.gz", "af_meta.jsonl.gz", "af_sha256.txt",
+    }  # fmt: skip
+    corpusfmt.convert(tmp_path / "both/unshuffled/deduplicated", tmp_path / "cut", to="oscar-1.0", part_bytes=1_000)
+    assert {"en_part_1.txt.gz", "en_part_2.txt.gz"} <= {path.name for path in (tmp_path / "cut/en").iterdir()}
+
+
 def test_parts_of_variants_are_cut_apart(variants: Path, tmp_path: Path) -> None:
     corpusfmt.convert(variants, tmp_path / "small", to="oscar", part_bytes=20_000)
     for variant in ("packaged", "packaged_nondedup"):

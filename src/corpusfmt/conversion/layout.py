@@ -102,17 +102,19 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
     Raises `UsageError` where two shards would become one file.
     """
     found: dict[Name, dict[int | None, Shard]] = {}
+    names: dict[Name, Name] = {}
     for shard in shards:
         name = name_of(shard)
-        if by_language:
-            name = replace(name, stem=language_of(name) or "")
-        group = found.setdefault(replace(name, part=None) if cut_anew else name, {})
+        series = replace(name, part=None) if cut_anew else name
+        key = replace(series, stem=language_of(name) or "") if by_language else series
+        names.setdefault(key, series)
+        group = found.setdefault(key, {})
         if name.part in group:
             raise UsageError(
                 f"{path_of(group[name.part])} and {path_of(shard)} would become one file: rename one, or convert them apart"
             )
         group[name.part] = shard
-    return [Group(name, tuple(same.values())) for name, same in found.items()]
+    return [Group(names[key], tuple(same.values())) for key, same in found.items()]
 
 
 def refuse_unpaired(fmt: Format, plan: Plan) -> None:
