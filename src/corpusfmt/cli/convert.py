@@ -106,6 +106,10 @@ ShardSize = Annotated[
     int | None,
     typer.Option("--shard-size", min=1, help="Bytes of rows of a Dolma shard (default: shards as they are)."),
 ]
+Compression = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9."),
+]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
 ]
@@ -135,6 +139,7 @@ def command(
     id_field: IdField = None,
     part_size: PartSize = None,
     shard_size: ShardSize = None,
+    compression: Compression = None,
     jobs: Jobs = None,
     engine: Engine = None,
 ) -> None:
@@ -162,6 +167,7 @@ def command(
             id_field=id_field,
             part_bytes=part_size,
             shard_bytes=shard_size,
+            compression=compression,
             jobs=jobs,
             engine=engine,
             progress=show,

@@ -58,7 +58,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format
 from corpusfmt.formats.parts import Writer
-from corpusfmt.io.compress import COMPRESSION, FileFacts
+from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, compression_named
 from corpusfmt.io.paths import Entry, entry_of, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
@@ -92,6 +92,7 @@ def convert(
     language_attributes: bool = False,
     part_bytes: int | None = None,
     shard_bytes: int | None = None,
+    compression: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     progress: Callable[[str, Progress], None] | None = None,
@@ -105,7 +106,8 @@ def convert(
     Targets laid out by language take it from the field of `metadata` that `language_field` names, from the attributes
     that `language_attribute` names as `SET/KEY` or `KEY`, or from what a former conversion left. `source_name` and `added`
     are set where a document has none of its own. Without `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma,
-    bytes of rows) shards stay as they are.
+    bytes of rows) shards stay as they are. `compression` names the compressor of gzip files (`isal-0` to `isal-3`, `zlib-1`
+    to `zlib-9`; default: the fastest there is).
 
     Attribute sets stay beside the documents, or are embedded (`merge_attributes`; the first of `prefer_attributes` wins
     where a name stands twice); `split_attributes` moves embedded ones to sets, each `SET` or `SET=PREFIX`;
@@ -139,6 +141,7 @@ def convert(
         raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
     writer = target.writers[target_version]
     size = _size(writer, part_bytes, shard_bytes, options)
+    compressor = _compressor(writer, compression, to)
     reading = ReadOptions(record_set, text_field, id_field)
     if (text_field, id_field) != (None, None) and not fmt.names_fields:
         raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
@@ -154,7 +157,7 @@ def convert(
         shards = keep_apart(shards)
     grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
     sets = [_sets(fmt, writer, options, group) for group in grouped]
-    settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
+    settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
     workplace.claim()
     with Workers(engine, jobs or default_jobs(sum(shard.size for shard in shards), len(shards))) as workers:
@@ -162,7 +165,7 @@ def convert(
             fmt,
             CheckOptions(version=plan.version, reading=reading),
             options,
-            Target(f"{target.name}-{target_version}", workplace.destination),
+            Target(f"{target.name}-{target_version}", workplace.destination, compressor),
             writer,
             size,
             workplace,
@@ -199,6 +202,14 @@ def _size(writer: Writer[Any], part_bytes: int | None, shard_bytes: int | None, 
     if writer.with_sets is None and (options.splits or options.language_set):
         raise UsageError("only Dolma has attribute sets: leave out --split-attributes and --language-attributes")
     return part_bytes if writer.by_language else shard_bytes
+
+
+def _compressor(writer: Writer[Any], asked: str | None, to: str) -> CompressionName:
+    if asked is None:
+        return COMPRESSION
+    if not writer.gzip:
+        raise UsageError(f"--compression chooses the compressor of gzip files, and {to} has none: leave it out")
+    return compression_named(asked)
 
 
 @dataclass(frozen=True, slots=True)

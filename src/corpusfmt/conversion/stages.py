@@ -18,7 +18,7 @@ from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.options import Losses, OnLoss
 from corpusfmt.formats import named_format
 from corpusfmt.formats.parts import Writer, write_parts
-from corpusfmt.io.compress import FileFacts, scratch_member
+from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
@@ -37,6 +37,7 @@ class Target:
 
     format: str
     destination: Path
+    compression: CompressionName
     sets: tuple[str, ...] = ()
 
     @property
@@ -102,6 +103,7 @@ def convert_shards(task: DirectTask) -> Converted:
         stem=task.stem,
         part=task.part,
         part_bytes=task.part_bytes,
+        compression=task.target.compression,
         folder=task.target.destination / task.folder,
         aside=task.aside,
     )
@@ -161,6 +163,7 @@ def pack_language(task: PackTask) -> Converted:
         _items(writer, _restored(task, result), losses),
         stem=posixpath.basename(task.folder),
         part_bytes=task.part_bytes,
+        compression=task.target.compression,
         folder=task.target.destination / folder,
         aside=task.aside,
     )

@@ -53,6 +53,8 @@ class Writer(Generic[T]):
     #: Give the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None
     #: for formats that have no room for attribute sets.
     with_sets: Callable[[Sequence[str]], Writer[T]] | None = None
+    #: Whether files are compressed in the way that `open_part` is told.
+    gzip: bool = True
 
 
 @dataclass(frozen=True, slots=True)

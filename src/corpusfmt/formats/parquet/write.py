@@ -134,4 +134,5 @@ PARQUET = Writer(
     by_language=False,
     folder=lambda name: f"data/{name}" if name else "data",
     seal=lambda _folder, _files, _aside: {},
+    gzip=False,
 )
