@@ -178,4 +178,6 @@ def command(
         print(f"  not kept: {what}, {count:,} times")
     if report.results["rejected"]:
         print(f"  rejected: {report.results['rejected']:,} records, in {destination}-quarantine")
+    for path in report.results["cut"]:
+        print(f"  breaks off: {path}; how much of it is lost is unknown")
     raise typer.Exit(exit_status(report, FailOn.ERROR))

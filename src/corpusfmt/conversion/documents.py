@@ -21,6 +21,8 @@ from corpusfmt.model import BadInput, Document, Incomplete, Location
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _UNREADABLE = "GEN001"
+# What ends a file early: how many records are behind it nobody knows.
+_CUT = frozenset({"GEN101", "GEN102", "PQT102"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Reading:
 class Documents:
     """The documents of one shard; rejected records stop it or go to a sidecar file.
 
-    `taken` and `rejected` count what was read.
+    `taken` and `rejected` count what was read, `cut` are the files that broke off.
     """
 
     def __init__(self, reading: Reading, losses: Losses, aside: Path) -> None:
@@ -51,6 +53,7 @@ class Documents:
         self.path = path_of(reading.shard)
         self.taken = 0
         self.rejected = 0
+        self.cut: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +121,10 @@ class Documents:
             raise BadInput(found)
         if self._sidecar is None:
             self._sidecar = self._stack.enter_context(publish(self._reading.sidecar, aside=self._aside))
-        self.rejected += 1
+        if found.code in _CUT and not rejected.raw:
+            self.cut.append(at.path)
+        else:
+            self.rejected += 1
         raw = rejected.raw.decode("utf-8", "backslashreplace")
         reason = {"rule": found.code, "message": found.message, "path": at.path, "line": at.line, "record": raw}
         self._sidecar.write(json_line(reason))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from corpusfmt.conversion.options import Losses
+from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Format, Plan, Shard
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.model import BadInput, Location, Severity, UsageError
@@ -117,11 +117,17 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
     return [Group(names[key], tuple(same.values())) for key, same in found.items()]
 
 
-def refuse_unpaired(fmt: Format, plan: Plan) -> None:
-    """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data."""
+def refuse_unpaired(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None:
+    """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data.
+
+    A shard that lacks a file can go to quarantine, record by record.
+    """
     for each in plan.tally.findings:
         if each.code in fmt.pairing_rules and each.severity is Severity.ERROR:
             raise BadInput(each)
+    for found in map(fmt.unpaired, plan.shards if on_bad_record == "stop" else ()):
+        if found is not None:
+            raise BadInput(found)
     if not plan.shards:
         raise UsageError(f"nothing to convert: no {fmt.name} data found")
 

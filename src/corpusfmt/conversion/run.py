@@ -148,7 +148,7 @@ def convert(
     if record_set is not None and fmt.plan_reading is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
-    refuse_unpaired(fmt, plan)
+    refuse_unpaired(fmt, plan, on_bad_record)
     losses = Losses(on_loss)
     count_unread(fmt, plan, losses)
     shards = in_order(plan.shards)
@@ -275,7 +275,7 @@ class _Run:
         self._withdraw("pack", {fingerprint})
         sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
-        return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
+        return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
 
     def _withdraw(self, stage: str, valid: AbstractSet[str]) -> None:
         """Remove what was made of files that have changed since: they may not become the same files again."""
@@ -343,7 +343,12 @@ def _report(
         bytes=sum(shard.size for shard in plan.shards),
     )
     report = Report(target.name, version, tally, coverage)
-    report.results = {"files": files, "rejected": sum(each.rejected for each in converted), "losses": dict(losses)}
+    report.results = {
+        "files": files,
+        "rejected": sum(each.rejected for each in converted),
+        "cut": sorted(path for each in converted for path in each.cut),
+        "losses": dict(losses),
+    }
     return report
 
 

@@ -88,6 +88,7 @@ class Converted(msgspec.Struct):
     files: dict[str, FileFacts] = {}
     documents: int = 0
     rejected: int = 0
+    cut: list[str] = []
     losses: dict[str, int] = {}
     folders: dict[str, int] = {}
 
@@ -120,6 +121,7 @@ def _documents_of(task: DirectTask, result: Converted, losses: Losses) -> Iterat
                 yield documents.path, document
         result.documents += documents.taken
         result.rejected += documents.rejected
+        result.cut += documents.cut
 
 
 def sort_shard(task: SortTask) -> Converted:
@@ -147,6 +149,7 @@ def sort_shard(task: SortTask) -> Converted:
     return Converted(
         documents=documents.taken,
         rejected=documents.rejected,
+        cut=documents.cut,
         losses=dict(losses.counts),
         folders=dict(folders),
     )

@@ -146,6 +146,8 @@ class Format:
     source_name: str | None = None
     #: Whether records have no fixed fields, so that `ReadOptions` may name them.
     names_fields: bool = False
+    #: Say what is wrong with a shard that lacks a file, so that `read` rejects all of it.
+    unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
     #: Other names that the command line knows it by, each with the version that is meant ("" for any).
