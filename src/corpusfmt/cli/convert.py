@@ -53,7 +53,8 @@ LangAttribute = Annotated[
 SourceName = Annotated[
     str | None,
     typer.Option(
-        "--source", help="The `source` of documents without one (default: oscar or croissant for those, else none)."
+        "--source",
+        help="The `source` of documents without one (default: oscar, croissant or parquet for those, else none).",
     ),
 ]
 Added = Annotated[
