@@ -174,7 +174,7 @@ def test_metadata_that_only_looks_like_ours_is_kept_as_it_is(tmp_path: Path, osc
 def test_a_language_cannot_name_a_place_outside(tmp_path: Path) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "../../evil"}}
     write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])
-    with pytest.raises(BadInput, match="CNV102"):
+    with pytest.raises(BadInput, match="CNV104"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar", language_field="language")
     assert not (tmp_path.parent / "evil").exists()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Format, Plan, Shard
+from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.model import BadInput, Location, Severity, UsageError
 
@@ -57,7 +58,7 @@ def path_of(shard: Shard) -> str:
 def language_of(name: Name) -> str | None:
     """Return the language that a path announces, as `af/af_part_2.txt.gz` and `packaged/af/af_dedup.txt.gz` do."""
     language = name.folder.rpartition("/")[2]
-    return language if language and name.stem.removesuffix("_dedup") == language else None
+    return language if LABEL.fullmatch(language) and name.stem.removesuffix("_dedup") == language else None
 
 
 def are_filed(shards: Sequence[Shard]) -> bool:

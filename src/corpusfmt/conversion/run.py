@@ -36,6 +36,7 @@ from corpusfmt.conversion.options import (
     OnBadRecord,
     OnLoss,
     Options,
+    check_sets,
     checked,
     language_attribute_of,
     splits_of,
@@ -121,6 +122,11 @@ def convert(
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
+    entry = entry_of(str(source))
+    fmt, version = _source(entry, source_format)
+    if fmt.read is None or target_version not in target.writers:
+        raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
+    writer = target.writers[target_version]
     options = checked(
         Options(
             on_loss,
@@ -133,13 +139,9 @@ def convert(
             tuple(prefer_attributes),
             splits_of(split_attributes),
             language_attributes,
-        )
+        ),
+        by_language=writer.by_language,
     )
-    entry = entry_of(str(source))
-    fmt, version = _source(entry, source_format)
-    if fmt.read is None or target_version not in target.writers:
-        raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
-    writer = target.writers[target_version]
     size = _size(writer, part_bytes, shard_bytes, options)
     compressor = _compressor(writer, compression, to)
     reading = ReadOptions(record_set, text_field, id_field)
@@ -149,6 +151,7 @@ def convert(
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
     refuse_unpaired(fmt, plan, on_bad_record)
+    check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
     losses = Losses(on_loss)
     count_unread(fmt, plan, losses)
     shards = in_order(plan.shards)

@@ -140,6 +140,8 @@ class Format:
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.
     attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
+    #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
+    by_row: bool = False
     #: Rules about the layout whose firing means that a file is not read: by code, what is then lost.
     unread_rules: Mapping[str, str] = field(default_factory=dict)
     #: The `source` that `read` gives to documents which have none of their own.

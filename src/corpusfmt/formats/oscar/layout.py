@@ -12,7 +12,7 @@ from pathlib import Path
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import Unreadable
 from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
-from corpusfmt.formats.oscar.languages import LABELS, V2_LABELS
+from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
     DataName,
     Listing,
@@ -29,7 +29,6 @@ from corpusfmt.io.paths import Entry, entry_of, open_input, walk
 from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
 from corpusfmt.rules import Judge
 
-_CODE = re.compile(r"[a-z]{2,3}")
 _LABELS = frozenset(LABELS)
 # Files beside the language directories that belong to a release without being part of the schema.
 _ROOT_FILES = re.compile(
@@ -112,7 +111,7 @@ def bad_directory_name(directory: DirectoryName) -> Iterator[Problem]:
     Example: `EN/`, `english/`, `multi/` (which belongs to schema v2).
     Fix: name it by the code of its language.
     """
-    if _CODE.fullmatch(directory.name):
+    if LABEL.fullmatch(directory.name):
         return
     hint = "name it by its language code, like `en`"
     if directory.name in V2_LABELS or directory.name.endswith("_meta"):
@@ -431,10 +430,10 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
         if entry.kind != "directory" or entry.name == _UNFINISHED:
             survey.beside.append(entry)
             continue
-        is_language = bool(_CODE.fullmatch(entry.name) or tree.codes(entry.path))
+        is_language = bool(LABEL.fullmatch(entry.name) or tree.codes(entry.path))
         survey.named.append((entry, is_language))
         if is_language:
-            code = entry.name if _CODE.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
+            code = entry.name if LABEL.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
             survey.folders.append(Folder(entry.path, code, tree.entries(entry.path), release))
     return release + 1
 
@@ -502,7 +501,7 @@ class _Planner:
             judge.check(Unreadable(Location(child.path), child.reason))
         for child in survey.beside:
             _judge_beside(judge, child, self._version)
-        odd_name = any(not _CODE.fullmatch(child.name) for child, _ in survey.named)
+        odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
         if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
             judge.check(NoLanguage(Location(".")))
         self._close(judge)

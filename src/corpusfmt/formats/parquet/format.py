@@ -19,6 +19,7 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
+    by_row=True,
     left_unread=left_unread,
     source_name=SOURCE,
     names_fields=True,
