@@ -103,7 +103,7 @@ def test_names_that_mean_nothing_are_refused(options: dict[str, Any], message: s
 
 def test_an_attribute_of_two_values_is_told_by_its_place(tmp_path: Path) -> None:
     root = dataset(tmp_path / "dolma")
-    rows = [beside(document(number), **{"m__en": [[0, 5, 1.0 if number == 1 else 0.5]]}) for number in (1, 2, 3)]
+    rows = [beside(document(number), m__en=[[0, 5, 1.0 if number == 1 else 0.5]]) for number in (1, 2, 3)]
     write_rows(root / "attributes/more/pii/a.jsonl.gz", rows)
     with pytest.raises(BadInput, match=r"documents/a\.jsonl\.gz:2: CNV103 .*\(document `d2`\)"):
         corpusfmt.convert(root, tmp_path / "out", to="dolma", merge_attributes=True)

@@ -220,3 +220,15 @@ def test_documents_of_a_table_without_a_source_are_valid_dolma(tmp_path: Path) -
     assert corpusfmt.validate(tmp_path / "bare").verdict.value == "valid"
     named = converted(none, tmp_path / "named", source_name="web")
     assert [row["source"] for row in named] == ["web"] * 2
+
+
+@pytest.mark.parametrize("behind", [0, 1, 40_000])
+def test_a_bad_row_ends_the_run_without_a_trace(behind: int, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": str(number), "text": LONG_LINE, "source": "test"} for number in range(behind)]
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [*rows, {"id": "bad", "text": None, "source": "test"}])
+    done = run_cli("convert", tmp_path / "dolma", tmp_path / "out", "--to", "parquet")
+    assert done.returncode == 1
+    message, _, rest = done.stderr.partition(b"\n")
+    assert message == f"documents/a.jsonl.gz:{behind + 1}: DOL305 `text` is null".encode()
+    assert rest.count(b"\n") == 1
+    assert not list((tmp_path / "out").rglob("*.parquet"))
