@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Format, Plan, Shard
 from corpusfmt.formats.oscar.languages import LABEL
+from corpusfmt.formats.oscar.layout import ROOT_FILES
 from corpusfmt.formats.parts import FOLDERS_ABOVE
+from corpusfmt.io.paths import Entry, is_remote, walk
 from corpusfmt.model import BadInput, Location, Severity, UsageError
 
 _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd)?",
     re.DOTALL,
 )
+_GOES_WITH_A_CORPUS = re.compile(f"{ROOT_FILES.pattern}|.*sha(256|384|512).*", re.IGNORECASE | re.DOTALL)
+# Of OSCAR, a file that a checksum list names and that is no part of the corpus.
+_ONLY_LISTED = "other"
 # The folders that hold the data of Dolma and of Parquet, and say nothing of it.
 _DOCUMENTS, _TABLES = "documents", "data"
 
@@ -131,6 +137,42 @@ def refuse_unpaired(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None
             raise BadInput(found)
     if not plan.shards:
         raise UsageError(f"nothing to convert: no {fmt.name} data found")
+
+
+def refuse_nested(source: Entry, destination: Path) -> None:
+    """Raise `UsageError` where what is written would become part of what is read, or the other way round."""
+    if is_remote(source.url) or is_remote(str(destination)):
+        return
+    here, there = Path(source.url).resolve(), destination.resolve()
+    if here == there or here in there.parents:
+        raise UsageError(f"{destination} lies in {source.url}, which is read: choose a folder outside")
+    if there in here.parents:
+        raise UsageError(f"{source.url}, which is read, lies in {destination}: choose another folder")
+
+
+def unread_files(source: Entry, fmt: Format, plan: Plan) -> list[str]:
+    """Return the files below a folder that are not read, but for hidden ones and those that go with a corpus of any kind.
+
+    What is counted as a loss is not listed.
+    """
+    if source.kind != "directory" or fmt.plan_reading is not None:
+        return []
+    files = (file for shard in plan.shards for role, file in shard.files.items() if role != _ONLY_LISTED)
+    read = set(map(_place, files))
+    lost = {path for code, _, path in plan.tally.counts if code in fmt.unread_rules}
+    return [
+        each.path
+        for each in walk(source.url)
+        if each.kind != "directory"
+        and not any(step.startswith(".") for step in each.path.split("/"))
+        and not _GOES_WITH_A_CORPUS.fullmatch(each.name)
+        and each.path not in lost
+        and _place(each) not in read
+    ]
+
+
+def _place(entry: Entry) -> str:
+    return entry.url if is_remote(entry.url) else str(Path(entry.url).absolute())
 
 
 def count_unread(fmt: Format, plan: Plan, losses: Losses) -> None:

@@ -29,7 +29,9 @@ from corpusfmt.conversion.layout import (
     in_order,
     keep_apart,
     language_of,
+    refuse_nested,
     refuse_unpaired,
+    unread_files,
 )
 from corpusfmt.conversion.options import (
     Losses,
@@ -123,6 +125,7 @@ def convert(
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
     entry = entry_of(str(source))
+    refuse_nested(entry, Path(destination))
     fmt, version = _source(entry, source_format)
     if fmt.read is None or target_version not in target.writers:
         raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
@@ -183,6 +186,7 @@ def convert(
     converted = [*converted, Converted(losses=dict(losses.counts))]
     files = _seal(workplace, writer, converted, run.target.format, target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
+    report.results["unread"] = unread_files(entry, fmt, plan)
     report.started, report.finished = started, _now()
     return report
 

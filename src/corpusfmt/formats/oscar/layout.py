@@ -30,8 +30,8 @@ from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageE
 from corpusfmt.rules import Judge
 
 _LABELS = frozenset(LABELS)
-# Files beside the language directories that belong to a release without being part of the schema.
-_ROOT_FILES = re.compile(
+#: Files beside the language directories that belong to a release without being part of the schema.
+ROOT_FILES = re.compile(
     r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?", re.IGNORECASE
 )
 _UNFINISHED = ".corpusfmt"
@@ -584,7 +584,7 @@ def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
         judge.check(Stray(at, entry.name, directory=False))
     elif entry.kind == "other":
         judge.check(Unreadable(at, entry.reason))
-    elif _ROOT_FILES.fullmatch(entry.name):
+    elif ROOT_FILES.fullmatch(entry.name):
         return
     elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
@@ -632,7 +632,7 @@ class _Slots:
         at = Location(entry.path)
         if entry.kind == "other":
             self._judge.check(Unreadable(at, entry.reason))
-        elif self._folder.path or not _ROOT_FILES.fullmatch(entry.name):
+        elif self._folder.path or not ROOT_FILES.fullmatch(entry.name):
             self._judge.check(Stray(at, entry.name, directory=False))
 
     def _place(self, entry: Entry, parsed: DataName) -> None:
