@@ -119,7 +119,7 @@ def oscar_1_0(folder: Path, text: bytes) -> Path:
     return folder
 
 
-LINE_1_0 = st.sampled_from([LONG_LINE, "short", "a\rb", "\u2028", "é" * 100])
+LINE_1_0 = st.sampled_from([LONG_LINE, "short", "a\rb", "\0", "\u2028", "é" * 100])
 
 
 @settings(deadline=None, max_examples=40)
