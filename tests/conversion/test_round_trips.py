@@ -42,11 +42,11 @@ def test_a_corpus_of_another_compressor_comes_back_by_its_name(compression: str,
 
 
 def test_a_compressor_that_there_is_none_of_is_refused(tmp_path: Path) -> None:
-    write_rows(tmp_path / "documents/a.jsonl.gz", [{"id": "1", "text": LONG_LINE, "source": "test"}])
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [{"id": "1", "text": LONG_LINE, "source": "test"}])
     with pytest.raises(UsageError, match="unknown compression 'xz-9'; known: isal-0, "):
-        corpusfmt.convert(tmp_path, tmp_path / "out", to="dolma", compression="xz-9")
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", compression="xz-9")
     with pytest.raises(UsageError, match="parquet has none"):
-        corpusfmt.convert(tmp_path, tmp_path / "out", to="parquet", compression="zlib-9")
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="parquet", compression="zlib-9")
 
 
 def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
