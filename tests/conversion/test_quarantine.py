@@ -90,7 +90,7 @@ def test_what_a_damaged_stream_leaves_alone_is_counted(name: str, damaged: Path,
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
     done = run_cli("convert", damaged, tmp_path / "cli", "--to", "dolma", "--on-bad-record", "quarantine")
-    assert f"breaks off: en/{name}; how much of it is lost is unknown" in done.stdout.decode()
+    assert f"not read to its end: en/{name}; how much of it is missing is unknown" in done.stdout.decode()
     report, rules, _ = quarantined(damaged, tmp_path / "out")
     assert report.results["cut"] == [f"en/{name}"]
     assert report.results["rejected"] > 0
@@ -107,3 +107,12 @@ def test_a_stream_of_rows_that_breaks_off(tmp_path: Path) -> None:
     assert 0 < report.coverage.documents < 5_000
     assert len(lines_of(tmp_path / "out/documents/a.jsonl.gz")) == report.coverage.documents
     assert "out-quarantine/000000.jsonl" in tree(tmp_path)
+
+
+@pytest.mark.parametrize(("behind", "cut"), [(b"\0" * 512, []), (b"more", ["en/en.txt.gz"])])
+def test_what_stands_behind_the_end_of_a_file(behind: bytes, cut: list[str], damaged: Path, tmp_path: Path) -> None:
+    with (damaged / "en/en.txt.gz").open("ab") as file:
+        file.write(behind)
+    report, _, _ = quarantined(damaged, tmp_path / "out")
+    assert (report.coverage.documents, report.results["rejected"]) == (records_in(damaged), 0)
+    assert report.results["cut"] == cut

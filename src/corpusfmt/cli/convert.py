@@ -180,7 +180,7 @@ def command(
     if report.results["rejected"]:
         print(f"  rejected: {report.results['rejected']:,} records, in {destination}-quarantine")
     for path in report.results["cut"]:
-        print(f"  breaks off: {path}; how much of it is lost is unknown")
+        print(f"  not read to its end: {path}; how much of it is missing is unknown")
     if unread := report.results["unread"]:
         print(f"  not read: {len(unread):,} files, like {unread[0]}")
     raise typer.Exit(exit_status(report, FailOn.ERROR))

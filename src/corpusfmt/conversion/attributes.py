@@ -23,9 +23,7 @@ _ROW_FIELDS = frozenset({"id", "source", "attributes"})
 def merge(document: Document, prefer: Sequence[str], at: Location, losses: Losses) -> None:
     """Embed the attributes of all sets; of names that stand twice with different values, the first of `prefer` wins.
 
-    `at` is the place of the document.
-
-    Raises `BadInput` for a name that stands twice where neither is preferred.
+    `at` is the place of the document. Raises `BadInput` for a name that stands twice where neither is preferred.
     """
     if not document.attribute_rows:
         return

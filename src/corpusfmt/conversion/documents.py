@@ -21,7 +21,7 @@ from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Incomplete, Location
 
 _UNREADABLE = "GEN001"
-# What ends a file early: how many records are behind it nobody knows.
+# What keeps a file from being read to its end: how many records are missing nobody knows.
 _CUT = frozenset({"GEN101", "GEN102", "PQT102"})
 
 
@@ -40,7 +40,7 @@ class Reading:
 class Documents:
     """The documents of one shard; rejected records stop it or go to a sidecar file.
 
-    `taken` and `rejected` count what was read, `cut` are the files that broke off.
+    `taken` and `rejected` count what was read, `cut` are the files that were not read to their ends.
     """
 
     def __init__(self, reading: Reading, losses: Losses, aside: Path) -> None:
@@ -51,7 +51,7 @@ class Documents:
         self._stack = ExitStack()
         self._sidecar: BinaryIO | None = None
         self.path = path_of(reading.shard)
-        self._at = Location(self.path)
+        self._by_row = False
         self.taken = 0
         self.rejected = 0
         self.cut: list[str] = []
@@ -68,6 +68,7 @@ class Documents:
         """Yield the documents; with a language, all of them must be of it. Raises `BadInput`."""
         fmt, _ = named_format(self._reading.format)
         assert fmt.read is not None
+        self._by_row = fmt.by_row
         steps = self._steps(fmt.source_name)
         for document in fmt.read(self._reading.shard, self._reading.check):
             if isinstance(document, Rejected):
@@ -76,8 +77,6 @@ class Documents:
             if isinstance(document, LeftOut):
                 self._losses.add({document.what: 1}, document.at)
                 continue
-            line = self.taken + self.rejected + 1 if fmt.by_row else None
-            self._at = Location(self.path, line, record=document.id)
             unfiled = self._filed(document, expected) if self._reading.filed else None
             if unfiled is not None:
                 row = json_line(fields_of(document))[:-1].decode()
@@ -89,6 +88,10 @@ class Documents:
             self.taken += 1
             yield document
 
+    def _place_of(self, document: Document) -> Location:
+        """Return the place of the document that is being read."""
+        return Location(self.path, self.taken + self.rejected + 1 if self._by_row else None, record=document.id)
+
     def _filed(self, document: Document, expected: str | None) -> Unfiled | Mislabelled | None:
         """Set the language of a document; return what is wrong where it has none for the target, or not the expected one."""
         options = self._options
@@ -99,13 +102,13 @@ class Documents:
             language = attributes.language(document, options.language_attribute)
         if not isinstance(language, str):
             hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
-            return Unfiled(self._at, "nothing tells the language of this document", hint)
+            return Unfiled(self._place_of(document), "nothing tells the language of this document", hint)
         if not LABEL.fullmatch(language):
-            return Mislabelled(self._at, language)
+            return Mislabelled(self._place_of(document), language)
         if expected is not None and language != expected:
             found = f"a document of language `{language}` in a shard of `{expected}`"
             hint = "put documents into a folder of their language, or into one named for none"
-            return Unfiled(self._at, found, hint)
+            return Unfiled(self._place_of(document), found, hint)
         document.lang = language
         return None
 
@@ -118,7 +121,9 @@ class Documents:
         if options.language_set:
             steps.append(attributes.add_language)
         if options.merge:
-            steps.append(lambda document: attributes.merge(document, options.prefer, self._at, self._losses))
+            steps.append(
+                lambda document: attributes.merge(document, options.prefer, self._place_of(document), self._losses)
+            )
         if options.splits:
             steps.append(lambda document: attributes.split(document, options.splits))
         return steps

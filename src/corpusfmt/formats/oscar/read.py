@@ -90,10 +90,10 @@ def unpaired(shard: Shard) -> Finding | None:
 
 
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
-    """Yield what went wrong with a file as a file."""
+    """Yield what went wrong with a file as a file; zero bytes behind its end hide nothing."""
     if source.unreadable is not None:
         yield Rejected(_finding(Unreadable(source.at, source.unreadable), version), b"")
-    elif source.fault is not None:
+    elif source.fault is not None and source.fault.kind != "padding":
         yield Rejected(_finding(BrokenStream(source.at, source.fault), version), b"")
 
 
@@ -245,7 +245,8 @@ class _Pairs:
             elif not self._held_pieces and not self._held_records:
                 break
             elif not self._whole():
-                reason = next(end.finding for source in self._sources for end in self._end_of(source))
+                damaged = next(source for source in self._sources if not source.whole)
+                reason = next(self._end_of(damaged)).finding
             else:
                 reason = yield from self._step()
         if reason is not None:
