@@ -127,6 +127,7 @@ def _documents_of(task: DirectTask, result: Converted, losses: Losses) -> Iterat
 def sort_shard(task: SortTask) -> Converted:
     """Store the documents of a shard by language, below the folder of its corpus."""
     corpus = task.reading.shard.corpus
+    prefix = f"{corpus}/" if corpus else ""
     waiting: dict[str, list[bytes]] = {}
     sizes: Counter[str] = Counter()
     folders: Counter[str] = Counter()
@@ -135,7 +136,7 @@ def sort_shard(task: SortTask) -> Converted:
         container = ContainerWriter(file)
         for document in documents.of_language(None):
             assert document.lang is not None
-            folder = posixpath.join(corpus, document.lang)
+            folder = prefix + document.lang
             line = _stored(document)
             waiting.setdefault(folder, []).append(line)
             sizes[folder] += len(line)
