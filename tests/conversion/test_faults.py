@@ -129,8 +129,8 @@ def test_a_run_that_stopped_before_it_wrote_can_be_started_with_other_options(tm
 
 
 def test_a_number_that_no_reader_can_hold_is_not_changed_in_silence(tmp_path: Path) -> None:
-    (tmp_path / "documents").mkdir()
+    (tmp_path / "dolma/documents").mkdir(parents=True)
     line = b'{"id":"1","text":"%b","source":"test","n":1e999}\n' % LONG_LINE.encode()
-    (tmp_path / "documents/a.jsonl").write_bytes(line)
+    (tmp_path / "dolma/documents/a.jsonl").write_bytes(line)
     with pytest.raises(BadInput, match="DOL203"):
-        corpusfmt.convert(tmp_path, tmp_path / "out", to="dolma")
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma")

@@ -26,6 +26,9 @@ LINE = st.sampled_from(["", " ", "\r", "\t\r", "a\rb", "\0", "\u2028", "\u0085x"
 TEXTS = st.lists(LINE, max_size=5).map("\n".join)
 VALUES = st.none() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | TEXT
 FIELDS = st.dictionaries(TEXT.filter(lambda name: name not in Document.__dataclass_fields__), VALUES, max_size=2)
+# Few of each, so that equal ids meet, in one source and in several.
+IDS = st.sampled_from(["1", "2"]) | TEXT.filter(bool)
+SOURCES = st.none() | st.sampled_from(["books", "web"]) | TEXT.filter(bool)
 DATES = st.sampled_from([None, "2024-01-31", "2019-08-01T12:00:00Z"])
 
 
@@ -35,9 +38,9 @@ def foreign(draw: st.DrawFn) -> Document:
     language = draw(st.none() | st.just("en"))
     metadata = draw(st.none() | FIELDS)
     return Document(
-        draw(TEXT.filter(bool)),
+        draw(IDS),
         draw(TEXTS),
-        source=draw(st.none() | TEXT.filter(bool)),
+        source=draw(SOURCES),
         lang=language,
         added=draw(DATES),
         created=draw(DATES),
@@ -117,6 +120,13 @@ def test_dolma(documents: list[Document], data: st.DataObject) -> None:
         document.lang = (document.metadata or {}).get("language")
     assert list(written_and_read("dolma", documents, ("a/b",))) == documents
     assert list(written_and_read("dolma", documents)) == [replace(each, attribute_rows={}) for each in documents]
+
+
+@settings(deadline=None, max_examples=60)
+@given(documents=st.lists(foreign(), min_size=1, max_size=4))
+@example(documents=[Document("1", "\0\r\u2028", source=source) for source in ("a", "b", None)])
+def test_parquet(documents: list[Document]) -> None:
+    assert list(written_and_read("parquet", documents)) == documents
 
 
 @settings(deadline=None, max_examples=60)

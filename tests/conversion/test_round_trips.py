@@ -12,7 +12,7 @@ import pytest
 from conversion.rows import read_rows, write_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import LONG_LINE, SAMPLE, gzipped, tree
+from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree
 
 import corpusfmt
 from corpusfmt.io.paths import entry_of
@@ -28,6 +28,25 @@ def data_files(root: Path) -> dict[str, bytes]:
 def test_a_corpus_of_ours_comes_back_byte_by_byte(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
     corpusfmt.convert(dolma_corpus, tmp_path / "oscar", to="oscar", jobs=2)
     assert data_files(tmp_path / "oscar") == data_files(oscar_corpus)
+
+
+@pytest.mark.parametrize("compression", ["zlib-9", "isal-0"])
+def test_a_corpus_of_another_compressor_comes_back_by_its_name(compression: str, tmp_path: Path) -> None:
+    corpusfmt.build(SAMPLE, tmp_path / "built", compression=compression)
+    corpusfmt.convert(tmp_path / "built", tmp_path / "dolma", to="dolma")
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "plain", to="oscar")
+    assert data_files(tmp_path / "plain") != data_files(tmp_path / "built")
+    done = run_cli("convert", tmp_path / "dolma", tmp_path / "back", "--to", "oscar", "--compression", compression)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert data_files(tmp_path / "back") == data_files(tmp_path / "built")
+
+
+def test_a_compressor_that_there_is_none_of_is_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [{"id": "1", "text": LONG_LINE, "source": "test"}])
+    with pytest.raises(UsageError, match="unknown compression 'xz-9'; known: isal-0, "):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", compression="xz-9")
+    with pytest.raises(UsageError, match="parquet has none"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="parquet", compression="zlib-9")
 
 
 def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
@@ -100,7 +119,7 @@ def oscar_1_0(folder: Path, text: bytes) -> Path:
     return folder
 
 
-LINE_1_0 = st.sampled_from([LONG_LINE, "short", "a\rb", "\u2028", "é" * 100])
+LINE_1_0 = st.sampled_from([LONG_LINE, "short", "a\rb", "\0", "\u2028", "é" * 100])
 
 
 @settings(deadline=None, max_examples=40)
@@ -155,7 +174,7 @@ def test_metadata_that_only_looks_like_ours_is_kept_as_it_is(tmp_path: Path, osc
 def test_a_language_cannot_name_a_place_outside(tmp_path: Path) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "../../evil"}}
     write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])
-    with pytest.raises(BadInput, match="CNV102"):
+    with pytest.raises(BadInput, match="CNV104"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar", language_field="language")
     assert not (tmp_path.parent / "evil").exists()
 

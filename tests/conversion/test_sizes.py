@@ -115,7 +115,7 @@ def test_datasets_of_several_sources_share_one_tree(tmp_path: Path) -> None:
     ]
 
 
-def test_deduplicated_parts_of_oscar_1_0_come_back_as_their_languages(tmp_path: Path) -> None:
+def test_deduplicated_parts_of_oscar_1_0_come_back_by_their_names(tmp_path: Path) -> None:
     for path, text in {"af/af_dedup": "a", "de/de_part_1": "b", "de/de_part_2": "c"}.items():
         target = tmp_path / f"oscar/{path}.txt.gz"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def test_deduplicated_parts_of_oscar_1_0_come_back_as_their_languages(tmp_path: 
     assert (tmp_path / "dolma/documents/af/af_dedup.jsonl.gz").exists()
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="oscar-1.0")
     assert {name for name in data_files(tmp_path / "back") if name.endswith(".gz")} == {
-        "af/af.txt.gz",
+        "af/af_dedup.txt.gz",
         "de/de_part_1.txt.gz",
         "de/de_part_2.txt.gz",
     }

@@ -188,16 +188,32 @@ def test_what_the_owner_must_still_say_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "options", "said"),
+    ("settings", "said"),
     [
-        ("[describe]\nlicence = 'x'\n", (), "unknown field `licence`"),
-        ("[describe]\ncreator = 'x'\n", (), "$.describe.creator"),
-        ("", ("--date-published", "soon"), "$.date-published"),
+        ("[describe]\nlicence = 'x'\n", "unknown field `licence`"),
+        ("[describe]\ncreator = 'x'\n", "$.describe.creator"),
+        ("[describe]\ndate-published = 'soon'\n", "$.describe.date-published"),
     ],
 )
-def test_wrong_details_are_refused(settings: str, options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_wrong_details_are_refused(settings: str, said: str, tmp_path: Path) -> None:
     corpus = dolma(tmp_path / "d", {"documents/0.jsonl.gz": [DOCUMENT]})
     (tmp_path / "corpusfmt.toml").write_text(settings)
-    done = run_cli("describe", corpus, "--config", tmp_path / "corpusfmt.toml", *options)
+    done = run_cli("describe", corpus, "--config", tmp_path / "corpusfmt.toml")
     assert done.returncode == 2
     assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize("date", ["foo", "2024-13-01", "31.01.2024", "2024-01-31T00:00:00Z"])
+def test_a_date_of_another_form_is_told_by_its_option(date: str, dolma_corpus: Path) -> None:
+    done = run_cli("describe", dolma_corpus, "--date-created", "2024-01-31", "--date-published", date)
+    message = f"error: --date-published takes a date like 2024-01-31; got {date!r}\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
+
+
+@pytest.mark.parametrize(("version", "warned"), [("foo", True), ("1.0", True), ("1.0.0", False), ("2.1.0-rc.1", False)])
+def test_a_version_that_is_not_semantic_is_written_with_a_warning(
+    version: str, warned: bool, dolma_corpus: Path
+) -> None:
+    done = run_cli("describe", dolma_corpus, "--dataset-version", version)
+    assert (done.returncode, json.loads(done.stdout)["version"]) == (0, version)
+    assert (f"version `{version}` is not like 1.0.0" in done.stderr.decode()) is warned

@@ -123,7 +123,9 @@ def test_columns_are_named_by_options(tmp_path: Path) -> None:
     options = ("--text-field", "content", "--id-field", "key")
     done = run_cli("convert", path, tmp_path / "dolma", "--to", "dolma", *options)
     assert done.returncode == 0, done.stderr
-    assert read_rows(tmp_path / "dolma") == [{"id": "k", "text": "one", "metadata": {"text": "other", "id": "i"}}]
+    assert read_rows(tmp_path / "dolma") == [
+        {"id": "k", "text": "one", "source": "parquet", "metadata": {"text": "other", "id": "i"}}
+    ]
     done = run_cli("convert", path, tmp_path / "other", "--to", "dolma", "--text-field", "contents")
     assert done.returncode == 1
     assert b"PQT201 no column `contents`; there are `content`, `key`, `text`, `id`" in done.stderr
@@ -208,3 +210,25 @@ def test_tables_of_other_makers_are_described_by_their_columns(tmp_path: Path) -
     description = corpusfmt.describe(tmp_path)
     fields = {field["name"]: field["dataType"] for field in description["recordSet"][0]["field"]}
     assert fields == {"text": "sc:Text", "score": "sc:Float", "count": "sc:Integer", "good": "sc:Boolean"}
+
+
+def test_documents_of_a_table_without_a_source_are_valid_dolma(tmp_path: Path) -> None:
+    some = table(tmp_path / "some.parquet", {"text": ["a", "b"], "source": ["own", None]})
+    assert [row["source"] for row in converted(some, tmp_path / "dolma")] == ["own", "parquet"]
+    none = table(tmp_path / "none.parquet", {"text": ["a", "b"]})
+    assert [row["source"] for row in converted(none, tmp_path / "bare")] == ["parquet"] * 2
+    assert corpusfmt.validate(tmp_path / "bare").verdict.value == "valid"
+    named = converted(none, tmp_path / "named", source_name="web")
+    assert [row["source"] for row in named] == ["web"] * 2
+
+
+@pytest.mark.parametrize("behind", [0, 1, 40_000])
+def test_a_bad_row_ends_the_run_without_a_trace(behind: int, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": str(number), "text": LONG_LINE, "source": "test"} for number in range(behind)]
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [*rows, {"id": "bad", "text": None, "source": "test"}])
+    done = run_cli("convert", tmp_path / "dolma", tmp_path / "out", "--to", "parquet")
+    assert done.returncode == 1
+    message, _, rest = done.stderr.partition(b"\n")
+    assert message == f"documents/a.jsonl.gz:{behind + 1}: DOL305 `text` is null".encode()
+    assert rest.count(b"\n") == 1
+    assert not list((tmp_path / "out").rglob("*.parquet"))

@@ -53,7 +53,8 @@ LangAttribute = Annotated[
 SourceName = Annotated[
     str | None,
     typer.Option(
-        "--source", help="The `source` of documents without one (default: oscar or croissant for those, else none)."
+        "--source",
+        help="The `source` of documents without one (default: oscar, croissant or parquet for those, else none).",
     ),
 ]
 Added = Annotated[
@@ -106,6 +107,10 @@ ShardSize = Annotated[
     int | None,
     typer.Option("--shard-size", min=1, help="Bytes of rows of a Dolma shard (default: shards as they are)."),
 ]
+Compression = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9."),
+]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
 ]
@@ -135,6 +140,7 @@ def command(
     id_field: IdField = None,
     part_size: PartSize = None,
     shard_size: ShardSize = None,
+    compression: Compression = None,
     jobs: Jobs = None,
     engine: Engine = None,
 ) -> None:
@@ -162,6 +168,7 @@ def command(
             id_field=id_field,
             part_bytes=part_size,
             shard_bytes=shard_size,
+            compression=compression,
             jobs=jobs,
             engine=engine,
             progress=show,
@@ -172,4 +179,8 @@ def command(
         print(f"  not kept: {what}, {count:,} times")
     if report.results["rejected"]:
         print(f"  rejected: {report.results['rejected']:,} records, in {destination}-quarantine")
+    for path in report.results["cut"]:
+        print(f"  not read to its end: {path}; how much of it is missing is unknown")
+    if unread := report.results["unread"]:
+        print(f"  not read: {len(unread):,} files, like {unread[0]}")
     raise typer.Exit(exit_status(report, FailOn.ERROR))

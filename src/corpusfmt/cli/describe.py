@@ -74,6 +74,7 @@ def command(
     """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
     from corpusfmt.description import REQUIRED, describe
     from corpusfmt.engine.config import Config, Details, load_config
+    from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
     from corpusfmt.io.publish import publish_bytes
 
     options = {
@@ -100,6 +101,9 @@ def command(
     missing = [name for name in REQUIRED if name not in document]
     if missing:
         print(f"not said, but required by Croissant: {', '.join(missing)}", file=sys.stderr)
+    version = document.get("version")
+    if version is not None and not is_semantic_version(version):
+        print(f"version `{version}` is not like 1.0.0 (MAJOR.MINOR.PATCH), as Croissant recommends", file=sys.stderr)
     text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
     if output is None:
         print(text, end="")

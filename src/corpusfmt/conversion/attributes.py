@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from corpusfmt.conversion.options import LanguageAttribute, Losses, Split
+from corpusfmt.conversion.options import EMBEDDED, LanguageAttribute, Losses, Split
 from corpusfmt.conversion.rules import Collision, finding
 from corpusfmt.formats.dolma.write import attributes_row
+from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.formats.provenance import line_languages_of
 from corpusfmt.model import BadInput, Document, Json, Location
 
 #: The attribute set that tells the language of documents, and the attributes in it: one for each language.
 LANGUAGE_SET = "oscar-language"
 LANGUAGE_KEY = "oscar__language"
-#: Names the attributes that documents had embedded before they were merged.
-EMBEDDED = "embedded"
 
 _ROW_FIELDS = frozenset({"id", "source", "attributes"})
-_LABEL = re.compile("[a-z]{2,3}")
 
 
-def merge(document: Document, prefer: Sequence[str], path: str, losses: Losses) -> None:
+def merge(document: Document, prefer: Sequence[str], at: Location, losses: Losses) -> None:
     """Embed the attributes of all sets; of names that stand twice with different values, the first of `prefer` wins.
 
-    Raises `BadInput` for a name that stands twice where neither is preferred.
+    `at` is the place of the document. Raises `BadInput` for a name that stands twice where neither is preferred.
     """
     if not document.attribute_rows:
         return
@@ -39,7 +36,6 @@ def merge(document: Document, prefer: Sequence[str], path: str, losses: Losses) 
             if key in merged and merged[key] != value:
                 winner = next((each for each in prefer if each in {name, origin[key]}), None)
                 if winner is None:
-                    at = Location(path, record=document.id)
                     raise BadInput(finding(Collision(at, key, origin[key], name)))
                 losses.accept("attributes that others were preferred to")
                 if winner != name:
@@ -48,7 +44,7 @@ def merge(document: Document, prefer: Sequence[str], path: str, losses: Losses) 
             origin[key] = name
     others = sum(not each.keys() <= _ROW_FIELDS for each in rows.values())
     if others:
-        losses.add({"other fields of attribute rows": others}, Location(path, record=document.id))
+        losses.add({"other fields of attribute rows": others}, at)
     document.attributes = merged if merged or document.attributes is not None else None
     document.attribute_rows = {}
 
@@ -113,7 +109,7 @@ def language(document: Document, chosen: LanguageAttribute) -> str | None:
     for key, value in found.items():
         prefix, _, language = key.rpartition("__")
         weight = _weight(value, len(document.text))
-        if prefix == chosen.key and _LABEL.fullmatch(language) and weight and (best is None or weight > best):
+        if prefix == chosen.key and LABEL.fullmatch(language) and weight and (best is None or weight > best):
             best, label = weight, language
     return label
 

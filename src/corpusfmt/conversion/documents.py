@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,14 +12,17 @@ from typing import BinaryIO, Self
 from corpusfmt.conversion import attributes
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, Options
-from corpusfmt.conversion.rules import Unfiled, finding
+from corpusfmt.conversion.rules import Mislabelled, Unfiled, finding
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
+from corpusfmt.formats.dolma.write import fields_of
+from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Incomplete, Location
 
-_LANGUAGE = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _UNREADABLE = "GEN001"
+# What keeps a file from being read to its end: how many records are missing nobody knows.
+_CUT = frozenset({"GEN101", "GEN102", "PQT102"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Reading:
 class Documents:
     """The documents of one shard; rejected records stop it or go to a sidecar file.
 
-    `taken` and `rejected` count what was read.
+    `taken` and `rejected` count what was read, `cut` are the files that were not read to their ends.
     """
 
     def __init__(self, reading: Reading, losses: Losses, aside: Path) -> None:
@@ -49,8 +51,10 @@ class Documents:
         self._stack = ExitStack()
         self._sidecar: BinaryIO | None = None
         self.path = path_of(reading.shard)
+        self._by_row = False
         self.taken = 0
         self.rejected = 0
+        self.cut: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -64,6 +68,7 @@ class Documents:
         """Yield the documents; with a language, all of them must be of it. Raises `BadInput`."""
         fmt, _ = named_format(self._reading.format)
         assert fmt.read is not None
+        self._by_row = fmt.by_row
         steps = self._steps(fmt.source_name)
         for document in fmt.read(self._reading.shard, self._reading.check):
             if isinstance(document, Rejected):
@@ -72,39 +77,53 @@ class Documents:
             if isinstance(document, LeftOut):
                 self._losses.add({document.what: 1}, document.at)
                 continue
+            unfiled = self._filed(document, expected) if self._reading.filed else None
+            if unfiled is not None:
+                row = json_line(fields_of(document))[:-1].decode()
+                raw = "\n".join([row, *document.attribute_rows.values()])
+                self._reject(Rejected(finding(unfiled), raw.encode()))
+                continue
             for step in steps:
                 step(document)
-            if expected is not None and document.lang != expected:
-                found = f"a document of language `{document.lang}` in a shard of `{expected}`"
-                hint = "put documents into a folder of their language, or into one named for none"
-                raise BadInput(finding(Unfiled(Location(self.path, record=document.id), found, hint)))
             self.taken += 1
             yield document
 
-    def _file(self, document: Document) -> None:
-        """Set the language of a document. Raises `BadInput` where nothing tells it."""
+    def _place_of(self, document: Document) -> Location:
+        """Return the place of the document that is being read."""
+        return Location(self.path, self.taken + self.rejected + 1 if self._by_row else None, record=document.id)
+
+    def _filed(self, document: Document, expected: str | None) -> Unfiled | Mislabelled | None:
+        """Set the language of a document; return what is wrong where it has none for the target, or not the expected one."""
         options = self._options
         language: object = document.lang
         if options.language_field:
             language = (document.metadata or {}).get(options.language_field)
         elif options.language_attribute:
             language = attributes.language(document, options.language_attribute)
-        if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
-            at = Location(self.path, record=document.id)
+        if not isinstance(language, str):
             hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
-            raise BadInput(finding(Unfiled(at, "nothing tells the language of this document", hint)))
+            return Unfiled(self._place_of(document), "nothing tells the language of this document", hint)
+        if not LABEL.fullmatch(language):
+            return Mislabelled(self._place_of(document), language)
+        if expected is not None and language != expected:
+            found = f"a document of language `{language}` in a shard of `{expected}`"
+            hint = "put documents into a folder of their language, or into one named for none"
+            return Unfiled(self._place_of(document), found, hint)
         document.lang = language
+        return None
 
     def _steps(self, source_name: str | None) -> list[Callable[[Document], None]]:
         """Return what is to be done with each document."""
         options = self._options
-        steps: list[Callable[[Document], None]] = [self._file] if self._reading.filed else []
+        steps: list[Callable[[Document], None]] = []
         if options.source or options.added:
             steps.append(lambda document: _fill_in(document, options, source_name))
         if options.language_set:
             steps.append(attributes.add_language)
         if options.merge:
-            steps.append(lambda document: attributes.merge(document, options.prefer, self.path, self._losses))
+            steps.append(
+                lambda document: attributes.merge(document, options.prefer, self._place_of(document), self._losses)
+            )
         if options.splits:
             steps.append(lambda document: attributes.split(document, options.splits))
         return steps
@@ -118,7 +137,10 @@ class Documents:
             raise BadInput(found)
         if self._sidecar is None:
             self._sidecar = self._stack.enter_context(publish(self._reading.sidecar, aside=self._aside))
-        self.rejected += 1
+        if found.code in _CUT and not rejected.raw:
+            self.cut.append(at.path)
+        else:
+            self.rejected += 1
         raw = rejected.raw.decode("utf-8", "backslashreplace")
         reason = {"rule": found.code, "message": found.message, "path": at.path, "line": at.line, "record": raw}
         self._sidecar.write(json_line(reason))

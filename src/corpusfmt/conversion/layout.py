@@ -5,15 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from corpusfmt.conversion.options import Losses
+from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Format, Plan, Shard
+from corpusfmt.formats.oscar.languages import LABEL
+from corpusfmt.formats.oscar.layout import ROOT_FILES
+from corpusfmt.formats.parts import FOLDERS_ABOVE
+from corpusfmt.io.paths import Entry, is_remote, walk
 from corpusfmt.model import BadInput, Location, Severity, UsageError
 
 _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd)?",
     re.DOTALL,
 )
+_GOES_WITH_A_CORPUS = re.compile(f"{ROOT_FILES.pattern}|.*sha(256|384|512).*", re.IGNORECASE | re.DOTALL)
+# Of OSCAR, a file that a checksum list names and that is no part of the corpus.
+_ONLY_LISTED = "other"
 # The folders that hold the data of Dolma and of Parquet, and say nothing of it.
 _DOCUMENTS, _TABLES = "documents", "data"
 
@@ -54,8 +62,38 @@ def path_of(shard: Shard) -> str:
 
 
 def language_of(name: Name) -> str | None:
-    """Return the language that a path announces, as `af/af_part_2.txt.gz` and `af/af_dedup.txt.gz` do."""
-    return name.folder if name.stem.removesuffix("_dedup") == name.folder else None
+    """Return the language that a path announces, as `af/af_part_2.txt.gz` and `packaged/af/af_dedup.txt.gz` do."""
+    language = name.folder.rpartition("/")[2]
+    return language if LABEL.fullmatch(language) and name.stem.removesuffix("_dedup") == language else None
+
+
+def are_filed(shards: Sequence[Shard]) -> bool:
+    """Tell whether every shard is named for a language, in folders that a target laid out by language can have."""
+    names = [name_of(shard) for shard in shards]
+    return all(map(language_of, names)) and _are_apart({name.folder.rpartition("/")[0] for name in names})
+
+
+def keep_apart(shards: Sequence[Shard]) -> list[Shard]:
+    """Return the shards with the folder of their corpus, where there are several: in one they would be mixed.
+
+    Raises `UsageError` where a target laid out by language cannot have these folders side by side.
+    """
+    corpora = {shard.corpus for shard in shards}
+    if len(corpora) == 1:
+        return [replace(shard, corpus="") for shard in shards]
+    if not _are_apart(corpora):
+        found = ", ".join(f"`{each or '.'}`" for each in sorted(corpora))
+        raise UsageError(
+            f"there are several corpora, which cannot lie side by side in OSCAR ({found}): convert one folder"
+        )
+    return list(shards)
+
+
+def _are_apart(folders: Iterable[str]) -> bool:
+    """Tell whether none of these folders lies within another, nor deeper than is looked for."""
+    paths = [tuple(each.split("/")) if each else () for each in folders]
+    ancestors = {path[:depth] for path in paths for depth in range(len(path))}
+    return ancestors.isdisjoint(paths) and all(len(path) <= FOLDERS_ABOVE for path in paths)
 
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:
@@ -71,26 +109,70 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
     Raises `UsageError` where two shards would become one file.
     """
     found: dict[Name, dict[int | None, Shard]] = {}
+    names: dict[Name, Name] = {}
     for shard in shards:
         name = name_of(shard)
-        if by_language:
-            name = replace(name, stem=name.folder)
-        group = found.setdefault(replace(name, part=None) if cut_anew else name, {})
+        series = replace(name, part=None) if cut_anew else name
+        key = replace(series, stem=language_of(name) or "") if by_language else series
+        names.setdefault(key, series)
+        group = found.setdefault(key, {})
         if name.part in group:
             raise UsageError(
                 f"{path_of(group[name.part])} and {path_of(shard)} would become one file: rename one, or convert them apart"
             )
         group[name.part] = shard
-    return [Group(name, tuple(same.values())) for name, same in found.items()]
+    return [Group(names[key], tuple(same.values())) for key, same in found.items()]
 
 
-def refuse_unpaired(fmt: Format, plan: Plan) -> None:
-    """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data."""
+def refuse_unpaired(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None:
+    """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data.
+
+    A shard that lacks a file can go to quarantine, record by record.
+    """
     for each in plan.tally.findings:
         if each.code in fmt.pairing_rules and each.severity is Severity.ERROR:
             raise BadInput(each)
+    for found in map(fmt.unpaired, plan.shards if on_bad_record == "stop" else ()):
+        if found is not None:
+            raise BadInput(found)
     if not plan.shards:
         raise UsageError(f"nothing to convert: no {fmt.name} data found")
+
+
+def refuse_nested(source: Entry, destination: Path) -> None:
+    """Raise `UsageError` where what is written would become part of what is read, or the other way round."""
+    if is_remote(source.url) or is_remote(str(destination)):
+        return
+    here, there = Path(source.url).resolve(), destination.resolve()
+    if here == there or here in there.parents:
+        raise UsageError(f"{destination} lies in {source.url}, which is read: choose a folder outside")
+    if there in here.parents:
+        raise UsageError(f"{source.url}, which is read, lies in {destination}: choose another folder")
+
+
+def unread_files(source: Entry, fmt: Format, plan: Plan) -> list[str]:
+    """Return the files below a folder that are not read, but for hidden ones and those that go with a corpus of any kind.
+
+    What is counted as a loss is not listed.
+    """
+    if source.kind != "directory" or fmt.plan_reading is not None:
+        return []
+    files = (file for shard in plan.shards for role, file in shard.files.items() if role != _ONLY_LISTED)
+    read = set(map(_place, files))
+    lost = {path for code, _, path in plan.tally.counts if code in fmt.unread_rules}
+    return [
+        each.path
+        for each in walk(source.url)
+        if each.kind != "directory"
+        and not any(step.startswith(".") for step in each.path.split("/"))
+        and not _GOES_WITH_A_CORPUS.fullmatch(each.name)
+        and each.path not in lost
+        and _place(each) not in read
+    ]
+
+
+def _place(entry: Entry) -> str:
+    return entry.url if is_remote(entry.url) else str(Path(entry.url).absolute())
 
 
 def count_unread(fmt: Format, plan: Plan, losses: Losses) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -14,6 +15,9 @@ from corpusfmt.model import BadInput, Location, UsageError
 
 OnLoss = Literal["error", "warn", "allow"]
 OnBadRecord = Literal["stop", "quarantine"]
+
+#: Names the attributes that documents had embedded before they were merged.
+EMBEDDED = "embedded"
 
 _ACCEPT_LOSS = "accept it with --on-loss warn or allow: it is then counted in the report"
 
@@ -59,7 +63,7 @@ class Options:
 def language_attribute_of(given: str) -> LanguageAttribute:
     """Take `SET/KEY` or `KEY` apart. Raises `UsageError`."""
     set_name, _, key = given.rpartition("/")
-    if not key or (set_name and not _SET_NAME.fullmatch(set_name)):
+    if not key or (set_name and not _names_a_folder(set_name)):
         raise UsageError(f"--lang-attribute takes SET/KEY, or KEY for embedded attributes; got {given!r}")
     return LanguageAttribute(set_name, key)
 
@@ -68,21 +72,42 @@ def splits_of(given: Sequence[str]) -> tuple[Split, ...]:
     """Take each `SET` or `SET=PREFIX` apart, the longest prefix first. Raises `UsageError`."""
     splits = [Split(name, prefix) for name, _, prefix in (each.partition("=") for each in given)]
     for split in splits:
-        if not _SET_NAME.fullmatch(split.name) or {".", ".."} & set(split.name.split("/")):
+        if not _names_a_folder(split.name):
             raise UsageError(f"--split-attributes takes SET or SET=PREFIX; {split.name!r} cannot name a folder")
     if len({split.name for split in splits}) < len(splits) or len({split.prefix for split in splits}) < len(splits):
         raise UsageError("--split-attributes: each set and each prefix can be named once")
     return tuple(sorted(splits, key=lambda split: -len(split.prefix)))
 
 
-def checked(options: Options) -> Options:
-    """Return the options. Raises `UsageError` for those that contradict each other or mean nothing."""
+def _names_a_folder(name: str) -> bool:
+    return _SET_NAME.fullmatch(name) is not None and {".", ".."}.isdisjoint(name.split("/"))
+
+
+def check_sets(options: Options, found: AbstractSet[str]) -> None:
+    """Raise `UsageError` for an attribute set that is named and is not among those of the source."""
+    asked = [("--lang-attribute", options.language_attribute.set_name)] if options.language_attribute else []
+    asked += [("--prefer-attributes", name) for name in options.prefer if name != EMBEDDED]
+    for option, name in asked:
+        if name and name not in found:
+            known = ", ".join(f"`{each}`" for each in sorted(found)) or "none"
+            raise UsageError(f"{option}: there is no attribute set `{name}`; found: {known}")
+
+
+def checked(options: Options, *, by_language: bool) -> Options:
+    """Return the options. Raises `UsageError` for those that contradict each other or mean nothing.
+
+    `by_language` tells whether the target is laid out by language.
+    """
     if options.merge and (options.splits or options.language_set):
         raise UsageError("--merge-attributes embeds attributes, the other option writes attribute files: choose one")
     if options.prefer and not options.merge:
         raise UsageError("--prefer-attributes says who wins when attributes are merged: add --merge-attributes")
     if options.language_field and options.language_attribute:
         raise UsageError("the language comes from --lang-field or from --lang-attribute: choose one")
+    if not by_language and (options.language_field or options.language_attribute):
+        raise UsageError(
+            "--lang-field and --lang-attribute are for OSCAR, which has folders of languages: leave them out"
+        )
     if options.added is not None:
         try:
             datetime.fromisoformat(options.added)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.model import Finding, Location, Problem
 from corpusfmt.rules import Grading, Judge, RuleSet
 
@@ -28,6 +29,14 @@ class Unfiled:
     at: Location
     reason: str
     hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mislabelled:
+    """A document whose language cannot be the name of a folder in a target laid out by language."""
+
+    at: Location
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,7 @@ def language_unknown(document: Unfiled) -> Iterator[Problem]:
     Example: Dolma without `metadata.language`, to OSCAR.
     Fix: name what holds the language with --lang-field or --lang-attribute.
     """
-    yield Problem(document.reason, document.at, document.hint)
+    yield Problem(f"{document.reason}{_which(document.at)}", document.at, document.hint)
 
 
 @RULES.rule("CNV103", "attribute-collision", on=Collision)
@@ -74,10 +83,29 @@ def attribute_collision(attribute: Collision) -> Iterator[Problem]:
     Fix: say which set wins with --prefer-attributes.
     """
     message = f"attribute `{attribute.key}` of both `{attribute.older}` and `{attribute.newer}`, with different values"
+    message += _which(attribute.at)
     yield Problem(message, attribute.at, f"say which one wins with --prefer-attributes {attribute.newer}")
 
 
-def finding(subject: NotKept | Unfiled | Collision) -> Finding:
+@RULES.rule("CNV104", "language-label-unfit", on=Mislabelled)
+def language_label_unfit(document: Mislabelled) -> Iterator[Problem]:
+    """The language of a document is no label that a directory of OSCAR 1.0 or 1.1 can be named by.
+
+    Why: these are two or three lower-case letters; no reader finds a language in another directory.
+    Example: `EN`; `zh-Hant`; `multi` and `x-eml` of the releases 22.01 and 23.01.
+    Fix: bring the labels into this form, or name another field or attribute with --lang-field or --lang-attribute.
+    """
+    known_as = V2_LABELS.get(document.label)
+    hint = f"OSCAR 1.x calls this language `{known_as}`" if known_as else "labels are like `en` or `ckb`"
+    message = f"`{document.label}` is no language label that a directory of OSCAR 1.x can have{_which(document.at)}"
+    yield Problem(message, document.at, f"{hint}; name another field or attribute, or convert the others alone")
+
+
+def _which(at: Location) -> str:
+    return f" (document `{at.record}`)" if at.record is not None else ""
+
+
+def finding(subject: NotKept | Unfiled | Mislabelled | Collision) -> Finding:
     """Return what the rules say of something."""
     judge = Judge(RULES, Grading(), version="", path=subject.at.path)
     judge.check(subject)

@@ -15,17 +15,30 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
 from corpusfmt.conversion.attributes import LANGUAGE_SET
 from corpusfmt.conversion.documents import Reading
-from corpusfmt.conversion.layout import Group, count_unread, groups, in_order, language_of, name_of, refuse_unpaired
+from corpusfmt.conversion.layout import (
+    Group,
+    are_filed,
+    count_unread,
+    groups,
+    in_order,
+    keep_apart,
+    language_of,
+    refuse_nested,
+    refuse_unpaired,
+    unread_files,
+)
 from corpusfmt.conversion.options import (
     Losses,
     OnBadRecord,
     OnLoss,
     Options,
+    check_sets,
     checked,
     language_attribute_of,
     splits_of,
@@ -48,7 +61,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format
 from corpusfmt.formats.parts import Writer
-from corpusfmt.io.compress import COMPRESSION, FileFacts
+from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, compression_named
 from corpusfmt.io.paths import Entry, entry_of, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
@@ -82,6 +95,7 @@ def convert(
     language_attributes: bool = False,
     part_bytes: int | None = None,
     shard_bytes: int | None = None,
+    compression: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     progress: Callable[[str, Progress], None] | None = None,
@@ -95,7 +109,8 @@ def convert(
     Targets laid out by language take it from the field of `metadata` that `language_field` names, from the attributes
     that `language_attribute` names as `SET/KEY` or `KEY`, or from what a former conversion left. `source_name` and `added`
     are set where a document has none of its own. Without `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma,
-    bytes of rows) shards stay as they are.
+    bytes of rows) shards stay as they are. `compression` names the compressor of gzip files (`isal-0` to `isal-3`, `zlib-1`
+    to `zlib-9`; default: the fastest there is).
 
     Attribute sets stay beside the documents, or are embedded (`merge_attributes`; the first of `prefer_attributes` wins
     where a name stands twice); `split_attributes` moves embedded ones to sets, each `SET` or `SET=PREFIX`;
@@ -109,6 +124,12 @@ def convert(
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
+    entry = entry_of(str(source))
+    refuse_nested(entry, Path(destination))
+    fmt, version = _source(entry, source_format)
+    if fmt.read is None or target_version not in target.writers:
+        raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
+    writer = target.writers[target_version]
     options = checked(
         Options(
             on_loss,
@@ -121,28 +142,28 @@ def convert(
             tuple(prefer_attributes),
             splits_of(split_attributes),
             language_attributes,
-        )
+        ),
+        by_language=writer.by_language,
     )
-    entry = entry_of(str(source))
-    fmt, version = _source(entry, source_format)
-    if fmt.read is None or target_version not in target.writers:
-        raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
-    writer = target.writers[target_version]
     size = _size(writer, part_bytes, shard_bytes, options)
+    compressor = _compressor(writer, compression, to)
     reading = ReadOptions(record_set, text_field, id_field)
     if (text_field, id_field) != (None, None) and not fmt.names_fields:
         raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
     if record_set is not None and fmt.plan_reading is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
-    refuse_unpaired(fmt, plan)
+    refuse_unpaired(fmt, plan, on_bad_record)
+    check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
     losses = Losses(on_loss)
     count_unread(fmt, plan, losses)
     shards = in_order(plan.shards)
-    through_containers = writer.by_language and not all(language_of(name_of(shard)) for shard in shards)
+    through_containers = writer.by_language and not are_filed(shards)
+    if through_containers:
+        shards = keep_apart(shards)
     grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
     sets = [_sets(fmt, writer, options, group) for group in grouped]
-    settings = (CODE_FORMAT, COMPRESSION, to, msgspec.to_builtins(options), reading, size)
+    settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
     workplace.claim()
     with Workers(engine, jobs or default_jobs(sum(shard.size for shard in shards), len(shards))) as workers:
@@ -150,7 +171,7 @@ def convert(
             fmt,
             CheckOptions(version=plan.version, reading=reading),
             options,
-            Target(f"{target.name}-{target_version}", workplace.destination),
+            Target(f"{target.name}-{target_version}", workplace.destination, compressor),
             writer,
             size,
             workplace,
@@ -165,6 +186,7 @@ def convert(
     converted = [*converted, Converted(losses=dict(losses.counts))]
     files = _seal(workplace, writer, converted, run.target.format, target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
+    report.results["unread"] = unread_files(entry, fmt, plan)
     report.started, report.finished = started, _now()
     return report
 
@@ -187,6 +209,14 @@ def _size(writer: Writer[Any], part_bytes: int | None, shard_bytes: int | None, 
     if writer.with_sets is None and (options.splits or options.language_set):
         raise UsageError("only Dolma has attribute sets: leave out --split-attributes and --language-attributes")
     return part_bytes if writer.by_language else shard_bytes
+
+
+def _compressor(writer: Writer[Any], asked: str | None, to: str) -> CompressionName:
+    if asked is None:
+        return COMPRESSION
+    if not writer.gzip:
+        raise UsageError(f"--compression chooses the compressor of gzip files, and {to} has none: leave it out")
+    return compression_named(asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,18 +270,19 @@ class _Run:
         containers = tuple(task.argument.container for task in tasks)
         part_bytes = self.size or PART_BYTES
         fingerprint = self._fingerprint(shards)
-        languages: Counter[str] = Counter()
+        folders: Counter[str] = Counter()
         for each in sorted_shards:
-            languages.update(each.languages)
+            folders.update(each.folders)
         packs = []
-        for language in sorted(languages):
-            aside = self.workplace.aside(language)
-            pack = PackTask(self.target, language, containers, part_bytes, self.options.on_loss, aside)
-            packs.append(StageTask(language, pack, fingerprint))
+        for folder in sorted(folders):
+            name = quote(folder, safe="")
+            aside = self.workplace.aside(name)
+            pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
+            packs.append(StageTask(name, pack, fingerprint))
         self._withdraw("pack", {fingerprint})
-        sizes = [languages[pack.id] for pack in packs]
+        sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
-        return [*packed, *(Converted(rejected=each.rejected, losses=each.losses) for each in sorted_shards)]
+        return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
 
     def _withdraw(self, stage: str, valid: AbstractSet[str]) -> None:
         """Remove what was made of files that have changed since: they may not become the same files again."""
@@ -292,7 +323,10 @@ def _seal(
         for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
     kind = target.name if len(target.versions) == 1 else to
-    description = described(kind, files, root=workplace.destination, name=workplace.destination.name)
+    # Of corpora side by side the first, which of a release's variants is the deduplicated one, has the record sets.
+    below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""
+    root = workplace.destination
+    description = described(kind, files, below, root=root, name=root.name)
     text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
     publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
     workplace.release()
@@ -316,7 +350,12 @@ def _report(
         bytes=sum(shard.size for shard in plan.shards),
     )
     report = Report(target.name, version, tally, coverage)
-    report.results = {"files": files, "rejected": sum(each.rejected for each in converted), "losses": dict(losses)}
+    report.results = {
+        "files": files,
+        "rejected": sum(each.rejected for each in converted),
+        "cut": sorted(path for each in converted for path in each.cut),
+        "losses": dict(losses),
+    }
     return report
 
 

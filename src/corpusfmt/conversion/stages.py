@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.options import Losses, OnLoss
 from corpusfmt.formats import named_format
 from corpusfmt.formats.parts import Writer, write_parts
-from corpusfmt.io.compress import FileFacts, scratch_member
+from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
@@ -36,6 +37,7 @@ class Target:
 
     format: str
     destination: Path
+    compression: CompressionName
     sets: tuple[str, ...] = ()
 
     @property
@@ -70,10 +72,10 @@ class SortTask:
 
 @dataclass(frozen=True, slots=True)
 class PackTask:
-    """One language over all containers, in the order of the source's shards."""
+    """One language over all containers, in the order of the source's shards; `folder` is named for it."""
 
     target: Target
-    language: str
+    folder: str
     containers: tuple[Path, ...]
     part_bytes: int
     on_loss: OnLoss
@@ -81,13 +83,14 @@ class PackTask:
 
 
 class Converted(msgspec.Struct):
-    """What became of one task: plain data for a marker. `languages` are those of what was sorted, in bytes."""
+    """What became of one task: plain data for a marker. `folders` are those of what was sorted, in bytes."""
 
     files: dict[str, FileFacts] = {}
     documents: int = 0
     rejected: int = 0
+    cut: list[str] = []
     losses: dict[str, int] = {}
-    languages: dict[str, int] = {}
+    folders: dict[str, int] = {}
 
 
 def convert_shards(task: DirectTask) -> Converted:
@@ -101,6 +104,7 @@ def convert_shards(task: DirectTask) -> Converted:
         stem=task.stem,
         part=task.part,
         part_bytes=task.part_bytes,
+        compression=task.target.compression,
         folder=task.target.destination / task.folder,
         aside=task.aside,
     )
@@ -117,34 +121,38 @@ def _documents_of(task: DirectTask, result: Converted, losses: Losses) -> Iterat
                 yield documents.path, document
         result.documents += documents.taken
         result.rejected += documents.rejected
+        result.cut += documents.cut
 
 
 def sort_shard(task: SortTask) -> Converted:
-    """Store the documents of a shard by language."""
+    """Store the documents of a shard by language, below the folder of its corpus."""
+    corpus = task.reading.shard.corpus
+    prefix = f"{corpus}/" if corpus else ""
     waiting: dict[str, list[bytes]] = {}
     sizes: Counter[str] = Counter()
-    languages: Counter[str] = Counter()
+    folders: Counter[str] = Counter()
     losses = Losses(task.reading.options.on_loss)
     with publish(task.container, aside=task.aside) as file, Documents(task.reading, losses, task.aside) as documents:
         container = ContainerWriter(file)
         for document in documents.of_language(None):
-            language = document.lang
-            assert language is not None
+            assert document.lang is not None
+            folder = prefix + document.lang
             line = _stored(document)
-            waiting.setdefault(language, []).append(line)
-            sizes[language] += len(line)
-            languages[language] += len(line)
-            if sizes[language] >= _SECTION_BYTES:
-                container.add(language, scratch_member(b"".join(waiting.pop(language))))
-                del sizes[language]
-        for language, lines in sorted(waiting.items()):
-            container.add(language, scratch_member(b"".join(lines)))
+            waiting.setdefault(folder, []).append(line)
+            sizes[folder] += len(line)
+            folders[folder] += len(line)
+            if sizes[folder] >= _SECTION_BYTES:
+                container.add(folder, scratch_member(b"".join(waiting.pop(folder))))
+                del sizes[folder]
+        for folder, lines in sorted(waiting.items()):
+            container.add(folder, scratch_member(b"".join(lines)))
         container.finish()
     return Converted(
         documents=documents.taken,
         rejected=documents.rejected,
+        cut=documents.cut,
         losses=dict(losses.counts),
-        languages=dict(languages),
+        folders=dict(folders),
     )
 
 
@@ -153,12 +161,13 @@ def pack_language(task: PackTask) -> Converted:
     writer = task.target.writer
     result = Converted()
     losses = Losses(task.on_loss)
-    folder = writer.folder(task.language)
+    folder = writer.folder(task.folder)
     files = write_parts(
         writer,
         _items(writer, _restored(task, result), losses),
-        stem=task.language,
+        stem=posixpath.basename(task.folder),
         part_bytes=task.part_bytes,
+        compression=task.target.compression,
         folder=task.target.destination / folder,
         aside=task.aside,
     )
@@ -178,12 +187,12 @@ def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document
     decode = msgspec.json.Decoder(Document).decode
     for path in task.containers:
         with Container(path) as container:
-            for section in container.sections(task.language):
+            for section in container.sections(task.folder):
                 data = b"".join(Chunks(io.BytesIO(section), "gzip"))
                 for line in data.split(b"\n")[:-1]:
                     result.documents += 1
                     document = Document(**json.loads(line[1:])) if line.startswith(_WIDE) else decode(line)
-                    yield task.language, document
+                    yield task.folder, document
 
 
 def _items(writer: Writer[T], documents: Iterable[tuple[str, Document]], losses: Losses) -> Iterator[T]:

@@ -46,7 +46,9 @@ class Details(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", omit_d
         try:
             return msgspec.convert(given, cls)
         except msgspec.ValidationError as error:
-            raise UsageError(f"{error}") from error
+            # Options are texts: dates alone have a form.
+            wrong = next(name for name in given if name.startswith("date-") and f".{name}`" in str(error))
+            raise UsageError(f"--{wrong} takes a date like 2024-01-31; got {given[wrong]!r}") from error
 
     def under(self, stronger: Details) -> Details:
         """Return these details, overruled by others where they say anything."""

@@ -52,7 +52,8 @@ class Shard:
     """Files that only make sense together: the unit of parallelism, resume and quarantine.
 
     `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
-    `target` is the path that names what a conversion makes of it, where that of its first file would mislead.
+    `target` is the path that names what a conversion makes of it, where that of its first file would mislead; `corpus` the
+    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release.
     """
 
     index: int
@@ -60,6 +61,7 @@ class Shard:
     files: Mapping[str, Entry]
     payload: Any = None
     target: str = ""
+    corpus: str = ""
 
     @property
     def size(self) -> int:
@@ -138,12 +140,16 @@ class Format:
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.
     attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
+    #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
+    by_row: bool = False
     #: Rules about the layout whose firing means that a file is not read: by code, what is then lost.
     unread_rules: Mapping[str, str] = field(default_factory=dict)
     #: The `source` that `read` gives to documents which have none of their own.
     source_name: str | None = None
     #: Whether records have no fixed fields, so that `ReadOptions` may name them.
     names_fields: bool = False
+    #: Say what is wrong with a shard that lacks a file, so that `read` rejects all of it.
+    unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
     #: Other names that the command line knows it by, each with the version that is meant ("" for any).

@@ -13,6 +13,9 @@ from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
 from corpusfmt.io.publish import publish_all
 from corpusfmt.model import Document
 
+#: How many folders may stand above that of a language, where a target has those: variants of a release lie side by side.
+FOLDERS_ABOVE = 2
+
 T_contra = TypeVar("T_contra", contravariant=True)
 T = TypeVar("T")
 
@@ -50,6 +53,8 @@ class Writer(Generic[T]):
     #: Give the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None
     #: for formats that have no room for attribute sets.
     with_sets: Callable[[Sequence[str]], Writer[T]] | None = None
+    #: Whether files are compressed in the way that `open_part` is told.
+    gzip: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, cast, get_args
 
 from corpusfmt.model import UsageError
 
@@ -75,6 +75,16 @@ class GzipWriter:
         self._file.write(data)
         self._digest.update(data)
         self._size += len(data)
+
+
+def compression_named(name: str) -> CompressionName:
+    """Return a compressor's name. Raises `UsageError` for an unknown one, and for one that this platform does not have."""
+    known = get_args(CompressionName)
+    if name not in known:
+        raise UsageError(f"unknown compression {name!r}; known: {', '.join(known)}")
+    found = cast("CompressionName", name)
+    compressor_of(found)
+    return found
 
 
 def compressor_of(name: CompressionName) -> Any:

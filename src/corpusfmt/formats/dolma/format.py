@@ -19,6 +19,7 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
+    by_row=True,
     attribute_sets=attribute_sets,
     unread_rules={"DOL402": "attributes files of no documents"},
     pairing_rules=frozenset({"DOL401"}),

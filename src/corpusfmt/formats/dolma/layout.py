@@ -404,7 +404,7 @@ def _paired(tree: _Tree) -> _Pairs:
         set_names[each.base].add(set_name)
     missing, orphans = _unmatched(tree.documents, sets_of, set_names, unpaired)
     shards = [
-        Shard(index, each.entry.path, _files(each.entry, sets_of[each.base, each.rest]))
+        Shard(index, each.entry.path, _files(each.entry, sets_of[each.base, each.rest]), corpus=each.base)
         for index, each in enumerate(tree.documents)
     ]
     return _Pairs(shards, missing, orphans)

@@ -359,6 +359,11 @@ class Alignment:
             return self._one_pair(shift)
         return self._several(step)
 
+    def reason(self, step: Step) -> Misplaced:
+        """Return the finding for a step that passes something, also where another rule has told the cause."""
+        message = "the record and the text here do not fit"
+        return self.explain(step) or CountMismatch(at=self._at(), message=message, hint=_REWRITE)
+
     def _at(self, index: int = 0) -> Location:
         line = self.rows.lines[index] if index < len(self.rows) else self.last_line + 1
         return Location(self.metadata_path, line)

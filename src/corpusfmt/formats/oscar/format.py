@@ -7,7 +7,7 @@ from corpusfmt.formats.oscar.check import check
 from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
-from corpusfmt.formats.oscar.read import read
+from corpusfmt.formats.oscar.read import read, unpaired
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
 
@@ -22,6 +22,7 @@ FORMAT = Format(
     finish=finish,
     read=read,
     source_name=SOURCE,
-    pairing_rules=frozenset({"OSC106", "OSC401"}),
+    unpaired=unpaired,
+    pairing_rules=frozenset({"OSC106"}),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
 )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+#: What a language directory of 1.0 and 1.1 can be called.
+LABEL = re.compile(r"[a-z]{2,3}")
+
 _LABELS = """
     af als am an ar arz as ast av az azb ba bar bcl be bg bh bn bo bpy br bs bxr ca cbk ce ceb ckb co cs cv cy da de
     diq dsb dty dv el eml en eo es et eu fa fi fr frr fy ga gd gl gn gom gu gv he hi hif hr hsb ht hu hy ia id ie ilo

@@ -12,7 +12,7 @@ from pathlib import Path
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import Unreadable
 from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
-from corpusfmt.formats.oscar.languages import LABELS, V2_LABELS
+from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
     DataName,
     Listing,
@@ -23,21 +23,21 @@ from corpusfmt.formats.oscar.parts import (
     parse_name,
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, entry_of, open_input, walk
 from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
 from corpusfmt.rules import Judge
 
-_CODE = re.compile(r"[a-z]{2,3}")
 _LABELS = frozenset(LABELS)
-# Files beside the language directories that belong to a release without being part of the schema.
-_ROOT_FILES = re.compile(
+#: Files beside the language directories that belong to a release without being part of the schema.
+ROOT_FILES = re.compile(
     r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?", re.IGNORECASE
 )
 _UNFINISHED = ".corpusfmt"
 _LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
-# Releases publish their variants side by side, at most this many folders down: unshuffled/original/LL/file.
-_DEEPEST = 4
+# How far down files are looked for: unshuffled/original/LL/file.
+_DEEPEST = FOLDERS_ABOVE + 2
 _LIST_HEAD = 64 * 1024
 
 
@@ -111,7 +111,7 @@ def bad_directory_name(directory: DirectoryName) -> Iterator[Problem]:
     Example: `EN/`, `english/`, `multi/` (which belongs to schema v2).
     Fix: name it by the code of its language.
     """
-    if _CODE.fullmatch(directory.name):
+    if LABEL.fullmatch(directory.name):
         return
     hint = "name it by its language code, like `en`"
     if directory.name in V2_LABELS or directory.name.endswith("_meta"):
@@ -430,10 +430,10 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
         if entry.kind != "directory" or entry.name == _UNFINISHED:
             survey.beside.append(entry)
             continue
-        is_language = bool(_CODE.fullmatch(entry.name) or tree.codes(entry.path))
+        is_language = bool(LABEL.fullmatch(entry.name) or tree.codes(entry.path))
         survey.named.append((entry, is_language))
         if is_language:
-            code = entry.name if _CODE.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
+            code = entry.name if LABEL.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
             survey.folders.append(Folder(entry.path, code, tree.entries(entry.path), release))
     return release + 1
 
@@ -501,7 +501,7 @@ class _Planner:
             judge.check(Unreadable(Location(child.path), child.reason))
         for child in survey.beside:
             _judge_beside(judge, child, self._version)
-        odd_name = any(not _CODE.fullmatch(child.name) for child, _ in survey.named)
+        odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
         if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
             judge.check(NoLanguage(Location(".")))
         self._close(judge)
@@ -541,7 +541,8 @@ class _Planner:
             folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed
         )
         name = f"{folder.path}/{stem}" if folder.path else stem
-        self.shards.append(Shard(len(self.shards), name, files, part))
+        corpus = folder.path.rpartition("/")[0]
+        self.shards.append(Shard(len(self.shards), name, files, part, corpus=corpus))
 
     def _checksums(
         self, folder: Folder, slots: _Slots, language: Language, by_name: Mapping[str, Entry], judge: Judge
@@ -583,7 +584,7 @@ def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
         judge.check(Stray(at, entry.name, directory=False))
     elif entry.kind == "other":
         judge.check(Unreadable(at, entry.reason))
-    elif _ROOT_FILES.fullmatch(entry.name):
+    elif ROOT_FILES.fullmatch(entry.name):
         return
     elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
@@ -631,7 +632,7 @@ class _Slots:
         at = Location(entry.path)
         if entry.kind == "other":
             self._judge.check(Unreadable(at, entry.reason))
-        elif self._folder.path or not _ROOT_FILES.fullmatch(entry.name):
+        elif self._folder.path or not ROOT_FILES.fullmatch(entry.name):
             self._judge.check(Stray(at, entry.name, directory=False))
 
     def _place(self, entry: Entry, parsed: DataName) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, zip_longest
 from typing import Annotated, Any
 
 import msgspec
@@ -14,7 +14,7 @@ from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.general import BadText, BrokenStream, TooLong, Unreadable
-from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
+from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.keep import (
@@ -27,6 +27,7 @@ from corpusfmt.formats.oscar.keep import (
     kept_document,
     restored,
 )
+from corpusfmt.formats.oscar.layout import Pairing
 from corpusfmt.formats.oscar.metadata import (
     NO_LENGTH,
     UNKNOWN,
@@ -39,7 +40,7 @@ from corpusfmt.formats.oscar.metadata import (
     read_record,
     schema_fault,
 )
-from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.parts import Part, parse_name
 from corpusfmt.formats.oscar.pieces import Piece, pieces
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
@@ -76,11 +77,23 @@ def _finding(subject: Any, version: str) -> Finding:
     return judge.tally.findings[0]
 
 
+def unpaired(shard: Shard) -> Finding | None:
+    """Return what is wrong with a part whose text or metadata is missing: nothing in it can become a document."""
+    part = shard.payload
+    if not isinstance(part, Part) or part.version == "1.0" or "other" in shard.files or len(shard.files) > 1:
+        return None
+    ((role, entry),) = shard.files.items()
+    name = parse_name(entry.name)
+    files = {name.number if name else None: entry}
+    pairing = Pairing(part.language, files, {}) if role == "text" else Pairing(part.language, {}, files)
+    return _finding(pairing, part.version)
+
+
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
-    """Yield what went wrong with a file as a file."""
+    """Yield what went wrong with a file as a file; zero bytes behind its end hide nothing."""
     if source.unreadable is not None:
         yield Rejected(_finding(Unreadable(source.at, source.unreadable), version), b"")
-    elif source.fault is not None:
+    elif source.fault is not None and source.fault.kind != "padding":
         yield Rejected(_finding(BrokenStream(source.at, source.fault), version), b"")
 
 
@@ -212,12 +225,15 @@ class _Pairs:
         self._alignment = Alignment(Rows(), Documents(), set(), self._metadata_path)
         self._own = f'{{"version":"1.1","part":{json.dumps(part.name, ensure_ascii=False)},"record":'
         self._ids = RecordIds(part.name)
+        self._unpaired = unpaired(shard)
         self._found = 0
+        self._refusing = False
         self._blank: list[Rejected] = []
 
     def __iter__(self) -> Iterator[Document | Rejected]:
         alignment = self._alignment
-        while True:
+        reason = self._unpaired
+        while reason is None:
             self._fill(_BATCH, _BATCH_BYTES)
             agreeing = alignment.agreeing()
             if not agreeing:
@@ -226,18 +242,24 @@ class _Pairs:
             yield from self._blank_lines()
             if agreeing:
                 yield from self._take(agreeing)
+            elif not self._held_pieces and not self._held_records:
+                break
             elif not self._whole():
-                break
-            elif self._held_pieces or self._held_records:
-                yield from self._step()
+                damaged = next(source for source in self._sources if not source.whole)
+                reason = next(self._end_of(damaged)).finding
             else:
-                break
+                reason = yield from self._step()
+        if reason is not None:
+            yield from self._rest(reason)
         yield from self._blank_lines()
         for source in self._sources:
-            yield from _stream_end(source, self._part.version)
-        if not self._found and self._whole():
+            yield from self._end_of(source)
+        if not self._found and not self._refusing and self._whole():
             path = self._text_path or self._metadata_path
             yield Rejected(_finding(EmptyText(at=Location(path)), self._part.version), b"")
+
+    def _end_of(self, source: Source) -> Iterator[Rejected]:
+        return _stream_end(source, self._part.version)
 
     def _whole(self) -> bool:
         return all(source.whole for source in self._sources)
@@ -306,33 +328,44 @@ class _Pairs:
                 self._fill(1)
             yield from self._document(piece, record, last=not self._held_pieces)
 
-    def _step(self) -> Iterator[Document | Rejected]:
-        step = self._alignment.next_step(text_ended=self._all_text(), metadata_ended=self._all_records())
-        seen = self._alignment.explain(step)
-        self._alignment.pass_over(step)
-        records = [self._held_records.popleft() for _ in range(step.rows)]
-        skipped = [self._held_pieces.popleft() for _ in range(step.documents)]
-        self._found += step.documents
-        finding = _finding(seen, self._part.version) if seen is not None else None
-        findings = [record.finding for record in records if record.finding] or ([finding] if finding else [])
-        raw = b"".join(chain((r.raw + b"\n" for r in records), (p.data + _CANONICAL_TAIL for p in skipped)))
-        yield from (Rejected(each, raw) for each in findings)
+    def _step(self) -> Generator[Rejected, None, Finding | None]:
+        """Pass over what does not fit, all of it rejected; return the reason where nothing behind it fits either."""
+        alignment = self._alignment
+        step = alignment.next_step(text_ended=self._all_text(), metadata_ended=self._all_records())
         if step.lost:
-            yield from self._drain(findings)
+            return _finding(alignment.reason(step), self._part.version)
+        if not step.rows and not step.documents:
+            seen = alignment.explain(step)
+            alignment.pass_over(step)
+            if seen is not None:
+                yield Rejected(_finding(seen, self._part.version), b"")
+        for single in _singly(step, alignment.shift):
+            reason = _finding(alignment.reason(single), self._part.version)
+            alignment.pass_over(single)
+            pieces = [self._held_pieces.popleft() for _ in range(single.documents)]
+            records = [self._held_records.popleft() for _ in range(single.rows)]
+            yield from self._refused(pieces, records, reason)
+        return None
+
+    def _rest(self, reason: Finding) -> Iterator[Rejected]:
+        """Refuse every further document and record for the same reason."""
+        yield from self._refused(
+            chain(self._held_pieces, self._pieces), chain(self._held_records, self._records), reason
+        )
+
+    def _refused(self, pieces: Iterable[Piece], records: Iterable[_Record], reason: Finding) -> Iterator[Rejected]:
+        """Reject documents with the records that stand in their place; a record that is wrong by itself says why."""
+        for piece, record in zip_longest(pieces, records):
+            self._refusing = True
+            self._found += piece is not None
+            raw = (record.raw + b"\n" if record else b"") + (piece.data + _CANONICAL_TAIL if piece else b"")
+            yield Rejected((record and record.finding) or reason, raw)
 
     def _all_text(self) -> bool:
         return len(self._held_pieces) < LOOKAHEAD
 
     def _all_records(self) -> bool:
         return len(self._held_records) < LOOKAHEAD
-
-    def _drain(self, findings: list[Finding]) -> Iterator[Rejected]:
-        """Nothing fits any more: hand out every further document and record as rejected for the same reason."""
-        for piece in self._pieces:
-            self._found += 1
-            yield from (Rejected(each, piece.data + _CANONICAL_TAIL) for each in findings)
-        for record in self._records:
-            yield from (Rejected(each, record.raw + b"\n") for each in findings)
 
     def _document(self, piece: Piece, record: _Record, *, last: bool) -> Iterator[Document | Rejected]:
         self._found += 1
@@ -376,6 +409,14 @@ class _Pairs:
             metadata=metadata_as(own + "}", url=headers.get("warc-target-uri"), language=language),
         )
         return document if found is None else changed(document, found)
+
+
+def _singly(step: Step, shift: int) -> list[Step]:
+    """Return a step over documents or records alone as steps over one each: every one has a reason of its own."""
+    if step.rows and step.documents:
+        return [step]
+    steps = [Step(1, 0, shift)] * step.rows + [Step(0, 1, shift)] * step.documents
+    return [*steps[:-1], replace(steps[-1], shift=step.shift)] if steps else []
 
 
 def _plain_record(line: bytes, number: int) -> _Record | None:

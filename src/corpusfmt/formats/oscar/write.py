@@ -27,22 +27,23 @@ from corpusfmt.model import Document, Json
 #: What follows the last line of a document: its line end, and a blank line.
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
+_DEDUPLICATED = "_dedup"
 # What a first line may begin with that has to be looked at; empty texts do as well.
 _OWN_HEADERS = frozenset({BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER})
 _MAY_BE_BLANK = f"\n{BLANKS}".encode()
 
 
 def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
+    """Return the names of a part; that it is deduplicated says a single one of text alone, as in the 2019 release."""
+    language = stem.removesuffix(_DEDUPLICATED)
     suffix = "" if part is None else f"_part_{part}"
-    names = [f"{stem}{suffix}.txt.gz"]
     if metadata:
-        names.append(f"{stem}_meta{suffix}.jsonl.gz")
-    return names
+        return [f"{language}{suffix}.txt.gz", f"{language}_meta{suffix}.jsonl.gz"]
+    return [f"{stem if part is None else language}{suffix}.txt.gz"]
 
 
-def _names_deduplicated(stem: str, part: int | None) -> list[str]:
-    """Return the name of a part of deduplicated text as the 2019 release has it: a single one says so."""
-    return _names(f"{stem}_dedup" if part is None else stem, part, metadata=False)
+def _names_deduplicated(language: str, part: int | None) -> list[str]:
+    return _names(language + _DEDUPLICATED, part, metadata=False)
 
 
 def checksum_list(files: Mapping[str, FileFacts]) -> bytes:

@@ -168,7 +168,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         judge.check(FileName(Location(file.path), file.name, code, folder))
         if match and match["part"]:
             parts[file.parent, match["code"]][int(match["part"])] = file
-        shards.append(Shard(len(shards), file.path, {"records": file}, payload=code, target=_target(file, match)))
+        target = _target(file, match)
+        shards.append(Shard(len(shards), file.path, {"records": file}, code, target, _corpus(target, code)))
     if entry.kind == "directory":
         for (_, code), numbered in parts.items():
             judge.check(Parts(Location(next(iter(numbered.values())).path), code, frozenset(numbered)))
@@ -186,6 +187,13 @@ def _target(file: Entry, match: re.Match[str] | None) -> str:
     folder[-1] = folder[-1].removesuffix("_meta")
     part = f"_part_{match['part']}" if match["part"] else ""
     return "/".join(filter(None, [*folder, f"{match['code']}{part}.jsonl"]))
+
+
+def _corpus(target: str, code: str | None) -> str:
+    """Return the folder of the release that a file belongs to: what is above the folder of its language."""
+    folder = target.rpartition("/")[0]
+    parent, _, name = folder.rpartition("/")
+    return parent if name == code else folder if code else ""
 
 
 def _judge_others(entries: Sequence[Entry], judge: Judge) -> None:

@@ -6,7 +6,7 @@ from corpusfmt.formats import Format
 from corpusfmt.formats.parquet.check import check, finish
 from corpusfmt.formats.parquet.layout import detect, left_unread, plan
 from corpusfmt.formats.parquet.read import read
-from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
 
 FORMAT = Format(
@@ -19,7 +19,9 @@ FORMAT = Format(
     check=check,
     finish=finish,
     read=read,
+    by_row=True,
     left_unread=left_unread,
+    source_name=SOURCE,
     names_fields=True,
     writers={VERSION: PARQUET},
 )

@@ -10,7 +10,7 @@ from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, NAMED, TEXT, Row, Trouble, columns_of, opened, rows
-from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
@@ -67,7 +67,7 @@ def _parsed(text: str | None) -> Json | None:
 def _document(row: Row, place: str) -> Document:
     columns, fields = row.columns, dict(row.fields)
     text: str = fields.pop(columns.text)
-    named = {name: fields.pop(name) for name in NAMED if isinstance(fields.get(name), str)}
+    named = {"source": SOURCE} | {name: fields.pop(name) for name in NAMED if isinstance(fields.get(name), str)}
     if columns.id is not None:
         identity = str(fields.pop(columns.id))
     else:

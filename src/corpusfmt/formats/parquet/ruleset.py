@@ -7,3 +7,5 @@ from corpusfmt.rules import RuleSet
 
 RULES = RuleSet(GENERAL)
 VERSION = "1.0"
+#: The `source` of documents that come from a table of another maker without one of their own.
+SOURCE = "parquet"

@@ -59,6 +59,9 @@ class _Sink:
         self.closed = False
 
     def write(self, data: Any) -> int:
+        # pyarrow ends its file when the writer is collected, also one that was given up on and whose file is closed.
+        if self._file.closed:
+            return len(data)
         self._file.write(data)
         self._digest.update(data)
         self.size += len(data)
@@ -134,4 +137,5 @@ PARQUET = Writer(
     by_language=False,
     folder=lambda name: f"data/{name}" if name else "data",
     seal=lambda _folder, _files, _aside: {},
+    gzip=False,
 )

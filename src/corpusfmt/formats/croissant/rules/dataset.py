@@ -353,6 +353,11 @@ _SEMVER = re.compile(
 )
 
 
+def is_semantic_version(text: str) -> bool:
+    """Tell whether a version is one by Semantic Versioning 2.0.0."""
+    return len(text) < 256 and _SEMVER.fullmatch(text) is not None
+
+
 @RULES.rule("CRO218", "version-semver", on=Dataset, severity=Severity.WARNING, spec="croissant-1.0#version")
 def version_semver(dataset: Dataset) -> Iterator[Problem]:
     """The version is not MAJOR.MINOR.PATCH.
@@ -364,7 +369,7 @@ def version_semver(dataset: Dataset) -> Iterator[Problem]:
     for value in dataset.all("sc:version"):
         if isinstance(value, Literal) and isinstance(value.value, str | int | float):
             text = str(value.value)
-            if not (len(text) < 256 and _SEMVER.fullmatch(text)):
+            if not is_semantic_version(text):
                 yield Problem(
                     f"version is `{clip(text)}`, expected MAJOR.MINOR.PATCH",
                     dataset.place_of(value),

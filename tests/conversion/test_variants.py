@@ -1,0 +1,90 @@
+"""Corpora side by side, as the variants of a release: whatever they become, they stay apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conversion.rows import data_files, document, read_rows, write_rows
+from support import SAMPLE, tree
+
+import corpusfmt
+from corpusfmt.model import UsageError
+
+# What a build writes besides the corpus.
+REPORTS = {"stats.json", "stats.md", "MANIFEST.json"}
+
+
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample as OSCAR 1.1, before and after deduplication."""
+    folder = tmp_path_factory.mktemp("built") / "both"
+    corpusfmt.build(SAMPLE, folder, keep_original=True)
+    return folder
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    return {name: data for name, data in data_files(root).items() if name not in REPORTS}
+
+
+def test_variants_of_oscar_1_1_stay_apart(variants: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(variants, tmp_path / "oscar", to="oscar-1.1", jobs=2)
+    assert files_of(tmp_path / "oscar") == files_of(variants)
+    description = (variants / "croissant.json").read_text().replace('"name": "both"', '"name": "oscar"')
+    assert (tmp_path / "oscar/croissant.json").read_text() == description
+    assert corpusfmt.validate(tmp_path / "oscar").verdict.value == "valid"
+
+
+@pytest.mark.parametrize("target", ["dolma", "parquet"])
+def test_variants_come_back_from_other_formats(target: str, variants: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(variants, tmp_path / "there", to=target)
+    corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="oscar")
+    assert files_of(tmp_path / "back") == files_of(variants)
+
+
+def test_deduplicated_text_of_oscar_1_0_keeps_its_name(tmp_path: Path) -> None:
+    corpusfmt.build(SAMPLE, tmp_path / "both", recipe="oscar-1.0", keep_original=True)
+    files = files_of(tmp_path / "both")
+    assert {"unshuffled/original/af/af.txt.gz", "unshuffled/deduplicated/af/af_dedup.txt.gz"} <= files.keys()
+    corpusfmt.convert(tmp_path / "both", tmp_path / "again", to="oscar-1.0")
+    assert files_of(tmp_path / "again") == files
+    corpusfmt.convert(tmp_path / "both", tmp_path / "dolma", to="dolma")
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="oscar-1.0")
+    assert files_of(tmp_path / "back") == files
+    corpusfmt.convert(tmp_path / "both/unshuffled/deduplicated", tmp_path / "1.1", to="oscar-1.1")
+    assert {path.name for path in (tmp_path / "1.1/af").iterdir()} == {
+        "af.txt.gz", "af_meta.jsonl.gz", "af_sha256.txt",
+    }  # fmt: skip
+    corpusfmt.convert(tmp_path / "both/unshuffled/deduplicated", tmp_path / "cut", to="oscar-1.0", part_bytes=1_000)
+    assert {"en_part_1.txt.gz", "en_part_2.txt.gz"} <= {path.name for path in (tmp_path / "cut/en").iterdir()}
+
+
+def test_parts_of_variants_are_cut_apart(variants: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(variants, tmp_path / "small", to="oscar", part_bytes=20_000)
+    for variant in ("packaged", "packaged_nondedup"):
+        corpusfmt.convert(variants / variant, tmp_path / variant, to="oscar", part_bytes=20_000)
+        assert data_files(tmp_path / "small" / variant) == data_files(tmp_path / variant)
+
+
+def test_datasets_side_by_side_stay_apart_where_documents_are_sorted_by_language(tmp_path: Path) -> None:
+    for name in ("before", "after"):
+        rows = [document(number, "en" if number % 2 else "de", variant=name) for number in range(4)]
+        write_rows(tmp_path / "both" / name / "documents/data.jsonl.gz", rows)
+        write_rows(tmp_path / "one/documents" / name / "data.jsonl.gz", rows)
+    corpusfmt.convert(tmp_path / "both", tmp_path / "oscar", to="oscar")
+    assert {path.rpartition("/")[0] for path in tree(tmp_path / "oscar")} == {
+        "", "after/de", "after/en", "before/de", "before/en",
+    }  # fmt: skip
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
+    assert [row["variant"] for row in read_rows(tmp_path / "back", "documents/before")] == ["before"] * 4
+    corpusfmt.convert(tmp_path / "one", tmp_path / "sorted", to="oscar")
+    assert {path.rpartition("/")[0] for path in tree(tmp_path / "sorted")} == {"", "de", "en"}
+
+
+@pytest.mark.parametrize("others", [("first", "first/more"), ("", "more"), ("a/b/c", "d")])
+def test_corpora_that_oscar_cannot_have_side_by_side_are_refused(others: tuple[str, str], tmp_path: Path) -> None:
+    for name in others:
+        write_rows(tmp_path / "dolma" / name / "documents/data.jsonl.gz", [document(1)])
+    with pytest.raises(UsageError, match="convert one folder"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
+    assert not (tmp_path / "out").exists()
