@@ -134,6 +134,28 @@ def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> No
     assert built == clean
 
 
+def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    whole = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "corpusfmt", "build", "-", "--output", str(out)]
+    for data in (None, whole.read_bytes()):  # the first run is killed: its lock ends with it
+        shutil.rmtree(out / ".corpusfmt" / "process", ignore_errors=True)
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+            assert run.stdin is not None
+            while not (out / ".corpusfmt" / "process").exists() and run.poll() is None:
+                time.sleep(0.02)
+            for options in ((), ("--min-lines", "2")):
+                second = run_cli("build", whole, "--output", out, *options)
+                assert second.returncode == 2
+                assert second.stderr.startswith(f"error: another run is at work in {out}: wait".encode())
+            if data is None:
+                run.kill()
+            else:
+                _, said = run.communicate(data, timeout=60)
+                assert (run.returncode, said) == (0, b"")
+    assert corpusfmt.validate(out).verdict.value == "valid"
+
+
 def children_of(pid: int, kind: bytes) -> list[int]:
     """Return the processes that a process has started whose command line holds some bytes."""
     lists = list(Path(f"/proc/{pid}/task").glob("*/children"))

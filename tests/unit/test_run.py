@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory
+from corpusfmt.engine.lock import _stands, locked
 from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace
@@ -201,18 +202,36 @@ def test_a_stage_without_all_its_results_is_incomplete(tmp_path: Path) -> None:
 
 def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
     place = Workplace(tmp_path / "out", "me")
-    place.claim()
-    place.claim()
-    with pytest.raises(UsageError, match="unfinished run"):
-        Workplace(tmp_path / "out", "another").claim()
-    place.release()
-    place.claim()
-    place.release()
+    with place.claimed(), pytest.raises(UsageError, match="another run is at work"), place.claimed():
+        pass
+    with place.claimed():
+        pass
+    with pytest.raises(UsageError, match="unfinished run"), Workplace(tmp_path / "out", "another").claimed():
+        pass
+    with place.claimed():
+        place.release()
+    assert list((tmp_path / "out").iterdir()) == []
     (tmp_path / "out" / "file").touch()
-    with pytest.raises(UsageError, match="not empty"):
-        place.claim()
-    with pytest.raises(UsageError, match="is a file"):
-        Workplace(tmp_path / "out" / "file", "me").claim()
+    with pytest.raises(UsageError, match="not empty"), place.claimed():
+        pass
+    with pytest.raises(UsageError, match="is a file"), Workplace(tmp_path / "out" / "file", "me").claimed():
+        pass
+
+
+def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path) as first:
+        path.unlink()
+        with locked(path) as second:
+            assert (first, second) == (True, True)
+            with locked(path) as third:
+                assert not third
+    before = os.open(path, os.O_RDWR)
+    path.unlink()
+    try:
+        assert not _stands(path, before)
+    finally:
+        os.close(before)
 
 
 IDLE = """

@@ -165,8 +165,8 @@ def convert(
     sets = [_sets(fmt, writer, options, group) for group in grouped]
     settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
-    workplace.claim()
-    with Workers(engine, jobs or default_jobs(sum(shard.size for shard in shards), len(shards))) as workers:
+    jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
+    with Workers(engine, jobs) as workers, workplace.claimed():
         run = _Run(
             fmt,
             CheckOptions(version=plan.version, reading=reading),
@@ -183,8 +183,8 @@ def convert(
         except (BadInput, UsageError):
             workplace.give_up()
             raise
-    converted = [*converted, Converted(losses=dict(losses.counts))]
-    files = _seal(workplace, writer, converted, run.target.format, target)
+        converted = [*converted, Converted(losses=dict(losses.counts))]
+        files = _seal(workplace, writer, converted, run.target.format, target)
     report = _report(target, target_version, plan, converted, on_loss, len(files))
     report.results["unread"] = unread_files(entry, fmt, plan)
     report.started, report.finished = started, _now()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from corpusfmt.engine.lock import locked
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import UsageError
 
@@ -37,21 +40,44 @@ class Workplace:
         """Tell whether a folder holds an unfinished run."""
         return (destination / STATE / "run").exists()
 
-    def claim(self) -> None:
-        """Take a new or empty folder, or one that the same run left unfinished. Raises `UsageError` for any other."""
-        mark = self.state / "run"
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Take a new or empty folder, or one that the same run left unfinished, for as long as the block takes.
+
+        Raises `UsageError` for any other, and for one in which another run is at work.
+        """
+        self._refuse_foreign()
+        with locked(self.state / "lock") as mine:
+            if not mine:
+                raise UsageError(
+                    f"another run is at work in {self.destination}: wait until it has ended, or choose another folder"
+                )
+            # It may have ended a moment ago.
+            self._refuse_foreign()
+            self._mark_own()
+            yield
+        if not self._mark.exists():  # where open files cannot be removed, the lock is still there
+            shutil.rmtree(self.state, ignore_errors=True)
+
+    @property
+    def _mark(self) -> Path:
+        return self.state / "run"
+
+    def _refuse_foreign(self) -> None:
         if self.destination.exists() and not self.destination.is_dir():
             raise UsageError(f"{self.destination} is a file: name a new or empty folder")
-        if mark.exists():
-            if mark.read_text("utf-8") != self.identity:
-                raise UsageError(
-                    f"{self.destination} holds an unfinished run of other inputs or settings: "
-                    "finish it with those, remove it, or choose another folder"
-                )
-        elif self.destination.exists() and any(path.name != STATE for path in self.destination.iterdir()):
+        others = self.destination.exists() and any(path.name != STATE for path in self.destination.iterdir())
+        if others and not self._mark.exists():
             raise UsageError(f"{self.destination} is not empty: remove it or choose another folder")
-        else:
-            publish_bytes(mark, self.identity.encode())
+
+    def _mark_own(self) -> None:
+        if not self._mark.exists():
+            publish_bytes(self._mark, self.identity.encode())
+        elif self._mark.read_text("utf-8") != self.identity:
+            raise UsageError(
+                f"{self.destination} holds an unfinished run of other inputs or settings: "
+                "finish it with those, remove it, or choose another folder"
+            )
 
     def aside(self, name: str) -> Path:
         """Return an empty folder for the unfinished files of one task."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,7 +88,10 @@ def build(
     started = _now()
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(Path(destination)))
-    with closing(supply), Journal(log) as journal, Workers(engine, supply.workers(jobs)) as workers:
+    with ExitStack() as stack:
+        stack.enter_context(closing(supply))
+        journal = stack.enter_context(Journal(log))
+        workers = stack.enter_context(Workers(engine, supply.workers(jobs)))
         classifier = _classifier(model, langid)
         asked = load_recipe(recipe, _instead(keep_original=keep_original, compression=compression))
         chosen = selection.applied(asked, classifier.labels)
@@ -103,7 +106,7 @@ def build(
             chosen.output.compressor,
         )
         workplace = Workplace(Path(destination), digest(fingerprint, supply.identity))
-        workplace.claim()
+        stack.enter_context(workplace.claimed())
         run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, progress, journal))
         journal("run-start", {"destination": str(destination), "recipe": chosen.name})
         scratch = Scratch(sourcing.scratch_limit)
