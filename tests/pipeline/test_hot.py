@@ -184,7 +184,7 @@ def test_records_are_the_same(records: list[tuple[bytes, bytes]], end: bytes, si
 
     def canonical() -> list[Any]:
         found: list[Any] = []
-        stream: Any = wet._Stream(chunks)  # type: ignore[arg-type]  # any chunks will do
+        stream: Any = wet._Stream(chunks)
         try:
             found.extend(wet._canonical(stream))
         except wet._NotCanonical:

@@ -57,6 +57,14 @@ class StreamFault(Exception):
         self.readable = readable
         self.truncated = truncated
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross processes: an exception with names in its signature does not by itself."""
+        return _stream_fault, (self.kind, self.reason, self.offset, self.readable, self.truncated)
+
+
+def _stream_fault(kind: FaultKind, reason: str, offset: int, readable: int, truncated: bool) -> StreamFault:
+    return StreamFault(kind, reason, offset=offset, readable=readable, truncated=truncated)
+
 
 class Reader(Protocol):
     """What a stream is read from: any binary file object."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +18,6 @@ from corpusfmt.formats.oscar.languages import LABELS
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.io.streams import Chunks
 from corpusfmt.model import Document
 from corpusfmt.pipeline.wet import MOST_RECORD_BYTES, ChunkFile, WetRecord
 
@@ -40,7 +39,7 @@ class GoclassyReader:
     records that have no line feed: they are not read either.
     """
 
-    chunks: Chunks
+    chunks: Iterable[bytes]
     cut: str | None = None
     unended: int = 0
     _file: io.BufferedReader = field(init=False)

@@ -73,12 +73,31 @@ class ProcessTask:
     backend: BackendChoice
 
 
+class Fault(msgspec.Struct, frozen=True):
+    """A `StreamFault` as plain data."""
+
+    kind: FaultKind
+    reason: str
+    offset: int
+    readable: int
+    truncated: bool
+
+    @classmethod
+    def of(cls, fault: StreamFault) -> Fault:
+        return cls(fault.kind, fault.reason, fault.offset, fault.readable, fault.truncated)
+
+    @property
+    def error(self) -> StreamFault:
+        return StreamFault(self.kind, self.reason, offset=self.offset, readable=self.readable, truncated=self.truncated)
+
+
 class Processed(msgspec.Struct):
     """What became of one input: plain data for a marker.
 
     `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
     repeat another one of this input, where repetitions go), `dropped` counts lines by reason; `fault` or `defect` says
-    why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read.
+    why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read,
+    `padding` what follows its end.
     """
 
     sha256: str = ""
@@ -86,15 +105,17 @@ class Processed(msgspec.Struct):
     original: dict[str, Size] = {}
     stored: dict[str, int] = {}
     dropped: dict[str, int] = {}
-    fault: tuple[FaultKind, str] | None = None
+    fault: Fault | None = None
     defect: tuple[Defect, str] | None = None
     cut: str | None = None
+    padding: Fault | None = None
 
     @property
     def quarantined(self) -> str | None:
         """The reason why nothing of the input is used."""
-        reason = self.fault or self.defect
-        return reason[1] if reason else None
+        if self.fault:
+            return f"{self.fault.reason} (after {self.fault.offset} compressed bytes)"
+        return self.defect[1] if self.defect else None
 
 
 @dataclass(slots=True)
@@ -131,25 +152,27 @@ def process(task: ProcessTask) -> Processed:
     try:
         with ExitStack() as opened, publish(task.container) as file:
             readers: list[DigestReader] = []
+            forgiven: list[StreamFault] = []
 
             def open_source() -> DigestReader:
                 readers.append(DigestReader(_opened(task.url, opened)))
                 return readers[-1]
 
             if task.recipe.records.reader == "goclassy":
-                reader = GoclassyReader(wet_chunks(open_source(), task.url))
+                reader = GoclassyReader(wet_chunks(open_source(), task.url, forgiven))
                 processed = _store(reader.records(), task, ContainerWriter(file))
                 processed.cut = reader.cut
                 if reader.unended:
                     processed.dropped["without a line end"] = reader.unended
             else:
-                processed = _store(wet_records(open_source, task.url), task, ContainerWriter(file))
+                processed = _store(wet_records(open_source, task.url, forgiven), task, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
+            if forgiven:
+                processed.padding = Fault.of(forgiven[0])
             return processed
     except StreamFault as fault:
-        place = f"after {fault.offset} compressed bytes"
-        return Processed(fault=(fault.kind, f"{fault.reason} ({place})"))
+        return Processed(fault=Fault.of(fault))
     except WetDefect as defect:
         return Processed(defect=(defect.defect, defect.reason))
 

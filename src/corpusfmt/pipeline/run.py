@@ -21,7 +21,6 @@ from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import BrokenStream, Unreadable
 from corpusfmt.io.compress import FileFacts, compressor_of
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.io.streams import StreamFault
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
 from corpusfmt.model import Coverage, Json, Location, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
@@ -45,7 +44,7 @@ from corpusfmt.rules import Grading, Judge
 T = TypeVar("T")
 
 #: Changes with every change of what the stages write: what an older version left behind runs again.
-CODE_FORMAT = 3
+CODE_FORMAT = 4
 # Smaller tasks would cost more than their work.
 _LINES_A_TASK = 100_000
 
@@ -240,6 +239,8 @@ def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]])
                     shards_seen=1, documents=sum(size.documents for size in each.original.values()), bytes=entry.size
                 )
             )
+            if each.padding is not None:
+                judge.check(BrokenStream(Location(entry.path), each.padding.error))
             if each.cut is not None:
                 judge.check(CutWet(Location(entry.path), each.cut))
         else:
@@ -249,8 +250,7 @@ def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]])
 
 def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
     if processed.fault:
-        kind, reason = processed.fault
-        judge.check(BrokenStream(at, StreamFault(kind, reason, offset=0, readable=0)))
+        judge.check(BrokenStream(at, processed.fault.error))
     elif processed.defect:
         defect, reason = processed.defect
         judge.check(Unreadable(at, reason) if defect == "unreadable" else BrokenWet(at, defect, reason))
@@ -292,7 +292,8 @@ def _fate(processed: Processed) -> Json:
     if processed.quarantined is not None:
         return {"quarantined": processed.quarantined}
     cut = {} if processed.cut is None else {"cut": processed.cut}
-    return {"sha256": processed.sha256, "records": processed.records} | cut
+    padding = {} if processed.padding is None else {"padding": processed.padding.reason}
+    return {"sha256": processed.sha256, "records": processed.records} | cut | padding
 
 
 def _seal(run: _Run, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json) -> None:

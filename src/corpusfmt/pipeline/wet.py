@@ -1,17 +1,18 @@
 """Read WET files: Common Crawl's WARC files of extracted text.
 
-Canonical files (WARC/1.0, CRLF header lines, exact Content-Length) are framed here; from the first record on that is
-not canonical, warcio reads the rest of the file.
+Canonical files (WARC/1.0, CRLF header lines, exact Content-Length) are read in one go; from the first record on that is
+not canonical, warcio reads the headers, record by record. Records are framed here in any case: warcio's own iterator skips
+what follows a record that is longer than it says, and holds header lines of any length.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, codec_of_name
+from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, StreamFault, codec_of_name
 from corpusfmt.pipeline.hot import wet_record
 from corpusfmt.pipeline.rules import WetDefect
 
@@ -19,6 +20,9 @@ _VERSION_LINE = b"WARC/1.0\r\n"
 _END_OF_HEADER = b"\r\n\r\n"
 _END_OF_RECORD = b"\r\n\r\n"
 _MOST_HEADER_BYTES = 64 * 1024
+# Of headers that are not canonical.
+_MOST_ODD_HEADER_BYTES = 1024 * 1024
+_MOST_DIGITS = 18
 #: A record beyond this is no page: Common Crawl cuts pages at 1 MiB.
 MOST_RECORD_BYTES = 256 * 1024 * 1024
 
@@ -34,28 +38,41 @@ class _NotCanonical(Exception):
     pass
 
 
-def wet_records(open_source: Callable[[], Reader], name: str) -> Iterator[WetRecord]:
+def wet_records(
+    open_source: Callable[[], Reader], name: str, forgiven: list[StreamFault] | None = None
+) -> Iterator[WetRecord]:
     """Yield the conversion records of a WET file, which may be opened a second time; `name` says if it is compressed.
 
-    Raises `WetDefect` for what is no WET, `StreamFault` for a compressed stream that does not read to its end.
+    `forgiven` is as for `wet_chunks`. Raises `WetDefect` for what is no WET, `StreamFault` for a compressed stream that
+    does not read to its end.
     """
     seen = 0
     try:
-        for headers, text in _canonical(_Stream(wet_chunks(open_source(), name))):
+        for headers, text in _canonical(_Stream(wet_chunks(open_source(), name, forgiven))):
             seen += 1
             yield from _conversion(headers, text)
     except _NotCanonical:
-        yield from _by_warcio(wet_chunks(open_source(), name), skip=seen)
+        yield from _by_warcio(wet_chunks(open_source(), name, forgiven), skip=seen)
     else:
         if not seen:
             raise WetDefect("not-warc", "it is empty")
 
 
-def wet_chunks(source: Reader, name: str) -> Chunks:
-    """Return the chunks of a file: compressed where its name says so, or where its content does."""
+def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = None) -> Iterator[bytes]:
+    """Yield the chunks of a file: compressed where its name says so, or where its content does.
+
+    Zero bytes after the last member, as block devices pad files, take nothing from what it holds: they are noted in
+    `forgiven`.
+    """
     head = source.read(len(GZIP_MAGIC))
     compressed = codec_of_name(name) == "gzip" or head == GZIP_MAGIC
-    return Chunks(_Prefixed(head, source), "gzip" if compressed else "plain")
+    try:
+        yield from Chunks(_Prefixed(head, source), "gzip" if compressed else "plain")
+    except StreamFault as fault:
+        if fault.kind != "padding":
+            raise
+        if forgiven is not None:
+            forgiven[:] = [fault]
 
 
 @dataclass(slots=True)
@@ -73,7 +90,7 @@ class _Prefixed:
 class _Stream:
     """Takes lines and lengths off a stream of chunks."""
 
-    def __init__(self, chunks: Chunks) -> None:
+    def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
         self._buffer = b""
         self._start = 0
@@ -107,10 +124,14 @@ class _Stream:
 
     def exactly(self, length: int) -> bytes:
         """Take a number of bytes. Raises where the stream ends before."""
-        while len(self._buffer) - self._start < length:
+        pieces = [self._take(min(length, len(self._buffer) - self._start))]
+        missing = length - len(pieces[0])
+        while missing:
             if not self._fill():
                 raise _NotCanonical
-        return self._take(length)
+            pieces.append(self._take(min(missing, len(self._buffer))))
+            missing -= len(pieces[-1])
+        return b"".join(pieces)
 
     def _take(self, length: int) -> bytes:
         taken = self._buffer[self._start : self._start + length]
@@ -126,13 +147,18 @@ def _canonical(stream: _Stream) -> Iterator[tuple[dict[str, str], bytes]]:
         if header is None:
             return
         headers = _header_fields(header)
-        length = headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit()) or int(length) > MOST_RECORD_BYTES:
+        length = _length_in(headers.get("content-length", ""))
+        if length is None or length > MOST_RECORD_BYTES:
             raise _NotCanonical
-        text = stream.exactly(int(length))
+        text = stream.exactly(length)
         if stream.exactly(len(_END_OF_RECORD)) != _END_OF_RECORD:
             raise _NotCanonical
         yield headers, text
+
+
+def _length_in(value: str) -> int | None:
+    """Return a Content-Length where it is one: Python takes time for thousands of digits, or refuses them."""
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS else None
 
 
 def _header_fields(header: bytes) -> dict[str, str]:
@@ -165,7 +191,7 @@ def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
 class ChunkFile(io.RawIOBase):
     """Chunks as a file, for readers that want one."""
 
-    def __init__(self, chunks: Chunks) -> None:
+    def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
         self._rest = b""
 
@@ -181,36 +207,78 @@ class ChunkFile(io.RawIOBase):
         return len(taken)
 
 
-def _by_warcio(chunks: Chunks, skip: int) -> Iterator[WetRecord]:
-    from warcio.archiveiterator import ArchiveIterator  # noqa: PLC0415 - slow to import, rarely needed
-    from warcio.exceptions import ArchiveLoadFailed  # noqa: PLC0415
-
+def _by_warcio(chunks: Iterable[bytes], skip: int) -> Iterator[WetRecord]:
     stream = io.BufferedReader(ChunkFile(chunks))
     start = stream.peek(len(_VERSION_LINE))[:16]
     if not start.startswith(b"WARC/"):
         raise WetDefect("not-warc", f"it starts with {start[:16]!r}" if start else "it is empty")
     if not start.partition(b"\n")[0].endswith(b"\r"):
         raise WetDefect("framing", "its header lines end with LF: the WARC format asks for CRLF")
-    taken = 0
+    number = 1
+    header = _odd_header(stream, number)
+    while header:
+        headers, length = _odd_fields(header, number)
+        text = stream.read(length)
+        if len(text) < length:
+            reason = f"record {number} has {len(text)} bytes, its Content-Length says {length}: the file is cut short"
+            raise WetDefect("framing", reason)
+        if number > skip:
+            yield from _conversion(headers, text)
+        header = _after_record(stream, number)
+        number += 1
+
+
+def _odd_header(stream: io.BufferedReader[ChunkFile], number: int, first: bytes = b"") -> bytes:
+    """Take the lines of a header up to the blank one. Raises `WetDefect` where there are too many, or none ends it."""
+    lines = [first]
+    room = _MOST_ODD_HEADER_BYTES - len(first)
+    while room > 0:
+        line = stream.readline(room)
+        lines.append(line)
+        room -= len(line)
+        if not line:
+            raise WetDefect("framing", f"record {number} has a header without an end: the file is cut short")
+        if line.endswith(b"\n") and not line.strip():
+            return b"".join(lines)
+    raise WetDefect("framing", f"record {number} has a header of more than {_MOST_ODD_HEADER_BYTES} bytes")
+
+
+def _odd_fields(header: bytes, number: int) -> tuple[dict[str, str], int]:
+    """Return the fields of a header as warcio reads them, and the length of the record."""
+    from warcio.recordloader import ArcWarcRecordLoader  # noqa: PLC0415 - slow to import, rarely needed
+    from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException  # noqa: PLC0415
+
+    lines = io.BytesIO(header)
     try:
-        for record in ArchiveIterator(stream):
-            taken += 1
-            headers = {name.lower(): value for name, value in record.rec_headers.headers}
-            text = _whole_text(record, headers.get("content-length", ""), taken)
-            if taken > skip:
-                yield from _conversion(headers, text)
-    except (ArchiveLoadFailed, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise WetDefect("framing", f"after {taken} records: {reason}") from error
+        fields = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES).parse(lines).headers
+    except StatusAndHeadersParserException as error:
+        raise WetDefect("framing", f"record {number}: {' '.join(str(error).split())}") from error
+    lengths = {value for name, value in fields if name.lower() == "content-length"}
+    length = _length_in(next(iter(lengths), ""))
+    if length is None or len(lengths) > 1:
+        raise WetDefect("framing", f"record {number} has no single Content-Length that is a number")
+    if lines.read(1):
+        raise WetDefect("framing", f"record {number} has a header line of white space alone")
+    if length > MOST_RECORD_BYTES:
+        raise WetDefect("framing", f"record {number} has {length} bytes, more than {MOST_RECORD_BYTES}")
+    return {name.lower(): value for name, value in fields}, length
 
 
-def _whole_text(record: Any, declared: str, number: int) -> bytes:
-    text: bytes = record.content_stream().read(MOST_RECORD_BYTES + 1)
-    if len(text) > MOST_RECORD_BYTES:
-        raise WetDefect("framing", f"record {number} has more than {MOST_RECORD_BYTES} bytes")
-    if not declared.isdigit():
-        raise WetDefect("framing", f"record {number} has no Content-Length: the file is cut short, or not WARC")
-    if len(text) < int(declared):
-        reason = f"record {number} has {len(text)} bytes, its Content-Length says {declared}: the file is cut short"
-        raise WetDefect("framing", reason)
-    return text
+def _after_record(stream: io.BufferedReader[ChunkFile], number: int) -> bytes:
+    """Take the blank lines that end a record and the header of the next one; nothing at the end of the file.
+
+    Raises `WetDefect` where anything else follows: what does not count as text must not be lost.
+    """
+    room = _MOST_ODD_HEADER_BYTES
+    blank = False
+    while room > 0:
+        line = stream.readline(room)
+        if not line:
+            return b""
+        if line.strip():
+            break
+        blank = True
+        room -= len(line)
+    if not blank or not line.startswith(b"WARC/"):
+        raise WetDefect("framing", f"record {number} is followed by {line[:16]!r}: its Content-Length is wrong")
+    return _odd_header(stream, number + 1, line)

@@ -1,0 +1,144 @@
+"""WET files that are not as they should be: read whole where they are whole, named where anything would be lost."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_record
+
+import corpusfmt
+from corpusfmt.pipeline import wet
+from corpusfmt.pipeline.rules import WetDefect
+from corpusfmt.pipeline.wet import wet_records
+
+
+def ten(odd: bytes) -> bytes:
+    """Return ten records, of which one stands as given."""
+    records = [wet_record(number, f"{LONG_LINE} {number}\n") for number in range(10)]
+    return b"".join([*records[:5], odd, *records[6:]])
+
+
+def texts(data: bytes) -> list[bytes]:
+    return [record.text for record in wet_records(lambda: BytesIO(data), "a.warc.wet")]
+
+
+def with_length(value: str, body: bytes = b"one and two\n") -> bytes:
+    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: {value}\r\n\r\n"
+    return head.encode() + body + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (with_length("3"), "record 6 is followed by b' and two\\n': its Content-Length is wrong"),
+        (with_length("3", b"one\ntwo\n"), "record 6 is followed by b'two\\n': its Content-Length is wrong"),
+        (with_length("0", b"one\n" * 500_000), "record 6 is followed by b'one\\n': its Content-Length is wrong"),
+        (with_length("16"), "record 6 is followed by b'WARC/1.0\\r\\n': its Content-Length is wrong"),
+        (with_length("9" * 5000), "record 6 has no single Content-Length that is a number"),
+        (with_length("٣"), "record 6 has no single Content-Length that is a number"),
+        (with_length("-3"), "record 6 has no single Content-Length that is a number"),
+        (with_length("999999999999"), "record 6 has 999999999999 bytes, more than 268435456"),
+        (with_length("12\r\nContent-Length: 11"), "record 6 has no single Content-Length that is a number"),
+        (with_length("12\r\n\u00a0"), "record 6 has a header line of white space alone"),
+        (with_length("12\r\nX: " + "x" * 2_000_000), "record 6 has a header of more than 1048576 bytes"),
+        (with_length("12\r\n" + "X: 1\r\n" * 200_000 + "X: 1"), "record 6 has a header of more than 1048576 bytes"),
+        (b"WARC/1.0\r\n" + b"x" * 2_000_000, "record 6 has a header of more than 1048576 bytes"),
+        (b"\r\n" * 600_000, "record 5 is followed by b'\\r\\n': its Content-Length is wrong"),
+    ],
+    ids=lambda value: value[-40:] if isinstance(value, str) else "",
+)
+def test_what_would_lose_text_is_a_defect(odd: bytes, reason: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(WetDefect) as caught:
+        texts(ten(odd))
+    assert (caught.value.defect, caught.value.reason) == ("framing", reason)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        with_length("12").replace(b"WARC/1.0", b"WARC/1.1"),
+        with_length("12\r\nX-Long: " + "x" * 500_000),
+        with_length("12\r\nX: folded\r\n line"),
+        with_length("12\r\nContent-Length: 12"),
+        with_length("12").replace(b"\r\n", b"\n"),
+        with_length("12") + b"\r\n\n\r\n",
+    ],
+    ids=["version", "long", "folded", "twice the same", "LF", "more blank lines"],
+)
+def test_odd_records_that_are_whole_are_read(odd: bytes) -> None:
+    read = texts(ten(odd))
+    assert len(read) == 10
+    assert read[5] == b"one and two\n"
+
+
+def test_the_last_record_needs_nothing_after_it_but_its_text() -> None:
+    odd = with_length("12").replace(b"WARC/1.0", b"WARC/1.1")
+    assert texts(odd.removesuffix(b"\r\n\r\n")) == [b"one and two\n"]
+    for cut in (5, 12, 40):
+        with pytest.raises(WetDefect, match="the file is cut short"):
+            texts(odd + odd[:-cut] if cut != 40 else odd + odd[:cut])
+    with pytest.raises(WetDefect, match="record 1 is followed by b' and two"):
+        texts(with_length("3"))
+
+
+def test_a_large_record_is_read_in_one_go() -> None:
+    # Not a time, but a bound on what is held and copied: a record of many chunks is joined once.
+    body = b"x" * 30_000_000 + b"\n"
+    assert texts(warc_record("conversion", body)) == [body]
+
+
+def test_a_length_that_is_too_small_leaves_the_file_out(tmp_path: Path) -> None:
+    whole = wet_file(tmp_path / "whole.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    (tmp_path / "short.warc.wet").write_bytes(ten(with_length("3")))
+    done = run_cli("build", tmp_path, "--output", tmp_path / "out")
+    assert done.returncode == 3
+    lines = done.stderr.decode().split("\n")
+    assert lines[0] == (
+        "left out: short.warc.wet: WET102 record 6 is followed by b' and two\\n': its Content-Length is wrong"
+    )
+    assert lines[1] == "  help: write records with CRLF header lines and Content-Length in bytes"
+    assert whole.exists()
+
+
+@pytest.mark.parametrize("recipe", ["oscar-1.1", "goclassy-2019"])
+def test_zero_padding_after_the_last_member_is_a_warning(tmp_path: Path, recipe: str) -> None:
+    path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    corpusfmt.build(path, tmp_path / "clean", recipe=recipe)
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + bytes(512))
+    done = run_cli("build", path, "--output", tmp_path / "out", "--recipe", recipe)
+    assert done.returncode == 0
+    assert done.stderr.decode().split("\n") == [
+        f"warning: a.warc.wet.gz: GEN102 512 zero bytes after the last gzip member, from compressed byte {size}",
+        f"  help: cut the file after {size} bytes, or compress its content again",
+        "",
+    ]
+    (taken,) = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]
+    assert taken["padding"] == "512 zero bytes after the last gzip member"
+    assert (tmp_path / "out" / "stats.json").read_bytes() == (tmp_path / "clean" / "stats.json").read_bytes()
+
+
+def test_padding_does_not_hide_that_a_file_is_cut(tmp_path: Path) -> None:
+    data = ten(wet_record(5, f"{LONG_LINE}\n"))
+    (tmp_path / "a.warc.wet.gz").write_bytes(gzipped(data[:-30]) + bytes(512))
+    wet_file(tmp_path / "b.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    assert [each.code for each in report.findings] == ["WET102"]
+
+
+def test_other_bytes_after_the_last_member_are_an_error(tmp_path: Path) -> None:
+    path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    path.write_bytes(path.read_bytes() + bytes(511) + b"x")
+    wet_file(tmp_path / "b.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    report = corpusfmt.build(tmp_path, tmp_path / "out")
+    assert [(each.code, each.severity.value) for each in report.findings] == [("GEN102", "error")]
+
+
+def test_digits_are_bounded_before_they_are_a_number() -> None:
+    assert wet._length_in("000000000000000012") == 12
+    assert wet._length_in("1" * 19) is None
+    assert wet._length_in("") is None
