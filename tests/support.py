@@ -19,6 +19,7 @@ __all__ = [
     "LONG_LINE",
     "REPOSITORY",
     "SAMPLE",
+    "corpus",
     "gzipped",
     "run_cli",
     "tree",
@@ -50,6 +51,11 @@ def gzipped(data: bytes) -> bytes:
 def tree(root: Path) -> dict[str, bytes]:
     """Return every file below a folder by its relative path."""
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def corpus(root: Path) -> dict[str, bytes]:
+    """Return the files under final names: all but what a run keeps to go on from."""
+    return {path: data for path, data in tree(root).items() if ".corpusfmt" not in path.split("/")}
 
 
 def warc_record(kind: str, body: bytes, headers: Sequence[tuple[str, str]] = ()) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -116,7 +117,7 @@ def test_filters_of_a_recipe_and_options_above_them(tmp_path: Path, wet: Path) -
         corpusfmt.build(wet, tmp_path / "3", selection=Selection(min_lines=0))
 
 
-def test_filters_belong_to_the_identity_of_a_run(tmp_path: Path, wet: Path) -> None:
+def test_a_list_of_addresses_is_known_by_its_content(tmp_path: Path, wet: Path) -> None:
     out = tmp_path / "out"
     listed = tmp_path / "deny.txt"
     listed.write_text("example.com\n")
@@ -125,11 +126,15 @@ def test_filters_belong_to_the_identity_of_a_run(tmp_path: Path, wet: Path) -> N
     interrupted = [sys.executable, "-c", f"{code}from corpusfmt.cli import main; main()", *map(str, options)]
     assert subprocess.run(interrupted, check=False).returncode == 9
     listed.write_text("example.org\n")
-    done = run_cli(*options)
-    assert (done.returncode, b"other inputs or settings" in done.stderr) == (2, True)
-    listed.unlink()
-    (tmp_path / "moved.txt").write_text("example.com\n")
-    assert run_cli(*options[:-1], tmp_path / "moved.txt").returncode == 0
+    assert subprocess.run(interrupted, check=False).returncode == 9
+    (tmp_path / "moved.txt").write_text("example.org\n")
+    done = run_cli(*options[:-1], tmp_path / "moved.txt")
+    assert (done.returncode, b"(inputs taken over: 1, read: 0)" in done.stderr) == (0, True)
+    shutil.rmtree(out)
+    listed.write_text("example.com\n")
+    assert subprocess.run(interrupted, check=False).returncode == 9
+    done = run_cli(*options[:-1], tmp_path / "moved.txt")
+    assert (done.returncode, b"(inputs taken over: 0, read: 1)" in done.stderr) == (0, True)
 
 
 def test_what_cannot_be_a_filter(tmp_path: Path, wet: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import LONG_LINE, run_cli, tree, wet_file, wet_record
+from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.model import Incomplete, UsageError
@@ -265,7 +265,7 @@ def test_a_download_that_fails_is_tried_again_and_then_left_out(
     }
     assert len(list(tries.glob("1.*"))) == len(list(tries.glob("gone*"))) == fetch.ATTEMPTS
     assert len(list(tries.glob("2.*"))) == 1
-    out = tree(tmp_path / "out")
+    out = corpus(tmp_path / "out")
     del out["MANIFEST.json"]
     assert out == {path: data for path, data in plain.items() if path != "MANIFEST.json"}
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, cast
 import typer
 
 from corpusfmt.cli.inputs import names, size
-from corpusfmt.cli.outcome import FailOn, exit_status, resumable
+from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
 from corpusfmt.cli.progress import shown_stages
 
 _FILTERS, _LOW_RESOURCES, _OPERATION = "Filters", "Low resources", "Operation"
@@ -138,6 +138,7 @@ def command(
     log: Log = None,
 ) -> None:
     """Make a corpus of WET files: lines classified by language, deduplicated, packed with metadata and checksums."""
+    from corpusfmt.engine.workplace import STATE
     from corpusfmt.model import Severity, UsageError
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
@@ -167,7 +168,16 @@ def command(
         )
     for finding in report.findings:
         fate = "left out" if finding.severity is Severity.ERROR else finding.severity
-        print(f"{fate}: {finding.location}: {finding.code} {finding.message}", file=sys.stderr)
+        print(f"{fate}: {finding.location}: {finding.code} {finding.message}{help_line(finding.hint)}", file=sys.stderr)
+    if resumed := report.results.get("resumed"):
+        told = f"inputs taken over: {resumed['taken_over']:,}, read: {resumed['read']:,}"
+        print(f"went on with an unfinished run ({told})", file=sys.stderr)
+    if (left_out := report.coverage.shards_total - report.coverage.shards_seen) > 0:
+        print(
+            f"{left_out:,} left out: repair them and run the same command again, which reads no others; "
+            f"or remove {output / STATE} to settle for what is there",
+            file=sys.stderr,
+        )
     total = report.results["stats"]["total"]["final"]
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
     print(f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} WET files -> {output}")

@@ -43,8 +43,7 @@ def guarded(command: Callable[P, T], hint_on_interrupt: str = "") -> Callable[P,
         except UsageError as error:
             _fail(USAGE, f"error: {error}")
         except BadInput as error:
-            hint = f"\n  help: {error.finding.hint}" if error.finding.hint else ""
-            _fail(FINDINGS, f"{error}{hint}")
+            _fail(FINDINGS, f"{error}{help_line(error.finding.hint)}")
         except (Incomplete, CorpusfmtError) as error:
             _fail(UNFINISHED, f"error: {error}")
         except KeyboardInterrupt:
@@ -62,6 +61,11 @@ def guarded(command: Callable[P, T], hint_on_interrupt: str = "") -> Callable[P,
         raise AssertionError
 
     return run
+
+
+def help_line(hint: str) -> str:
+    """Return what stands below a finding where it has a hint."""
+    return f"\n  help: {hint}" if hint else ""
 
 
 def _fail(status: int, message: str) -> None:

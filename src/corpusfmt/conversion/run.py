@@ -10,7 +10,6 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -253,7 +252,6 @@ class _Run:
                 self.workplace.aside(task_name),
             )
             tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
-        self._withdraw("convert", {task.fingerprint for task in tasks})
         sizes = [sum(shard.size for shard in group.shards) for group in grouped]
         return self.stages.run_whole("convert", convert_shards, tasks, Converted, sizes)
 
@@ -279,16 +277,9 @@ class _Run:
             aside = self.workplace.aside(name)
             pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(name, pack, fingerprint))
-        self._withdraw("pack", {fingerprint})
         sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
         return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
-
-    def _withdraw(self, stage: str, valid: AbstractSet[str]) -> None:
-        """Remove what was made of files that have changed since: they may not become the same files again."""
-        for fingerprint, result in self.stages.recorded(stage, Converted):
-            for name in result.files if fingerprint not in valid else ():
-                (self.workplace.destination / name).unlink(missing_ok=True)
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
@@ -322,6 +313,8 @@ def _seal(
         own = {path.rpartition("/")[2]: facts for path, facts in files.items() if path.rpartition("/")[0] == folder}
         for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
+    # Of files that have changed since an earlier run other files may have been made.
+    workplace.withdraw(workplace.published() - files.keys())
     kind = target.name if len(target.versions) == 1 else to
     # Of corpora side by side the first, which of a release's variants is the deduplicated one, has the record sets.
     below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""

@@ -1,12 +1,12 @@
 """Stages of tasks with files between them, resumed by one listing: a marker for each task, written last.
 
 A marker holds the fingerprint of everything that the task's result depends on, and the result itself. A task whose
-marker carries another fingerprint runs again.
+marker carries another fingerprint, or says what is not so any more, runs again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -57,11 +57,15 @@ class Stages:
         tasks: Sequence[StageTask[T]],
         kind: type[R],
         weights: Sequence[int],
+        *,
+        stands: Callable[[T, R], bool] | None = None,
     ) -> list[R | Died]:
         """Run the tasks that have no valid marker; return all results, in task order. `weights` tell how long each takes.
 
-        Several workers begin with the longest, so that none of them is left alone with it at the end.
+        Several workers begin with the longest, so that none of them is left alone with it at the end. `stands` is as for
+        `stream`. What the stage has left of other tasks is removed.
         """
+        self._keep_only(name, {_marker_name(task): task.fingerprint for task in tasks})
         weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
         done = [0, 0]
         total = sum(weights)
@@ -74,7 +78,7 @@ class Stages:
             return Progress(done[0], len(tasks), done[1], total)
 
         longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
-        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended)
+        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended, stands)
         return [results[task.id] for task in tasks]
 
     def stream(
@@ -84,11 +88,13 @@ class Stages:
         tasks: Iterable[StageTask[T] | None],
         kind: type[R],
         ended: Callable[[StageTask[T], R | Died], Progress],
-    ) -> None:
+        stands: Callable[[T, R], bool] | None = None,
+    ) -> int:
         """Run tasks as they come (None: the next is still to come), except those that have a valid marker.
 
         `ended` is told each task and its result as soon as the marker is on disk, in any order; it answers how far the
-        stage is.
+        stage is. `stands` tells of a task done by an earlier run whether its result can still be used: whether the files
+        are there. Returns how many tasks were run.
         """
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +120,7 @@ class Stages:
             for task in tasks:
                 marker = _marker_name(task) if task else ""
                 found = _read_marker(folder / marker, task.fingerprint, kind) if task and marker in present else None
-                if task and found is not None:
+                if task and found is not None and (stands is None or stands(task.argument, found)):
                     finished(task, found, resumed=True)
                     continue
                 if task:
@@ -131,6 +137,15 @@ class Stages:
         ):
             pass
         self._tell("stage-end", {"stage": name} | counts)
+        return len(missing)
+
+    def _keep_only(self, name: str, fingerprints: Mapping[str, str]) -> None:
+        """Remove the markers of other tasks, which may write the same files in part, and what else those have left."""
+        for path in (self.folder / name).glob("*"):
+            marker = path.with_suffix(".json")
+            wanted = fingerprints.get(marker.name)
+            if wanted is None or (path == marker and _fingerprint_in(path) != wanted):
+                path.unlink()
 
     def _tell(self, event: str, facts: Json) -> None:
         if self.log:
@@ -150,9 +165,11 @@ class Stages:
         tasks: Sequence[StageTask[T]],
         kind: type[R],
         weights: Sequence[int],
+        *,
+        stands: Callable[[T, R], bool] | None = None,
     ) -> list[R]:
         """As `run`, for stages in which every task must succeed. Raises `Incomplete` where a worker died every time."""
-        results = self.run(name, function, tasks, kind, weights)
+        results = self.run(name, function, tasks, kind, weights, stands=stands)
         whole = [result for result in results if not isinstance(result, Died)]
         if len(whole) < len(results):
             reason = next(result.reason for result in results if isinstance(result, Died))
@@ -167,6 +184,8 @@ def _marker_name(task: StageTask[Any]) -> str:
 
 
 def _run_and_mark(folder: Path, function: Callable[[T], R], task: StageTask[T]) -> R:
+    # What it says will not be so any more once the task has begun to replace files.
+    (folder / _marker_name(task)).unlink(missing_ok=True)
     result = function(task.argument)
     marker = _Marker(task.fingerprint, msgspec.Raw(msgspec.json.encode(result)))
     publish_bytes(folder / _marker_name(task), msgspec.json.encode(marker))
@@ -176,6 +195,11 @@ def _run_and_mark(folder: Path, function: Callable[[T], R], task: StageTask[T]) 
 def _read_marker(path: Path, fingerprint: str, kind: type[R]) -> R | None:
     marker = _decoded(path, kind)
     return marker[1] if marker is not None and marker[0] == fingerprint else None
+
+
+def _fingerprint_in(path: Path) -> str | None:
+    found = _decoded(path, msgspec.Raw)
+    return found[0] if found else None
 
 
 def _decoded(path: Path, kind: type[R]) -> tuple[str, R] | None:

@@ -1,22 +1,25 @@
-"""An output folder while it is being made: claimed by one run, resumed by the same run, left clean at its end."""
+"""An output folder while it is being made: claimed by one run at a time, resumed by the next, left clean at its end."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from corpusfmt.engine.lock import locked
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import note_published, publish_bytes, published
 from corpusfmt.model import UsageError
 
 #: Where a run keeps what it needs to resume; gone when the run has ended well.
 STATE = ".corpusfmt"
+# What is written last, by builds and by conversions.
+_SEALS = frozenset({"MANIFEST.json", "croissant.json"})
 
 
 def digest(*parts: object) -> str:
@@ -26,7 +29,7 @@ def digest(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A destination folder and the state of the run that fills it."""
+    """A destination folder and the state of the run that fills it; only a run of the same `identity` may go on with it."""
 
     destination: Path
     identity: str
@@ -66,8 +69,14 @@ class Workplace:
     def _refuse_foreign(self) -> None:
         if self.destination.exists() and not self.destination.is_dir():
             raise UsageError(f"{self.destination} is a file: name a new or empty folder")
-        others = self.destination.exists() and any(path.name != STATE for path in self.destination.iterdir())
-        if others and not self._mark.exists():
+        if self._mark.exists() or not self.destination.exists():
+            return
+        names = {path.name for path in self.destination.iterdir()} - {STATE}
+        if not names.isdisjoint(_SEALS):
+            raise UsageError(
+                f"{self.destination} is not empty: it holds a finished corpus; remove it or choose another folder"
+            )
+        if names:
             raise UsageError(f"{self.destination} is not empty: remove it or choose another folder")
 
     def _mark_own(self) -> None:
@@ -82,8 +91,26 @@ class Workplace:
     def aside(self, name: str) -> Path:
         """Return an empty folder for the unfinished files of one task."""
         folder = self.state / "aside" / name
+        note_published(self.state, published(folder))
         shutil.rmtree(folder, ignore_errors=True)
         return folder
+
+    def published(self) -> set[str]:
+        """Return what runs in this folder have published below the destination, and may have withdrawn, by POSIX path."""
+        asides = [self.state, *(self.state / "aside").glob("*")]
+        paths = {path for aside in asides for path in published(aside)}
+        base = os.path.normpath(self.destination)
+        inside = (path.relative_to(base) for path in paths if path.is_relative_to(base))
+        return {path.as_posix() for path in inside if path.parts[0] != STATE}
+
+    def withdraw(self, paths: Iterable[str]) -> None:
+        """Remove files below the destination, and the folders that are empty without them."""
+        for path in sorted(paths):
+            target = self.destination / path
+            target.unlink(missing_ok=True)
+            with suppress(OSError):
+                for folder in target.relative_to(self.destination).parents[:-1]:
+                    (self.destination / folder).rmdir()
 
     def give_up(self) -> None:
         """Leave the folder to other runs where this one, which cannot go on, has put nothing there."""

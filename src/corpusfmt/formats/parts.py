@@ -102,7 +102,7 @@ def write_parts(
         for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 else number + 1)):
             moves[_aside(aside, number, stream)] = folder / name
             facts[name] = written[stream]
-    publish_all(moves)
+    publish_all(moves, aside=aside)
     return facts
 
 

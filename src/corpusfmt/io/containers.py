@@ -74,3 +74,12 @@ class Container:
         """Give back the memory of what was read so far; it is read again where it is still in use."""
         if hasattr(mmap, "MADV_DONTNEED"):  # Windows counts such memory otherwise
             self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def is_container(path: Path) -> bool:
+    """Tell whether a file is there, and a container to its end; its sections are not looked at."""
+    try:
+        with Container(path):
+            return True
+    except (OSError, ValueError, struct.error):
+        return False

@@ -1,22 +1,29 @@
-"""Outputs that appear whole or not at all: written aside, synced, renamed."""
+"""Outputs that appear whole or not at all: written aside, synced, renamed.
+
+A folder for unfinished files keeps a list of what was published by way of it, written before a file takes its final name:
+so whoever replaces the output of a run that was killed knows all that is that run's, and touches nothing else.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 PARTIAL_PREFIX = ".corpusfmt-"
+#: In a folder for unfinished files, the paths of what was published from it.
+PUBLISHED = "published"
 
 
 @contextmanager
 def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that takes its final name only when the block ends without an exception.
 
-    `aside` is the folder for the unfinished file (default: beside the target); it must be on the target's file system.
+    `aside` is the folder for the unfinished file (default: beside the target); it must be on the target's file system,
+    and remembers the target.
     """
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -29,6 +36,8 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         partial.chmod(0o666 & ~_umask())
+        if aside:
+            note_published(aside, [target])
         partial.replace(target)
         _sync_directory(target.parent)
     except BaseException:
@@ -42,13 +51,33 @@ def publish_bytes(target: Path, data: bytes, *, aside: Path | None = None) -> No
         file.write(data)
 
 
-def publish_all(moves: Mapping[Path, Path]) -> None:
-    """Give files that are written and synced their final names, on the same file system."""
+def publish_all(moves: Mapping[Path, Path], *, aside: Path) -> None:
+    """Give files that are written and synced their final names, on the same file system; `aside` remembers those."""
+    note_published(aside, moves.values())
     for partial, target in moves.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.replace(target)
     for folder in {target.parent for target in moves.values()}:
         _sync_directory(folder)
+
+
+def note_published(aside: Path, targets: Iterable[Path]) -> None:
+    """Remember that files are published by way of a folder: as paths from there, so that all may be moved together."""
+    names = b"".join(os.fsencode(os.path.relpath(target, aside)) + b"\0" for target in targets)
+    if names:
+        with (aside / PUBLISHED).open("ab") as file:
+            file.write(names)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def published(aside: Path) -> list[Path]:
+    """Return what was published by way of a folder, and may have been removed since."""
+    try:
+        names = (aside / PUBLISHED).read_bytes().split(b"\0")[:-1]
+    except FileNotFoundError:
+        return []
+    return [Path(os.path.normpath(aside / os.fsdecode(name))) for name in names]
 
 
 def _umask() -> int:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpusfmt.engine.executors import available_processors
-from corpusfmt.engine.workplace import digest
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.inputs import Arrival, Input
 from corpusfmt.pipeline.scratch import Scratch
@@ -45,6 +44,7 @@ class Fetched:
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _on_disk: set[str] = field(default_factory=set)
     _largest: int = 0
+    _wanted: frozenset[str] = frozenset()
     _scratch: Scratch = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,15 +56,19 @@ class Fetched:
             raise UsageError("--fetch-command needs {path} (a line of the list) and {output} (the file to write)")
         if shutil.which(words[0]) is None:
             raise UsageError(f"--fetch-command: no such program: {words[0]}")
+        self._wanted = frozenset(self.paths)
         self._pool = ThreadPoolExecutor(self.ahead, thread_name_prefix="fetch")
 
     @property
     def identity(self) -> Json:
-        return {"fetched": digest(sorted(self.paths))}
+        return {"fetched": True}
 
-    @property
-    def open_ended(self) -> bool:
-        return True
+    def remembers(self, known: Input) -> bool:
+        return known.key in self._wanted
+
+    def lacks(self, known: Input) -> bool:
+        del known
+        return False
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         del known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import msgspec
 from corpusfmt.engine.run import Died, Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
+from corpusfmt.io.containers import is_container
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.langid import BackendChoice
-from corpusfmt.model import Incomplete, Json
+from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.pipeline.compact import groups
 from corpusfmt.pipeline.dedup import DROP_BYTES
 from corpusfmt.pipeline.filters import AddressFilter
@@ -60,6 +62,11 @@ class Intake:
     log: Callable[[str, Json], None]
 
     _running: set[str] = field(default_factory=set)
+    #: How many inputs an earlier run had taken that are as they were, and how many were read by this one; whether there
+    #: was anything to take over.
+    taken_over: int = 0
+    read: int = 0
+    resumed: bool = False
 
     def take_all(self) -> list[tuple[Path, Taken]]:
         """Return container and result of each input, in the order of inputs, whichever came first.
@@ -68,7 +75,8 @@ class Intake:
         """
         for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
-        taken = {each.input.key: each for each in self._recorded()} if self.supply.open_ended else {}
+        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
+        taken = {each.input.key: each for each in self._remembered()}
         known = {key: each.input for key, each in taken.items()}
         languages = {label for each in taken.values() for label in each.processed.original}
         inputs, size = self.supply.expected(known)
@@ -81,6 +89,8 @@ class Intake:
             arrival = task.argument.arrival
             if isinstance(result, Died):
                 result = Taken(arrival.input, Processed(defect=("died", result.reason)))
+            # An input may be named otherwise than in the run that has stored it.
+            result.input = arrival.input
             self._end(arrival, result)
             before = taken.get(arrival.input.key)
             taken[arrival.input.key] = result
@@ -88,23 +98,53 @@ class Intake:
             languages.update(result.processed.original)
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
-        self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended)
+        self.read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._stands)
         if not taken:
             raise Incomplete("no input has come: run the same command again once there are some")
         self.scratch.check()
+        self._remove_others({each.input.task_id for each in taken.values()})
+        self.taken_over = max(0, len(taken) - self.read)
         ordered = sorted(taken.values(), key=lambda each: each.input.rank)
         return [(self._container(each.input), each) for each in ordered]
 
-    def _recorded(self) -> Iterator[Taken]:
+    def _remembered(self) -> Iterator[Taken]:
+        """Yield what earlier runs have stored of inputs that may not come again.
+
+        Raises `UsageError` where it is of no use to this run, and those inputs are gone.
+        """
         for fingerprint, taken in self.stages.recorded(_STAGE, Taken):
-            if fingerprint == self._fingerprint(taken.input):
+            if taken.processed.quarantined is not None or not self.supply.remembers(taken.input):
+                continue
+            container = self._container(taken.input)
+            same, whole = fingerprint == self._fingerprint(taken.input), is_container(container)
+            if same and whole:
                 yield taken
+            elif self.supply.lacks(taken.input):
+                wrong = f"{container} is missing or damaged" if same else "stored under another recipe, filter or model"
+                raise UsageError(
+                    f"{taken.input.path} is gone, and what was stored of it is of no use ({wrong}): bring it back, "
+                    f"{'or go on with that one, ' if not same else ''}or remove {container.with_suffix('.json')} to go on without it"
+                )
+
+    def _stands(self, task: _TakeTask, taken: Taken) -> bool:
+        """Tell whether an earlier run's result can be used.
+
+        What was left out is read again, since it may have been mended without a trace.
+        """
+        return taken.processed.quarantined is None and is_container(task.task.container)
+
+    def _remove_others(self, ids: AbstractSet[str]) -> None:
+        """Remove what earlier runs have stored of inputs that are no part of this one."""
+        for path in (self.stages.folder / _STAGE).iterdir():
+            if path.stem not in ids:
+                path.unlink()
 
     def _tasks(self, known: dict[str, Input], taken: dict[str, Taken]) -> Iterator[StageTask[_TakeTask] | None]:
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
             if arrival is None:
                 yield None
             elif arrival.problem:
+                self.read += 1
                 failed = Taken(arrival.input, Processed(defect=("unreadable", arrival.problem)))
                 self._end(arrival, failed)
                 taken[arrival.input.key] = failed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import tomllib
@@ -94,9 +93,11 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             raise ValueError("the format goclassy has no documents whose lines a filter could count")
 
     @property
-    def fingerprint(self) -> str:
-        """A digest of every choice: another recipe under the same name has another one."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+    def of_processing(self) -> tuple[object, ...]:
+        """The choices that decide what is stored of an input; the others matter when the corpus is written, alone."""
+        output = self.output
+        as_goclassy = output.format == "goclassy"
+        return self.records, self.lines, self.filter, self.deduplication, output.language_scores, as_goclassy
 
     @property
     def choices(self) -> Json:

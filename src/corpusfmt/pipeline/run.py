@@ -45,6 +45,8 @@ T = TypeVar("T")
 
 #: Changes with every change of what the stages write: what an older version left behind runs again.
 CODE_FORMAT = 4
+# What is written last, in this order.
+_SEALS = ("stats.json", "stats.md", "croissant.json", "MANIFEST.json")
 # Smaller tasks would cost more than their work.
 _LINES_A_TASK = 100_000
 
@@ -78,9 +80,10 @@ def build(
     """Make a corpus of WET files: the same bytes for the same inputs, recipe and model, whatever `jobs` and `engine`.
 
     `inputs` are WET files, folders of them, patterns, lists of paths, or `-`; `destination` is a folder that is new,
-    empty, or holds an unfinished run of the same inputs and recipe, which is then resumed. `log` is a file to which
-    events are appended as JSON lines. An input that is no whole WET file is left out and named in the report, whose
-    verdict is then `incomplete`. `keep_original` and `compression` take the place of the recipe's choices
+    empty, or holds an unfinished run, which is then resumed: what its inputs and choices have in common with these is not
+    done again. `log` is a file to which events are appended as JSON lines. An input that is no whole WET file is left out
+    and named in the report, whose verdict is then `incomplete`; the run then counts as unfinished, so that the same
+    call takes it in once it is repaired. `keep_original` and `compression` take the place of the recipe's choices
     `deduplication.keep-original` and `output.compression`. Raises `UsageError` for what cannot be started, `Incomplete`
     where a stage could not be finished.
     """
@@ -98,19 +101,21 @@ def build(
         addresses = selection.by_address
         fingerprint = digest(
             CODE_FORMAT,
-            chosen.fingerprint,
+            chosen.of_processing,
             addresses.fingerprint,
             classifier.model_digest,
             classifier.backend,
-            chosen.output.compressor,
         )
-        workplace = Workplace(Path(destination), digest(fingerprint, supply.identity))
+        workplace = Workplace(Path(destination), digest("build", supply.identity))
         stack.enter_context(workplace.claimed())
         run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, progress, journal))
         journal("run-start", {"destination": str(destination), "recipe": chosen.name})
         scratch = Scratch(sourcing.scratch_limit)
         intake = Intake(run.stages, supply, scratch, fingerprint, chosen, addresses, model, classifier.backend, journal)
         taken = intake.take_all()
+        resumed = {"taken_over": intake.taken_over, "read": intake.read} if intake.resumed else {}
+        if resumed:
+            journal("resume", resumed)
         files = [each.input for _, each in taken]
         processed = [(path, each.processed) for path, each in taken]
         packaged = _package(run, processed)
@@ -118,9 +123,11 @@ def build(
         report = _report(files, processed)
         outputs = _outputs(run, packaged)
         manifest = _manifest(files, processed, outputs, sizes, chosen, addresses, classifier)
-        _seal(run, outputs, sizes, manifest)
+        _seal(run, outputs, sizes, manifest, finished=report.coverage.shards_seen == report.coverage.shards_total)
         report.started, report.finished = started, _now()
         report.results = {"stats": stats(sizes), "dropped": manifest["dropped"]}
+        if resumed:
+            report.results["resumed"] = resumed
         journal("run-end", {"status": report.verdict.value} | report.results)
     return report
 
@@ -147,9 +154,11 @@ def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str
     lines = Counter[str]()
     for _, each in usable:
         lines.update(each.stored)
-    basis = digest(run.fingerprint, [(path.name, each.sha256) for path, each in usable])
-    containers = _compact(run, usable, basis)
+    basis = _basis(run, usable)
+    containers = _compact(run, usable)
     drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
+    # From here on files take the places of others, and what was sealed before is none of these.
+    run.workplace.withdraw(run.workplace.published().intersection(_SEALS))
     tasks = []
     batches = _batches(sorted(lines.items()))
     written = variants(run.recipe)
@@ -161,16 +170,28 @@ def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str
             if variant.deduplicated:
                 own_drops = tuple(dict.fromkeys(path for label in labels for path in drops[label]))
             argument = PackageTask(labels, containers, own_drops, run.recipe.output, variant, destination, aside)
-            tasks.append(StageTask(name, argument, basis))
+            choices = (run.recipe.output, run.recipe.output.compressor, variant.name, variant.root)
+            tasks.append(StageTask(name, argument, digest(basis, *choices)))
     sizes = [size for _, size in batches] * len(written)
     packaged: dict[str, Packaged] = {}
-    for result in run.stages.run_whole("package", package, tasks, dict[str, Packaged], sizes):
+    for result in run.stages.run_whole("package", package, tasks, dict[str, Packaged], sizes, stands=_is_there):
         for label, own in result.items():
             packaged.setdefault(label, own).files |= own.files
     return packaged
 
 
-def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]], basis: str) -> tuple[Path, ...]:
+def _basis(run: _Run, inputs: Sequence[tuple[Path, Processed]]) -> str:
+    """Return what all depends on that is made of some inputs in their order."""
+    return digest(run.fingerprint, [(path.name, each.sha256) for path, each in inputs])
+
+
+def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
+    """Tell whether the files that a task of an earlier run wrote are still there."""
+    files = [(task.destination / path, facts.size) for each in packaged.values() for path, facts in each.files.items()]
+    return all(path.is_file() and path.stat().st_size == size for path, size in files)
+
+
+def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, ...]:
     """Return the containers that the later stages read: those of the inputs where there are few."""
     joined = groups(usable)
     if len(joined) < 2:
@@ -181,7 +202,7 @@ def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]], basis: str) ->
         argument = CompactTask(
             tuple((path, each.stored) for path, each in group), compacted, run.recipe.deduplication.hash
         )
-        tasks.append(StageTask(str(number), argument, basis))
+        tasks.append(StageTask(str(number), argument, _basis(run, group)))
     run.stages.run_whole("compact", compact, tasks, Compacted, [len(group) for group in joined])
     return tuple(task.argument.compacted for task in tasks)
 
@@ -296,17 +317,25 @@ def _fate(processed: Processed) -> Json:
     return {"sha256": processed.sha256, "records": processed.records} | cut | padding
 
 
-def _seal(run: _Run, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json) -> None:
-    aside = run.workplace.state
-    publish_bytes(run.workplace.destination / "stats.json", _pretty(stats(sizes)), aside=aside)
+def _seal(
+    run: _Run, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json, *, finished: bool
+) -> None:
+    place = run.workplace
+    place.withdraw(place.published() - outputs.keys())
     table = stats_table(sizes, deduplicated=run.recipe.deduplication.lines)
-    publish_bytes(run.workplace.destination / "stats.md", table.encode(), aside=aside)
     below = variants(run.recipe)[0].root
-    root = run.workplace.destination
+    root = place.destination
     description = described(run.recipe.output.format, outputs, below, root=root, name=root.name)
-    publish_bytes(run.workplace.destination / "croissant.json", _pretty(description), aside=aside)
-    publish_bytes(run.workplace.destination / "MANIFEST.json", _pretty(manifest), aside=aside)
-    run.workplace.release()
+    sealed = {
+        "stats.json": _pretty(stats(sizes)),
+        "stats.md": table.encode(),
+        "croissant.json": _pretty(description),
+        "MANIFEST.json": _pretty(manifest),
+    }
+    for name in _SEALS:
+        publish_bytes(root / name, sealed[name], aside=place.state)
+    if finished:
+        place.release()
 
 
 def _pretty(value: Json) -> bytes:

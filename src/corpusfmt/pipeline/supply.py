@@ -14,7 +14,7 @@ from corpusfmt.engine.executors import available_processors, default_jobs
 from corpusfmt.io.paths import is_remote, version_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
-from corpusfmt.model import Json, UsageError
+from corpusfmt.model import Json
 from corpusfmt.pipeline.inputs import STANDARD_INPUT, Arrival, Input, arrival_of, wet_files
 from corpusfmt.pipeline.scratch import Scratch
 
@@ -30,11 +30,13 @@ class Supply(Protocol):
 
     @property
     def identity(self) -> Json:
-        """What a run of the same inputs has in common with an earlier one that it resumes."""
+        """What a run has in common with an earlier one that it resumes, whichever inputs come now."""
 
-    @property
-    def open_ended(self) -> bool:
-        """Whether inputs that an earlier run has taken may be gone: then they are known by their markers alone."""
+    def remembers(self, known: Input) -> bool:
+        """Tell whether an input that an earlier run has taken counts though it does not come again."""
+
+    def lacks(self, known: Input) -> bool:
+        """Tell whether an input that counts cannot come again: what is stored of it is all there is."""
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         """Return how many inputs there are with those known, and how many bytes; 0 where nobody can tell."""
@@ -67,14 +69,14 @@ class Listed:
 
     @property
     def identity(self) -> Json:
-        # Of a list that shrinks as the run goes on, nothing but the settings can be the same in the run that resumes.
-        if self.delete:
-            return {"deleted when done": True}
-        return {"inputs": [(each.input.path, each.input.size) for each in self.inputs]}
+        return {"deleted when done": self.delete}
 
-    @property
-    def open_ended(self) -> bool:
+    def remembers(self, known: Input) -> bool:
+        del known
         return self.delete
+
+    def lacks(self, known: Input) -> bool:
+        return self.delete and not Path(known.key).exists()
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         every = {**known, **{each.input.key: each.input for each in self.inputs}}
@@ -103,20 +105,17 @@ class Listed:
 
 
 def _spooled(state: Path, known: Input) -> Arrival:
-    """Keep standard input in a file, so that a run that is resumed needs it no more, or gets the same again."""
+    """Keep standard input in a file, so that a run that is resumed needs it no more; nothing given is the same again."""
     spool = state / "standard-input" / known.name
-    source = DigestReader(sys.stdin.buffer)
-    if not spool.exists():
+    first = sys.stdin.buffer.read(READ_SIZE)
+    if first or not spool.exists():
         with publish(spool) as file:
-            shutil.copyfileobj(source, file, READ_SIZE)
-    else:
-        source.drain()
-        with spool.open("rb") as file:
-            before = DigestReader(file)
-            before.drain()
-        if source.size and source.sha256 != before.sha256:
-            raise UsageError("standard input is not what the unfinished run was given: give it the same, or nothing")
-    return Arrival(Input(known.path, known.key, spool.stat().st_size), str(spool))
+            file.write(first)
+            shutil.copyfileobj(sys.stdin.buffer, file, READ_SIZE)
+    with spool.open("rb") as file:
+        whole = DigestReader(file)
+        whole.drain()
+    return Arrival(Input(known.path, known.key, whole.size, whole.sha256), str(spool))
 
 
 @dataclass(slots=True)
@@ -138,9 +137,12 @@ class Watched:
     def identity(self) -> Json:
         return {"watched": str(self.folder.resolve())}
 
-    @property
-    def open_ended(self) -> bool:
+    def remembers(self, known: Input) -> bool:
+        del known
         return True
+
+    def lacks(self, known: Input) -> bool:
+        return not Path(known.key).exists()
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         del known

@@ -1,0 +1,231 @@
+"""What a run takes over from one that did not end: all that is still so, nothing that is not, and no file of another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
+
+import corpusfmt
+from corpusfmt.model import UsageError
+from corpusfmt.pipeline.options import NO_SELECTION, Selection, Sourcing
+
+GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
+RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах, они наделены разумом и совестью, вот."
+BROKEN = "2.warc.wet.gz"
+
+Stop = Callable[..., None]
+
+
+@pytest.fixture
+def wet(tmp_path: Path) -> Path:
+    """Five inputs that share lines; each has a language or two."""
+    folder = tmp_path / "wet"
+    for number in range(5):
+        text = "".join(f"{LONG_LINE} {(number * 7 + line) % 30}\n" for line in range(20))
+        other = GERMAN if number % 2 else RUSSIAN
+        wet_file(
+            folder / f"{number}.warc.wet.gz", [wet_record(number * 10, text), wet_record(number * 10 + 1, f"{other}\n")]
+        )
+    return folder
+
+
+@pytest.fixture
+def stop(wet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stop:
+    """Start a run that stops once a step of it is reached: `_package` all inputs are stored, `_seal` all is published."""
+
+    def started(step: str, *inputs: Path, **options: Any) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(f"corpusfmt.pipeline.run.{step}", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                corpusfmt.build(inputs or wet, tmp_path / "out", **options)
+
+    return started
+
+
+def resumed(tmp_path: Path, *inputs: Path, **options: Any) -> tuple[int, int]:
+    """Go on in the destination; compare with a run of its own; return how many inputs were taken over and read."""
+    out = tmp_path / "out"
+    report = corpusfmt.build(inputs, out, **options)
+    shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
+    corpusfmt.build(inputs, tmp_path / "fresh" / "out", **options)
+    assert corpus(out) == corpus(tmp_path / "fresh" / "out")
+    counts = report.results["resumed"]
+    return counts["taken_over"], counts["read"]
+
+
+@pytest.mark.parametrize("step", ["_package", "_seal"])
+@pytest.mark.parametrize(
+    ("options", "counts"),
+    [
+        ({}, (5, 0)),
+        ({"jobs": 2}, (5, 0)),
+        ({"compression": "zlib-9"}, (5, 0)),
+        ({"recipe": "small.toml"}, (5, 0)),
+        ({"keep_original": True}, (0, 5)),
+        ({"selection": Selection(min_lines=3)}, (0, 5)),
+        ({"selection": Selection(languages=["de"])}, (0, 5)),
+        ({"recipe": "oscar-1.0"}, (0, 5)),
+        ({"recipe": "dolma"}, (0, 5)),
+        ({"recipe": "goclassy-2019"}, (0, 5)),
+    ],
+    ids=str,
+)
+def test_another_choice_runs_again_what_depends_on_it(
+    tmp_path: Path, wet: Path, stop: Stop, step: str, options: dict[str, Any], counts: tuple[int, int]
+) -> None:
+    if options.get("recipe") == "small.toml":
+        text = run_cli("recipe", "oscar-1.1").stdout.decode().replace("500_000_000", "1000")
+        (tmp_path / "small.toml").write_text(text)
+        options = {"recipe": str(tmp_path / "small.toml")}
+    stop(step)
+    assert resumed(tmp_path, wet, **options) == counts
+    assert not (tmp_path / "out" / ".corpusfmt").exists()
+
+
+@pytest.mark.parametrize("step", ["_package", "_seal"])
+def test_one_input_more_or_fewer_is_read_or_left_alone(tmp_path: Path, wet: Path, stop: Stop, step: str) -> None:
+    inputs = sorted(wet.iterdir())
+    stop(step, *inputs[1:])
+    assert resumed(tmp_path, *inputs) == (4, 1)
+    shutil.rmtree(tmp_path / "out")
+    stop(step, *inputs)
+    assert resumed(tmp_path, *inputs[1:]) == (4, 0)
+
+
+def test_inputs_are_the_same_under_another_name(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    stop("_package", wet.parent)
+    manifest = (tmp_path / "out", *sorted(wet.iterdir()))
+    assert resumed(tmp_path, *manifest[1:]) == (5, 0)
+
+
+@pytest.mark.parametrize("step", ["_package", "_seal"])
+def test_nothing_stays_of_a_language_that_is_gone(tmp_path: Path, wet: Path, stop: Stop, step: str) -> None:
+    stop(step)
+    for number in (1, 3):
+        wet_file(wet / f"{number}.warc.wet.gz", [wet_record(number, f"{LONG_LINE} {number}\n")])
+    assert resumed(tmp_path, wet) == (3, 2)
+    assert not (tmp_path / "out" / "de").exists()
+    assert (tmp_path / "out" / "ru").exists()
+
+
+def test_files_that_were_published_without_a_marker_are_known(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    stop("_seal")
+    for marker in (tmp_path / "out" / ".corpusfmt" / "package").iterdir():
+        marker.unlink()  # as if the run had been killed between the two
+    assert resumed(tmp_path, wet / "0.warc.wet.gz") == (1, 0)
+    assert not (tmp_path / "out" / "de").exists()
+
+
+def test_killed_runs_resume_to_the_same_bytes(tmp_path: Path) -> None:
+    wet = tmp_path / "wet"
+    for number in range(8):
+        lines = [f"{LONG_LINE} {(number * 31 + line) % 997}\n" * 5 for line in range(400)]
+        wet_file(wet / f"{number}.warc.wet.gz", [wet_record(number * 10_000 + n, line) for n, line in enumerate(lines)])
+    out, log = tmp_path / "killed" / "out", tmp_path / "log.jsonl"
+    command = [sys.executable, "-m", "corpusfmt", "build", str(wet), "--output", str(out), "--log", str(log)]
+    for jobs in ("1", "2", "1"):
+        before = markers(out)
+        with subprocess.Popen([*command, "--jobs", jobs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+            while run.poll() is None and len(markers(out)) < len(before) + 2:
+                time.sleep(0.002)
+            assert run.poll() is None  # it was at work
+            run.send_signal(signal.SIGKILL)
+        assert (out / ".corpusfmt" / "run").exists()
+    done = subprocess.run([*command, "--jobs", "2"], check=False, capture_output=True)
+    assert done.returncode == 0
+    events = [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
+    (counts,) = (each for each in events if each["event"] == "resume")
+    assert counts["taken_over"] >= 6
+    assert counts["taken_over"] + counts["read"] == 8
+    corpusfmt.build(wet, tmp_path / "clean" / "out")
+    assert tree(out) == tree(tmp_path / "clean" / "out")
+
+
+def markers(out: Path) -> list[Path]:
+    return list((out / ".corpusfmt" / "process").glob("*.json"))
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    out = tmp_path / "out"
+    stop("_seal")
+    (out / "de" / "notes.txt").write_text("mine")
+    (out / "README.md").write_text("mine")
+    corpusfmt.build(wet / "0.warc.wet.gz", out)
+    assert sorted(path.name for path in (out / "de").iterdir()) == ["notes.txt"]
+    assert (out / "README.md").exists()
+
+
+def test_a_published_file_that_is_gone_is_made_again(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    stop("_seal")
+    (tmp_path / "out" / "de" / "de_meta.jsonl.gz").unlink()
+    assert resumed(tmp_path, wet) == (5, 0)
+
+
+def test_a_folder_that_was_moved_goes_on_where_it_is(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    stop("_seal")
+    (tmp_path / "out").rename(tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", tmp_path / "out")
+    before = tree(tmp_path / "out")
+    corpusfmt.build(wet / "0.warc.wet.gz", tmp_path / "moved")
+    assert not (tmp_path / "moved" / "de").exists()
+    assert tree(tmp_path / "out") == before
+
+
+def test_a_repaired_input_is_all_that_is_read(tmp_path: Path, wet: Path) -> None:
+    out = tmp_path / "out"
+    whole = (wet / BROKEN).read_bytes()
+    (wet / BROKEN).write_bytes(whole[:-20])
+    done = run_cli("build", wet, "--output", out)
+    assert done.returncode == 3
+    hint = f"1 left out: repair them and run the same command again, which reads no others; or remove {out}/.corpusfmt"
+    assert hint in done.stderr.decode()
+    assert corpusfmt.validate(out).verdict.value == "valid"
+    done = run_cli("build", wet, "--output", out)  # nothing was repaired
+    assert (done.returncode, b"(inputs taken over: 4, read: 1)" in done.stderr) == (3, True)
+    (wet / BROKEN).write_bytes(whole)
+    assert resumed(tmp_path, wet) == (4, 1)
+    assert not (out / ".corpusfmt").exists()
+
+
+def test_settling_for_what_is_there(tmp_path: Path, wet: Path) -> None:
+    out = tmp_path / "out"
+    (wet / BROKEN).write_bytes(b"")
+    assert run_cli("build", wet, "--output", out).returncode == 3
+    shutil.rmtree(out / ".corpusfmt")
+    report = corpusfmt.validate(out)
+    assert (report.verdict.value, "OSC109" in report.by_rule) == ("valid", False)
+    with pytest.raises(UsageError, match="holds a finished corpus; remove it or choose another folder"):
+        corpusfmt.build(wet, out)
+
+
+def test_a_corpus_is_not_sealed_while_it_changes(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    out = tmp_path / "out"
+    (wet / BROKEN).write_bytes(b"")
+    corpusfmt.build(wet, out)
+    assert (out / "MANIFEST.json").exists()
+    stop("_seal", wet / "0.warc.wet.gz")
+    assert not (out / "MANIFEST.json").exists()
+
+
+def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    sourcing = Sourcing(delete_input=True)
+    stop("_package", sourcing=sourcing)
+    assert list(wet.iterdir()) == []
+    again = Selection(min_lines=2)
+    with pytest.raises(UsageError, match=r"0\.warc\.wet\.gz is gone, and what was stored of it is of no use"):
+        corpusfmt.build(wet / "*.gz", tmp_path / "out", selection=again, sourcing=sourcing)
+    with pytest.raises(UsageError):
+        corpusfmt.build(wet, tmp_path / "out", selection=NO_SELECTION)
+    report = corpusfmt.build(wet, tmp_path / "out", sourcing=sourcing)
+    assert report.results["resumed"] == {"taken_over": 5, "read": 0}
+    assert len(json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]) == 5
