@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -16,7 +19,7 @@ import pytest
 from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
-from corpusfmt.model import UsageError
+from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.options import NO_SELECTION, Selection, Sourcing
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
@@ -106,6 +109,34 @@ def test_inputs_are_the_same_under_another_name(tmp_path: Path, wet: Path, stop:
     stop("_package", wet.parent)
     manifest = (tmp_path / "out", *sorted(wet.iterdir()))
     assert resumed(tmp_path, *manifest[1:]) == (5, 0)
+
+
+def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    plain = gzip.decompress((wet / "0.warc.wet.gz").read_bytes())
+    path = wet / "0.warc.wet"
+    path.write_bytes(plain)
+    (wet / "0.warc.wet.gz").unlink()
+    stop("_seal")
+    known = path.stat()
+    path.write_bytes(plain.replace(b"human", b"woman"))
+    os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (known.st_size, known.st_mtime_ns)
+    assert resumed(tmp_path, wet) == (4, 1)
+    (taken, *_) = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]
+    assert taken["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_an_input_that_changes_while_the_run_goes_on_is_no_input_of_it(tmp_path: Path, wet: Path) -> None:
+    path = wet / "0.warc.wet.gz"
+
+    def change(stage: str, _step: object) -> None:
+        if stage == "package":
+            wet_file(path, [wet_record(1, f"{LONG_LINE}\n")])
+
+    with pytest.raises(Incomplete, match=r"1 inputs have changed .* 0\.warc\.wet\.gz: run the same command again"):
+        corpusfmt.build(wet, tmp_path / "out", progress=change)
+    assert not (tmp_path / "out" / "MANIFEST.json").exists()
+    assert resumed(tmp_path, wet) == (4, 1)
 
 
 @pytest.mark.parametrize("step", ["_package", "_seal"])

@@ -84,10 +84,15 @@ def matching(pattern: str) -> list[str]:
 
 
 def version_of(url: str) -> str:
-    """Return what changes when a file does: its time of modification, or a store's entity tag. Empty where there is none."""
+    """Return what changes when a file does, or a store's entity tag. Empty where there is none.
+
+    Of a local file: inode, times of modification and of change of status. The last cannot be set back, as the others can
+    by whoever copies a file with its times over another one.
+    """
     try:
         if not is_remote(url):
-            return str(Path(url).stat().st_mtime_ns)
+            status = Path(url).stat()
+            return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}"
         import fsspec  # noqa: PLC0415
 
         filesystem, path = fsspec.core.url_to_fs(url)

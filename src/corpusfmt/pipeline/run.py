@@ -20,9 +20,10 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import BrokenStream, Unreadable
 from corpusfmt.io.compress import FileFacts, compressor_of
+from corpusfmt.io.paths import version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
-from corpusfmt.model import Coverage, Json, Location, Report, UsageError
+from corpusfmt.model import Coverage, Incomplete, Json, Location, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.filters import AddressFilter
@@ -122,6 +123,7 @@ def build(
         sizes = _sizes(processed, packaged)
         report = _report(files, processed)
         outputs = _outputs(run, packaged)
+        _refuse_changed(files)
         manifest = _manifest(files, processed, outputs, sizes, chosen, addresses, classifier)
         _seal(run, outputs, sizes, manifest, finished=report.coverage.shards_seen == report.coverage.shards_total)
         report.started, report.finished = started, _now()
@@ -315,6 +317,21 @@ def _fate(processed: Processed) -> Json:
     cut = {} if processed.cut is None else {"cut": processed.cut}
     padding = {} if processed.padding is None else {"padding": processed.padding.reason}
     return {"sha256": processed.sha256, "records": processed.records} | cut | padding
+
+
+def _refuse_changed(files: Sequence[Input]) -> None:
+    """Raise `Incomplete` where local inputs are not what they were: the manifest would name the digests of others."""
+    changed = [each.path for each in files if Path(each.key).is_absolute() and _has_changed(each)]
+    if changed:
+        raise Incomplete(
+            f"{len(changed):,} inputs have changed since they were read, the first of them {changed[0]}: "
+            "run the same command again to read them anew"
+        )
+
+
+def _has_changed(known: Input) -> bool:
+    # One that is gone was deleted: by us, or by somebody else who knew that it was stored.
+    return version_of(known.key) not in {known.version, ""}
 
 
 def _seal(
