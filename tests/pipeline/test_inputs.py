@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, wet_file, wet_record
+from support import LONG_LINE, SAMPLE, corpus, gzipped, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.model import UsageError
@@ -178,7 +178,65 @@ def test_a_store_that_fails_in_its_own_way_costs_one_input(tmp_path: Path, wet: 
 
     fsspec.register_implementation("failing", Failing, clobber=True)
     (wet / "wet.paths").write_text("b.warc.wet.gz\n")
-    report = corpusfmt.build(wet / "wet.paths", tmp_path / "out", sourcing=Sourcing(base="failing://bucket"))
+    given, sourcing = [wet / "a.warc.wet", wet / "wet.paths"], Sourcing(base="failing://bucket")
+    report = corpusfmt.build(given, tmp_path / "out", sourcing=sourcing)
     assert [(each.code, each.message) for each in report.findings] == [
         ("GEN001", "cannot be read: RuntimeError: 403 Forbidden")
     ]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "help_"),
+    [
+        ("s3", "pip install 'corpusfmt[s3]'"),
+        ("gs", "pip install 'corpusfmt[gs]'"),
+        ("https", "install what it asks for"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_before_anything_is_done(
+    tmp_path: Path, wet: Path, scheme: str, help_: str
+) -> None:
+    # None stands for a package that cannot be imported, here as on any machine without it.
+    code = "import sys; sys.modules.update(s3fs=None, gcsfs=None, aiohttp=None)\nfrom corpusfmt.cli import main; main()"
+    (wet / "wet.paths").write_text("b.warc.wet.gz\n")
+    ways = ([f"{scheme}://bucket/a.warc.wet.gz"], [str(wet / "wet.paths"), "--base", f"{scheme}://bucket/crawl"])
+    for way in ways:
+        command = [sys.executable, "-c", code, "build", *way, "--output", str(tmp_path / "out")]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr.decode().count(help_)) == (2, 1)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_scheme_that_nothing_serves_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Protocol not known: foo"):
+        corpusfmt.build("foo://bucket/a.warc.wet.gz", tmp_path / "out")
+
+
+def test_where_nothing_could_be_read_there_is_no_corpus(tmp_path: Path, wet: Path) -> None:
+    (tmp_path / "wet.paths").write_text("".join(f"{n}/a.warc.wet\n" for n in range(7)) + "a.warc.wet\n")
+    out = tmp_path / "out"
+    done = run_cli("build", tmp_path / "wet.paths", "--base", tmp_path / "elsewhere", "--output", out)
+    assert done.returncode == 3
+    lines = done.stderr.decode().split("\n")
+    assert lines[0] == "error: none of 8 inputs could be read, and no corpus was written; is --base right?"
+    assert lines[1] == "  0/a.warc.wet: GEN001 cannot be read: No such file or directory"
+    assert lines[6:] == [
+        "  and 3 more",
+        "  help: once they are repaired or named rightly, run the command again in the same folder",
+        "",
+    ]
+    assert corpus(out) == {}
+    done = run_cli("build", tmp_path / "wet.paths", "--base", wet, "--output", out)
+    assert (done.returncode, b"1 of 8 WET files" in done.stdout) == (3, True)
+
+
+def test_a_cut_file_is_told_once_where_it_ends(tmp_path: Path, wet: Path) -> None:
+    path = wet / "segment" / "b.warc.wet.gz"
+    path.write_bytes(path.read_bytes()[:-10])
+    done = run_cli("build", wet, "--output", tmp_path / "out")
+    size = path.stat().st_size
+    assert done.stderr.decode().startswith(
+        "left out: segment/b.warc.wet.gz: GEN101 gzip member 2 ends before its end mark: the file is cut short "
+        f"(after {size} compressed bytes; "
+    )
+    assert b"help: the file is cut short: copy or write it again" in done.stderr

@@ -7,9 +7,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from corpusfmt.model import UsageError
+
+# What is to be installed for the paths of a scheme.
+_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 
 EntryKind = Literal["file", "directory", "other", "unreadable"]
 
@@ -38,6 +41,21 @@ def is_remote(url: str) -> bool:
     return "://" in url
 
 
+def store_of(url: str) -> tuple[Any, str]:
+    """Return the file system that serves a remote path, and the path there. Raises `UsageError` where there is none."""
+    import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
+
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        extra = _EXTRAS.get(url.partition("://")[0])
+        help_ = f"pip install 'corpusfmt[{extra}]'" if extra else "install what it asks for"
+        raise UsageError(f"{printable(url)} needs a package that is not there ({error}): {help_}") from error
+    except ValueError as error:
+        raise UsageError(f"{printable(url)}: {error}") from error
+    return found
+
+
 def open_input(url: str) -> BinaryIO:
     """Open a file for reading bytes. Raises `OSError` where that is impossible."""
     if is_remote(url):
@@ -50,9 +68,7 @@ def open_input(url: str) -> BinaryIO:
 def entry_of(url: str) -> Entry:
     """Return the entry of one path given by the user. Raises `UsageError` where nothing is there."""
     if is_remote(url):
-        import fsspec  # noqa: PLC0415
-
-        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem, path = store_of(url)
         if filesystem.isdir(path):
             return Entry(url.rstrip("/").rpartition("/")[2], url, "directory")
         if filesystem.isfile(path):
@@ -72,9 +88,7 @@ def matching(pattern: str) -> list[str]:
     if not glob.has_magic(pattern) or (not is_remote(pattern) and Path(pattern).exists()):
         return [pattern]
     if is_remote(pattern):
-        import fsspec  # noqa: PLC0415
-
-        filesystem, path = fsspec.core.url_to_fs(pattern)
+        filesystem, path = store_of(pattern)
         matches = sorted(filesystem.unstrip_protocol(name) for name in filesystem.glob(path))
     else:
         matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - patterns may be absolute
@@ -93,9 +107,7 @@ def version_of(url: str) -> str:
         if not is_remote(url):
             status = Path(url).stat()
             return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}"
-        import fsspec  # noqa: PLC0415
-
-        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem, path = store_of(url)
         facts = filesystem.info(path)
     except OSError:
         return ""
@@ -114,9 +126,7 @@ def walk(root: str, depth: int | None = None) -> Iterator[Entry]:
 
 
 def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
-    import fsspec  # noqa: PLC0415
-
-    filesystem, base = fsspec.core.url_to_fs(root)
+    filesystem, base = store_of(root)
     found = filesystem.find(base, maxdepth=depth, withdirs=True, detail=True)
     for name in sorted(found):
         path = name[len(base) :].strip("/")

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.paths import Entry, entry_of, is_remote, matching, printable, version_of, walk
+from corpusfmt.io.paths import Entry, entry_of, is_remote, matching, printable, store_of, version_of, walk
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.lists import entries_of
 
@@ -118,6 +118,8 @@ def paths_listed(path: str) -> list[str]:
 
 def _listed(path: str, base: str | None) -> Iterator[Arrival]:
     root = base if base is not None else path.rpartition("/")[0] or "."
+    if is_remote(root):
+        store_of(root)  # what is missing to read from there is missing for each of them
     for line in paths_listed(path):
         if is_remote(root):
             below = line.removeprefix(root.rstrip("/") + "/")

@@ -28,7 +28,7 @@ from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.filters import AddressFilter
 from corpusfmt.pipeline.goclassy import empty_files
-from corpusfmt.pipeline.inputs import Input
+from corpusfmt.pipeline.inputs import LIST_SUFFIXES, Input
 from corpusfmt.pipeline.intake import Intake
 from corpusfmt.pipeline.journal import Journal
 from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
@@ -48,6 +48,8 @@ T = TypeVar("T")
 CODE_FORMAT = 4
 # What is written last, in this order.
 _SEALS = ("stats.json", "stats.md", "croissant.json", "MANIFEST.json")
+# How many inputs are named where none could be read.
+_MOST_TOLD = 5
 # Smaller tasks would cost more than their work.
 _LINES_A_TASK = 100_000
 
@@ -119,6 +121,8 @@ def build(
             journal("resume", resumed)
         files = [each.input for _, each in taken]
         processed = [(path, each.processed) for path, each in taken]
+        listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
+        _refuse_none(files, processed, "; is --base right?" if listed else "")
         packaged = _package(run, processed)
         sizes = _sizes(processed, packaged)
         report = _report(files, processed)
@@ -317,6 +321,19 @@ def _fate(processed: Processed) -> Json:
     cut = {} if processed.cut is None else {"cut": processed.cut}
     padding = {} if processed.padding is None else {"padding": processed.padding.reason}
     return {"sha256": processed.sha256, "records": processed.records} | cut | padding
+
+
+def _refuse_none(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]], cause: str) -> None:
+    """Raise `Incomplete` where all inputs are left out: a corpus without texts would pass for one."""
+    findings = _report(files, processed).findings
+    if any(each.quarantined is None for _, each in processed):
+        return
+    told = [f"\n  {each.location}: {each.code} {each.message}" for each in findings[:_MOST_TOLD]]
+    more = f"\n  and {len(findings) - len(told):,} more" if len(findings) > len(told) else ""
+    raise Incomplete(
+        f"none of {len(files):,} inputs could be read, and no corpus was written{cause}{''.join(told)}{more}\n"
+        "  help: once they are repaired or named rightly, run the command again in the same folder"
+    )
 
 
 def _refuse_changed(files: Sequence[Input]) -> None:
