@@ -234,6 +234,27 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:
         os.close(before)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_does_not_hold_the_lock(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, time; from pathlib import Path; from corpusfmt.engine.lock import locked\n"
+        "with locked(Path(sys.argv[1])) as mine:\n"
+        "    child = os.fork()\n"
+        "    if child: print(mine, child, flush=True); os._exit(0)\n"
+        "    time.sleep(60)\n"
+    )
+    done = subprocess.Popen([sys.executable, "-c", code, tmp_path / "lock"], stdout=subprocess.PIPE)
+    with done:
+        assert done.stdout
+        mine, child = done.stdout.readline().split()
+        done.wait()
+        try:
+            with locked(tmp_path / "lock") as free:
+                assert (mine, free) == (b"True", True)
+        finally:
+            os.kill(int(child), signal.SIGKILL)
+
+
 IDLE = """
 import os, signal, sys, time
 from corpusfmt.engine.executors import Workers

@@ -21,11 +21,27 @@ def locked(path: Path) -> Iterator[bool]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    _OPEN.add(descriptor)
     try:
         # Whoever held it before may have removed the file: then this is a lock on nothing.
         yield _taken(descriptor) and _stands(path, descriptor)
     finally:
+        _OPEN.discard(descriptor)
         os.close(descriptor)
+
+
+_OPEN: set[int] = set()
+
+
+def _close_all() -> None:
+    for descriptor in _OPEN:
+        os.close(descriptor)
+    _OPEN.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked worker would hold the lock for as long as it outlives the process that took it.
+    os.register_at_fork(after_in_child=_close_all)
 
 
 def _stands(path: Path, descriptor: int) -> bool:
