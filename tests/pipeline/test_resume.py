@@ -260,3 +260,54 @@ def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, 
     report = corpusfmt.build(wet, tmp_path / "out", sourcing=sourcing)
     assert report.results["resumed"] == {"taken_over": 5, "read": 0}
     assert len(json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]) == 5
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "empty"])
+@pytest.mark.parametrize("stage", ["process", "compact", "dedup"])
+def test_what_is_missing_between_the_stages_is_made_again(
+    tmp_path: Path, wet: Path, stop: Stop, stage: str, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", 2)
+    stop("_seal")
+    box = min((tmp_path / "out" / ".corpusfmt" / stage).glob("*.box"))
+    data = box.read_bytes()
+    if damage == "gone":
+        box.unlink()
+    else:
+        box.write_bytes(data[:-9] if damage == "cut" else b"")
+    for path in (tmp_path / "out" / ".corpusfmt" / "package").iterdir():
+        path.unlink()
+    assert resumed(tmp_path, wet) == ((4, 1) if stage == "process" else (5, 0))
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_damage_between_the_stages_is_named_and_can_be_mended(tmp_path: Path, wet: Path, stop: Stop, jobs: str) -> None:
+    stop("_package")
+    out = tmp_path / "out"
+    box = min((out / ".corpusfmt" / "process").glob("*.box"))
+    data = bytearray(box.read_bytes())
+    data[30] ^= 1
+    box.write_bytes(data)
+    done = run_cli("build", wet, "--output", out, "--jobs", jobs)
+    assert done.returncode == 3
+    said = done.stderr.decode()
+    assert said.startswith(f"error: {box} is damaged (")
+    assert said.endswith("): remove it and run the same command again, which makes it anew\n")
+    box.unlink()
+    assert resumed(tmp_path, wet) == (4, 1)
+
+
+def test_inputs_that_are_gone_with_what_was_stored_of_them_are_not_forgotten(
+    tmp_path: Path, wet: Path, stop: Stop
+) -> None:
+    sourcing = Sourcing(delete_input=True)
+    stop("_package", sourcing=sourcing)
+    box = min((tmp_path / "out" / ".corpusfmt" / "process").glob("*.box"))
+    box.unlink()
+    with pytest.raises(
+        UsageError, match=r"0\.warc\.wet\.gz is gone, .* is missing or damaged\): bring it back, or remove"
+    ):
+        corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
+    box.with_suffix(".json").unlink()
+    report = corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
+    assert report.results["resumed"] == {"taken_over": 4, "read": 0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import pickle
 import random
 import zlib
 from typing import Any
@@ -142,3 +143,10 @@ def test_written_gzip_depends_on_its_content_alone() -> None:
     assert whole.getvalue()[4:8] == bytes(4)
     assert facts.size == len(whole.getvalue())
     assert written([TEXT[:7], TEXT[7:]])[1] == facts
+
+
+def test_a_fault_crosses_processes_as_it_is() -> None:
+    fault = StreamFault("corrupt", "cut", offset=5, readable=7, truncated=True)
+    again = pickle.loads(pickle.dumps(fault))
+    assert isinstance(again, StreamFault)
+    assert (str(again), vars(again)) == (str(fault), vars(fault))

@@ -60,7 +60,8 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format
 from corpusfmt.formats.parts import Writer
-from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, compression_named
+from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
+from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry, entry_of, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
@@ -253,7 +254,7 @@ class _Run:
             )
             tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
         sizes = [sum(shard.size for shard in group.shards) for group in grouped]
-        return self.stages.run_whole("convert", convert_shards, tasks, Converted, sizes)
+        return self.stages.run_whole("convert", convert_shards, tasks, Converted, sizes, stands=_is_there)
 
     def by_containers(self, shards: Sequence[Shard]) -> list[Converted]:
         """Documents are sorted by language, then packed."""
@@ -264,7 +265,9 @@ class _Run:
             argument = SortTask(self._reading(shard), container, self.workplace.aside(name))
             tasks.append(StageTask(name, argument, self._fingerprint([shard])))
         sizes = [shard.size for shard in shards]
-        sorted_shards = self.stages.run_whole("sort", sort_shard, tasks, Converted, sizes)
+        sorted_shards = self.stages.run_whole(
+            "sort", sort_shard, tasks, Converted, sizes, stands=lambda task, _: is_container(task.container)
+        )
         containers = tuple(task.argument.container for task in tasks)
         part_bytes = self.size or PART_BYTES
         fingerprint = self._fingerprint(shards)
@@ -278,7 +281,7 @@ class _Run:
             pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(name, pack, fingerprint))
         sizes = [folders[pack.argument.folder] for pack in packs]
-        packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes)
+        packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
         return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
@@ -290,6 +293,11 @@ class _Run:
         destination = self.workplace.destination
         sidecar = destination.with_name(f"{destination.name}-quarantine") / f"{shard.index:06d}.jsonl"
         return Reading(self.format.name, shard, self.check, self.options, self.writer.by_language, sidecar)
+
+
+def _is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
+    """Tell whether the files that a task of an earlier run wrote are still there."""
+    return all_there(task.target.destination, converted.files)
 
 
 def _sets(fmt: Format, writer: Writer[Any], options: Options, group: Group) -> tuple[str, ...]:

@@ -188,7 +188,8 @@ def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document
     for path in task.containers:
         with Container(path) as container:
             for section in container.sections(task.folder):
-                data = b"".join(Chunks(io.BytesIO(section), "gzip"))
+                with container.intact():
+                    data = b"".join(Chunks(io.BytesIO(section), "gzip"))
                 for line in data.split(b"\n")[:-1]:
                     result.documents += 1
                     document = Document(**json.loads(line[1:])) if line.startswith(_WIDE) else decode(line)

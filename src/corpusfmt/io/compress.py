@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from corpusfmt.model import UsageError
@@ -41,6 +43,12 @@ class FileFacts:
 
     size: int
     sha256: str
+
+
+def all_there(root: Path, files: Mapping[str, FileFacts]) -> bool:
+    """Tell whether files below a folder are there, in the sizes that they are said to have."""
+    paths = ((root / path, facts.size) for path, facts in files.items())
+    return all(path.is_file() and path.stat().st_size == size for path, size in paths)
 
 
 class GzipWriter:

@@ -10,9 +10,13 @@ import json
 import mmap
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
+
+from corpusfmt.io.streams import StreamFault
+from corpusfmt.model import Incomplete
 
 _FOOTER = struct.Struct("<Q8s")
 _MAGIC = b"CFMTBOX2"
@@ -45,14 +49,25 @@ class Container:
     """Reads a container: keys, and the sections of a key in the order of their writing."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._data = memoryview(self._map)
-        end = len(self._data) - _FOOTER.size
-        length, magic = _FOOTER.unpack(self._data[end:])
-        if magic != _MAGIC:
-            raise ValueError(f"{path} is no container")
-        self._index: dict[str, list[tuple[int, int]]] = json.loads(bytes(self._data[end - length : end]))
+        self._path = path
+        with self.intact():
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._data = memoryview(self._map)
+            end = len(self._data) - _FOOTER.size
+            length, magic = _FOOTER.unpack(self._data[end:])
+            if magic != _MAGIC:
+                raise ValueError("it has no end")
+            self._index: dict[str, list[tuple[int, int]]] = json.loads(bytes(self._data[end - length : end]))
+
+    @contextmanager
+    def intact(self) -> Iterator[None]:
+        """Raise `Incomplete`, which says what to do, where what is read from here in the block is not what was written."""
+        try:
+            yield
+        except (FileNotFoundError, ValueError, struct.error, StreamFault) as error:
+            wrong = "missing:" if isinstance(error, FileNotFoundError) else f"damaged ({error}): remove it and"
+            raise Incomplete(f"{self._path} is {wrong} run the same command again, which makes it anew") from error
 
     def __enter__(self) -> Self:
         return self
@@ -81,5 +96,5 @@ def is_container(path: Path) -> bool:
     try:
         with Container(path):
             return True
-    except (OSError, ValueError, struct.error):
+    except (Incomplete, OSError):
         return False

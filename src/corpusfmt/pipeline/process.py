@@ -318,6 +318,7 @@ def stored_documents(container: Container, label: str) -> Iterator[list[StoredDo
     """Yield what a container holds of one language, section by section, in the order of its input."""
     decoder = msgspec.msgpack.Decoder(list[StoredDocument])
     for section in container.sections(label):
-        documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
+        with container.intact():
+            documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
         container.forget()
         yield documents

@@ -19,7 +19,8 @@ from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import BrokenStream, Unreadable
-from corpusfmt.io.compress import FileFacts, compressor_of
+from corpusfmt.io.compress import FileFacts, all_there, compressor_of
+from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
@@ -193,8 +194,7 @@ def _basis(run: _Run, inputs: Sequence[tuple[Path, Processed]]) -> str:
 
 def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
     """Tell whether the files that a task of an earlier run wrote are still there."""
-    files = [(task.destination / path, facts.size) for each in packaged.values() for path, facts in each.files.items()]
-    return all(path.is_file() and path.stat().st_size == size for path, size in files)
+    return all(all_there(task.destination, each.files) for each in packaged.values())
 
 
 def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, ...]:
@@ -209,7 +209,10 @@ def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path,
             tuple((path, each.stored) for path, each in group), compacted, run.recipe.deduplication.hash
         )
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
-    run.stages.run_whole("compact", compact, tasks, Compacted, [len(group) for group in joined])
+    sizes = [len(group) for group in joined]
+    run.stages.run_whole(
+        "compact", compact, tasks, Compacted, sizes, stands=lambda task, _: is_container(task.compacted)
+    )
     return tuple(task.argument.compacted for task in tasks)
 
 
@@ -225,7 +228,8 @@ def _dedup(run: _Run, lines: Mapping[str, int], containers: tuple[Path, ...], ba
         tasks.append(StageTask(name, argument, basis))
         for bucket in batch:
             drops.setdefault(bucket.label, []).append(argument.drops)
-    run.stages.run_whole("dedup", dedup, tasks, Deduplicated, [size for _, size in batches])
+    sizes = [size for _, size in batches]
+    run.stages.run_whole("dedup", dedup, tasks, Deduplicated, sizes, stands=lambda task, _: is_container(task.drops))
     return drops
 
 
