@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.",
-    epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 could not finish; 130 interrupted.",
+    epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 could not finish; 130 interrupted; 143 terminated.",
 )
 app.command("validate")(validate.command)
 app.command("convert")(convert.command)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -14,7 +17,7 @@ import typer
 
 from corpusfmt.model import BadInput, CorpusfmtError, Incomplete, Report, Severity, UsageError, Verdict
 
-FINDINGS, USAGE, UNFINISHED, INTERRUPTED = 1, 2, 3, 130
+FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,30 +33,55 @@ class FailOn(StrEnum):
 
 def resumable(command: Callable[P, T]) -> Callable[P, T]:
     """As `guarded`, for a command that goes on where it was interrupted when it is run again."""
-    return guarded(command, hint_on_interrupt="; run the same command again to resume")
+    return guarded(command, how_to_resume="run the same command again to resume")
 
 
-def guarded(command: Callable[P, T], hint_on_interrupt: str = "") -> Callable[P, T]:
+class _Terminated(KeyboardInterrupt):
+    """As Ctrl-C, but sent by `kill`, a scheduler or a container that is stopped."""
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let a run clean up when it is told to end: workers and downloads must not outlive it."""
+    if threading.current_thread() is not threading.main_thread():  # others may not set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
     """Give a command the exit statuses of the contract, whatever is raised in it."""
+    hint = how_to_resume and f"; {how_to_resume}"
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return command(*args, **kwargs)
+            with _ended_by_sigterm():
+                return command(*args, **kwargs)
         except UsageError as error:
             _fail(USAGE, f"error: {error}")
         except BadInput as error:
             _fail(FINDINGS, f"{error}{help_line(error.finding.hint)}")
         except (Incomplete, CorpusfmtError) as error:
             _fail(UNFINISHED, f"error: {error}")
+        except _Terminated:
+            _fail(TERMINATED, f"terminated{hint}")
         except KeyboardInterrupt:
-            _fail(INTERRUPTED, f"interrupted{hint_on_interrupt}")
+            _fail(INTERRUPTED, f"interrupted{hint}")
         except BrokenPipeError:
             # Whoever read our output has gone; there is nobody left to tell, and nothing may be flushed to them.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(UNFINISHED) from None
         except OSError as error:
-            _fail(UNFINISHED, f"error: {error}")
+            _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; once that is mended, {how_to_resume}"))
         except typer.Exit:
             raise
         except Exception as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
-from corpusfmt.io.publish import publish_all
+from corpusfmt.io.publish import publish_all, writing
 from corpusfmt.model import Document
 
 #: How many folders may stand above that of a language, where a target has those: variants of a release lie side by side.
@@ -84,7 +84,7 @@ def write_parts(
     aside.mkdir(parents=True, exist_ok=True)
     files_a_part = len(writer.names(stem, None))
     parts: list[list[FileFacts]] = []
-    with ExitStack() as stack:
+    with writing(folder / writer.names(stem, part)[0]), ExitStack() as stack:
         current: Part[T] | None = None
         for item in items:
             if current is None:

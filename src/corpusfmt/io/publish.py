@@ -31,7 +31,7 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
     handle, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, suffix=".partial", dir=folder)
     partial = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with writing(target), os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -42,6 +42,17 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
         _sync_directory(target.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file in a failure to write that names none: of a full disk it must be told which."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
         raise
 
 

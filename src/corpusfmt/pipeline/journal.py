@@ -12,6 +12,7 @@ from typing import Self
 import msgspec
 
 from corpusfmt.io.paths import reason_of
+from corpusfmt.io.publish import writing
 from corpusfmt.model import Json, UsageError
 
 
@@ -22,6 +23,7 @@ class Journal:
     """
 
     def __init__(self, path: str | Path | None) -> None:
+        self._path = Path(path or "")
         try:
             self._file = None if path is None else io.FileIO(path, "a")
         except OSError as error:
@@ -45,4 +47,5 @@ class Journal:
         """Write an event with the time and what there is to know of it."""
         if self._file is not None:
             time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            self._file.write(msgspec.json.encode({"time": time, "event": event} | facts) + b"\n")
+            with writing(self._path):
+                self._file.write(msgspec.json.encode({"time": time, "event": event} | facts) + b"\n")
