@@ -59,7 +59,7 @@ class Workplace:
             self._refuse_foreign()
             self._mark_own()
             yield
-        if not self._mark.exists():  # where open files cannot be removed, the lock is still there
+        if os.name == "nt" and not self._mark.exists():  # open files cannot be removed there: the lock is left
             shutil.rmtree(self.state, ignore_errors=True)
 
     @property
