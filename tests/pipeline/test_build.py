@@ -267,7 +267,7 @@ def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.M
 def test_interrupted_cleanly(tmp_path: Path, number: signal.Signals, status: int, said: bytes, to_all: bool) -> None:
     out, wet = tmp_path / "out", tmp_path / "wet"
     for name in range(12):
-        records = [wet_record(n, f"{LONG_LINE} {name} {n}\n" * 5) for n in range(400)]
+        records = [wet_record(n, f"{LONG_LINE} {name} {n}\n" * 5) for n in range(800)]
         wet_file(wet / f"{name}.warc.wet.gz", records)
     command = [sys.executable, "-m", "corpusfmt", "build", str(wet), "--output", str(out), "--jobs", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as run:

@@ -159,15 +159,15 @@ def test_files_that_were_published_without_a_marker_are_known(tmp_path: Path, we
 
 def test_killed_runs_resume_to_the_same_bytes(tmp_path: Path) -> None:
     wet = tmp_path / "wet"
-    for number in range(8):
-        lines = [f"{LONG_LINE} {(number * 31 + line) % 997}\n" * 5 for line in range(400)]
+    for number in range(16):
+        lines = [f"{LONG_LINE} {(number * 31 + line) % 997}\n" * 5 for line in range(800)]
         wet_file(wet / f"{number}.warc.wet.gz", [wet_record(number * 10_000 + n, line) for n, line in enumerate(lines)])
     out, log = tmp_path / "killed" / "out", tmp_path / "log.jsonl"
     command = [sys.executable, "-m", "corpusfmt", "build", str(wet), "--output", str(out), "--log", str(log)]
     for jobs in ("1", "2", "1"):
         before = markers(out)
         with subprocess.Popen([*command, "--jobs", jobs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
-            while run.poll() is None and len(markers(out)) < len(before) + 2:
+            while run.poll() is None and len(markers(out)) <= len(before):
                 time.sleep(0.002)
             assert run.poll() is None  # it was at work
             run.send_signal(signal.SIGKILL)
@@ -176,8 +176,8 @@ def test_killed_runs_resume_to_the_same_bytes(tmp_path: Path) -> None:
     assert done.returncode == 0
     events = [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
     (counts,) = (each for each in events if each["event"] == "resume")
-    assert counts["taken_over"] >= 6
-    assert counts["taken_over"] + counts["read"] == 8
+    assert counts["taken_over"] >= 3
+    assert counts["taken_over"] + counts["read"] == 16
     corpusfmt.build(wet, tmp_path / "clean" / "out")
     assert tree(out) == tree(tmp_path / "clean" / "out")
 
