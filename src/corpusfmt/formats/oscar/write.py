@@ -28,8 +28,8 @@ from corpusfmt.model import Document, Json
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
 _DEDUPLICATED = "_dedup"
-# What a first line may begin with that has to be looked at; empty texts do as well.
 _OWN_HEADERS = frozenset({BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER})
+# What a first line may begin with that has to be looked at; empty texts do as well.
 _MAY_BE_BLANK = f"\n{BLANKS}".encode()
 
 
