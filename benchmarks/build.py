@@ -1,6 +1,6 @@
 """What a whole build costs, by stage, next to builds of the shapes that the OSCAR paper compares, in one run.
 
-    python benchmarks/build.py                                    150 MB of WET made of the committed sample
+    python benchmarks/build.py                                    600 MB of WET made of the committed sample
     python benchmarks/build.py WET.gz...                          your own files
     python benchmarks/build.py --stock-python VENV/bin/python     baselines also with a source build of fasttext (0.9.3)
 
@@ -399,7 +399,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wet", nargs="*", type=Path, metavar="WET.gz", help="instead of the sample")
-    parser.add_argument("--mb", type=float, default=150, help="of uncompressed WET made of the sample (default: 150)")
+    parser.add_argument("--mb", type=float, default=600, help="of uncompressed WET made of the sample (default: 600)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--stock-python",
