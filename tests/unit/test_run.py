@@ -276,3 +276,29 @@ def test_a_worker_killed_while_it_waits_holds_up_nobody(tmp_path: Path, which: s
     script.write_text(IDLE)
     done = subprocess.run([sys.executable, script, which], capture_output=True, check=True, timeout=60)
     assert (done.stdout, done.stderr) == (b"16\n", b"")
+
+
+READY = """
+import sys, threading
+from corpusfmt.engine.executors import executor_factory, prepare, stop
+from corpusfmt.formats import modules_of
+
+def imported(name):
+    return name in sys.modules
+
+if __name__ == "__main__":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    prepare(None, 2, *modules_of(sys.argv[1]))
+    executor = executor_factory("processes", 2)()
+    print(executor.submit(imported, f"corpusfmt.formats.{sys.argv[1]}.check").result())
+    stop(executor)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are spawned there")
+@pytest.mark.parametrize("name", ["oscar", "dolma", "croissant"])
+def test_workers_of_the_fork_server_have_their_format_at_hand(tmp_path: Path, name: str) -> None:
+    script = tmp_path / "ready.py"
+    script.write_text(READY)
+    done = subprocess.run([sys.executable, script, name], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"True\n", b"")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
-from corpusfmt.formats import CheckOptions, Format, Plan, Shard, ShardResult, detect, formats, named_format
+from corpusfmt.formats import CheckOptions, Format, Plan, Shard, ShardResult, detect, formats, modules_of, named_format
 from corpusfmt.formats.general import Unreadable
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import entry_of, reason_of
@@ -80,7 +80,7 @@ def validate(
         version = detection.version
     else:
         fmt, version = named_format(format)
-    prepare(engine, jobs, f"corpusfmt.formats.{fmt.name}")
+    prepare(engine, jobs, *modules_of(fmt.name))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
         plan = fmt.plan(entry, options)

@@ -169,9 +169,22 @@ def formats() -> Mapping[str, Format]:
     return {fmt.name: fmt for fmt in sorted(filter(None, found), key=lambda fmt: fmt.name)}
 
 
+def _place_of(module: ModuleInfo) -> str:
+    return f"{__name__}.{module.name}.format" if module.ispkg else f"{__name__}.{module.name}"
+
+
+def _module_named(name: str) -> ModuleInfo | None:
+    return next((module for module in iter_modules(__path__) if module.name == name), None)
+
+
+def modules_of(name: str) -> list[str]:
+    """Return what a process imports that is given a format by name: to import it before."""
+    module = _module_named(name)
+    return [_place_of(module)] if module else []
+
+
 def _format_in(module: ModuleInfo) -> Format | None:
-    place = f"{module.name}.format" if module.ispkg else module.name
-    candidate = getattr(import_module(f"{__name__}.{place}"), "FORMAT", None)
+    candidate = getattr(import_module(_place_of(module)), "FORMAT", None)
     return candidate if isinstance(candidate, Format) else None
 
 
@@ -181,7 +194,7 @@ def named_format(name: str) -> tuple[Format, str]:
     Only the module of that name is imported, where there is one: a worker process needs no other.
     """
     base, _, version = name.partition("-")
-    here = next((module for module in iter_modules(__path__) if module.name == base), None)
+    here = _module_named(base)
     fmt = (here and _format_in(here)) or formats().get(base)
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
