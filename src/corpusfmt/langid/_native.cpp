@@ -46,8 +46,18 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define CORPUSFMT_PREFETCH(address) __builtin_prefetch(address)
+#define CORPUSFMT_ONCE __attribute__((cold))  // runs once for a model: small code rather than fast code
 #else
 #define CORPUSFMT_PREFETCH(address) static_cast<void>(address)
+#define CORPUSFMT_ONCE
+#endif
+
+// Compiled twice where the loader can choose by processor: the oldest of x86-64 cannot multiply 32-bit numbers in vectors.
+// Neither of the two fuses multiplications with additions.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+#define CORPUSFMT_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define CORPUSFMT_WIDE
 #endif
 
 // Not standard C++, but every compiler has it; without it the passes over arrays are not vectorised.
@@ -185,7 +195,7 @@ constexpr int32_t kLargestDimension = 1 << 16;
 constexpr int32_t kMostEntries = 1 << 27;
 constexpr int32_t kMostBuckets = 1 << 28;  // a pruned file can claim any number; real models have some millions
 
-Arguments read_arguments(Reader& reader) {
+CORPUSFMT_ONCE Arguments read_arguments(Reader& reader) {
     require(reader.left() >= 8 && reader.number<int32_t>() == kMagic, "it does not begin like a fastText model");
     const auto version = reader.number<int32_t>();
     if (version != 11 && version != 12) {
@@ -219,7 +229,7 @@ class Vocabulary {
   public:
     Vocabulary() = default;
 
-    explicit Vocabulary(Reader& reader) {
+    CORPUSFMT_ONCE explicit Vocabulary(Reader& reader) {
         const auto size = reader.number<int32_t>();
         words_ = reader.number<int32_t>();
         const auto labels = reader.number<int32_t>();
@@ -301,7 +311,7 @@ class Vocabulary {
 
     std::string_view text_of(const Slot& slot) const { return {text_.data() + slot.begin, slot.length}; }
 
-    void read_entry(Reader& reader, int32_t id) {
+    CORPUSFMT_ONCE void read_entry(Reader& reader, int32_t id) {
         const std::string_view word = reader.zero_terminated();
         const auto count = reader.number<int64_t>();
         const bool is_label = reader.flag();
@@ -379,7 +389,7 @@ void require_ordinary(const float* weights, uint64_t count) {
 
 class DenseMatrix {
   public:
-    DenseMatrix(Reader& reader, int32_t dimension) {
+    CORPUSFMT_ONCE DenseMatrix(Reader& reader, int32_t dimension) {
         const auto rows = reader.number<int64_t>();
         const auto columns = reader.number<int64_t>();
         require(rows >= 0 && columns == dimension, "a matrix has another width than the header says");
@@ -404,7 +414,7 @@ class DenseMatrix {
 // Vectors as codes: each part of a vector is one of 256 centroids.
 class ProductQuantizer {
   public:
-    ProductQuantizer(Reader& reader, int32_t dimension) {
+    CORPUSFMT_ONCE ProductQuantizer(Reader& reader, int32_t dimension) {
         const auto width = reader.number<int32_t>();
         parts_ = reader.number<int32_t>();
         part_width_ = reader.number<int32_t>();
@@ -437,7 +447,7 @@ class ProductQuantizer {
 
 class QuantizedMatrix {
   public:
-    QuantizedMatrix(Reader& reader, int32_t dimension) : dimension_(static_cast<uint64_t>(dimension)) {
+    CORPUSFMT_ONCE QuantizedMatrix(Reader& reader, int32_t dimension) : dimension_(static_cast<uint64_t>(dimension)) {
         const bool has_norms = reader.flag();
         const auto rows = reader.number<int64_t>();
         const auto columns = reader.number<int64_t>();
@@ -551,7 +561,7 @@ class Features {
   public:
     Features() : modulus_(1) {}
 
-    Features(Reader& reader, const Arguments& arguments, const Vocabulary& vocabulary)
+    CORPUSFMT_ONCE Features(Reader& reader, const Arguments& arguments, const Vocabulary& vocabulary)
         : dimension_(static_cast<size_t>(arguments.dimension)), modulus_(1) {
         pruned_ = vocabulary.pruned() > 0;
         shortest_ = arguments.shortest_ngram;
@@ -613,7 +623,7 @@ class Features {
         matrix.copy(0, words_, rows_.data() + (uint64_t{nothing_} + 1) * dimension_);
     }
 
-    void read_pruned_rows(const QuantizedMatrix& matrix, std::string_view kept) {
+    CORPUSFMT_ONCE void read_pruned_rows(const QuantizedMatrix& matrix, std::string_view kept) {
         require(matrix.rows() >= words_, "the input matrix has fewer rows than words");
         std::map<Feature, uint64_t> row_of;  // the n-grams' rows, by feature
         for (size_t at = 0; at < kept.size(); at += kKeptPair) {
@@ -702,7 +712,7 @@ class Labels {
     virtual void find_best(const float* hidden, LabelScratch& scratch) const = 0;
 
   protected:
-    Labels(Reader& reader, int32_t dimension, int32_t labels)
+    CORPUSFMT_ONCE Labels(Reader& reader, int32_t dimension, int32_t labels)
         : dimension_(static_cast<size_t>(dimension)), labels_(labels) {
         const bool quantized_output = reader.flag();
         if (quantized_output) throw UnsupportedModel("a quantised output matrix (-qout)");
@@ -720,7 +730,7 @@ class Labels {
 
 class HierarchicalSoftmax final : public Labels {
   public:
-    HierarchicalSoftmax(Reader& reader, int32_t dimension, const std::vector<int64_t>& counts)
+    CORPUSFMT_ONCE HierarchicalSoftmax(Reader& reader, int32_t dimension, const std::vector<int64_t>& counts)
         : Labels(reader, dimension, static_cast<int32_t>(counts.size())) {
         build_tree(counts);
     }
@@ -796,7 +806,7 @@ class HierarchicalSoftmax final : public Labels {
 
     int32_t root() const { return static_cast<int32_t>(nodes_.size()) - 1; }
 
-    void build_tree(const std::vector<int64_t>& counts) {
+    CORPUSFMT_ONCE void build_tree(const std::vector<int64_t>& counts) {
         int64_t total = 0;
         for (const int64_t count : counts) {
             require(count >= 0 && count < kUnbuilt && total < kUnbuilt - count, "impossible label counts");
@@ -851,7 +861,7 @@ class HierarchicalSoftmax final : public Labels {
 
 class Softmax final : public Labels {
   public:
-    Softmax(Reader& reader, int32_t dimension, int32_t labels) : Labels(reader, dimension, labels) {
+    CORPUSFMT_ONCE Softmax(Reader& reader, int32_t dimension, int32_t labels) : Labels(reader, dimension, labels) {
         columns_.resize(weights_.size());
         for (size_t label = 0; label < static_cast<size_t>(labels); ++label) {
             for (size_t at = 0; at < dimension_; ++at) columns_[at * labels + label] = weights_[label * dimension_ + at];
@@ -910,7 +920,7 @@ class Softmax final : public Labels {
 // The model and its use
 
 struct Model {
-    explicit Model(std::string_view bytes) {
+    CORPUSFMT_ONCE explicit Model(std::string_view bytes) {
         Reader reader(bytes);
         const Arguments arguments = read_arguments(reader);
         vocabulary = Vocabulary(reader);
@@ -977,7 +987,9 @@ class Predictor {
     static constexpr size_t kMostWords = kChunk / 2 + 1;
     static constexpr size_t kMostCharacters = kChunk + kMostWords + 2;  // every other byte a word, in "<" and ">"
     static constexpr size_t kPlane = kMostCharacters + kLongestNgramServed + 2;
-    static constexpr size_t kAhead = 24;  // rows: far enough for one to arrive from main memory
+    // Rows of a chunk are asked for when they are found, for they come from main memory; as they may not all fit in the
+    // first cache, they are asked for again so many rows before they are added.
+    static constexpr size_t kAhead = 24;
 
     const std::vector<Guess>& none() {
         scratch_.guesses.clear();
@@ -1119,7 +1131,7 @@ class Predictor {
     }
 
     template <int Width>
-    void hash_ngrams_of_2_to_4() {
+    CORPUSFMT_WIDE void hash_ngrams_of_2_to_4() {
         const uint32_t* CORPUSFMT_RESTRICT const characters = planes_.get();
         Feature* CORPUSFMT_RESTRICT const out2 = found(2);
         Feature* CORPUSFMT_RESTRICT const out3 = found(3);
@@ -1224,6 +1236,7 @@ class Predictor {
             for (size_t length = 0; length < lengths; ++length) {
                 const Feature feature = found_[length * kPlane + at];
                 kept_[kept] = feature;
+                if constexpr (!Pruned) CORPUSFMT_PREFETCH(features_.rows() + size_t{feature} * features_.dimension());
                 kept += features_.holds<Pruned>(feature);
             }
         }
@@ -1256,7 +1269,7 @@ class Predictor {
 
     // lid.176's width: the sum stays in registers.
     template <bool Pruned>
-    void add_rows_of_width_16(const Feature* features, size_t count) {
+    CORPUSFMT_WIDE void add_rows_of_width_16(const Feature* features, size_t count) {
         struct Quarter {
             float values[4];
             void add(const float* row) {
@@ -1471,7 +1484,7 @@ PyObject* as_bytes(const std::vector<T>& values) {
                                      static_cast<Py_ssize_t>(values.size() * sizeof(T)));
 }
 
-PyObject* model_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+CORPUSFMT_ONCE PyObject* model_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
     PyObject* data;
     static char data_name[] = "data";
     static char* names[] = {data_name, nullptr};
@@ -1493,7 +1506,7 @@ void model_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
-PyObject* model_labels(PyObject* self, void*) {
+CORPUSFMT_ONCE PyObject* model_labels(PyObject* self, void*) {
     const corpusfmt::Vocabulary& vocabulary = model_of(self).vocabulary;
     Owned labels(PyTuple_New(vocabulary.labels()));
     for (int32_t label = 0; labels && label < vocabulary.labels(); ++label) {
