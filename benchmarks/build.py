@@ -141,18 +141,17 @@ def parts(backend: BackendChoice, *files: str) -> dict[str, float]:
     """
     from corpusfmt.io.paths import open_input
     from corpusfmt.langid import Classifier
-    from corpusfmt.pipeline.process import batches
-    from corpusfmt.pipeline.wet import WetRecord, wet_records
+    from corpusfmt.pipeline.wet import Batch, wet_batches
 
-    def records() -> Iterator[WetRecord]:
+    def batches() -> Iterator[Batch]:
         for path in files:
-            yield from wet_records(partial(open_input, path), path)
+            yield from wet_batches(partial(open_input, path), path)
 
     clock = Clock()
-    clock.timed("inflate", deque)(records(), maxlen=0)
+    clock.timed("inflate", deque)(batches(), maxlen=0)
     classify = clock.timed("split", Classifier(backend=backend).classify)
-    for batch in batches(records()):
-        classify(b"".join(record.text for record in batch), NO_LINE_IS_SO_LONG)
+    for batch in batches():
+        classify(batch.text, NO_LINE_IS_SO_LONG)
     return dict(clock.seconds)
 
 

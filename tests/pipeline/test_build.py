@@ -18,6 +18,7 @@ from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
+import msgspec
 import pytest
 from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, warc_record, wet_file, wet_record
 from warcio.archiveiterator import ArchiveIterator
@@ -31,29 +32,34 @@ from corpusfmt.pipeline import wet
 from corpusfmt.pipeline.compact import CompactTask, compact
 from corpusfmt.pipeline.dedup import buckets, keys_of, sorted_keys
 from corpusfmt.pipeline.recipe import load_recipe, recipe_names
-from corpusfmt.pipeline.wet import WetRecord, wet_records
+from corpusfmt.pipeline.wet import Batch, WetRecord, wet_batches
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
 
 def strict_records(path: Path) -> list[WetRecord]:
     with ExitStack() as opened:
-        return list(wet_records(lambda: opened.enter_context(path.open("rb")), path.name))
+        batches = wet_batches(lambda: opened.enter_context(path.open("rb")), path.name)
+        return [record for batch in batches for record in batch.records()]
 
 
 def odd_records(path: Path) -> list[WetRecord]:
     """Read a file as one of which no record is canonical."""
     with path.open("rb") as file:
-        return list(wet._by_warcio(Chunks(file, "gzip"), skip=0))
+        return list(Batch.of(wet._by_warcio(Chunks(file, "gzip"), skip=0)).records())
 
 
 def warcio_records(path: Path) -> list[WetRecord]:
     with path.open("rb") as file:
-        return [
-            WetRecord({name.lower(): value for name, value in each.rec_headers.headers}, each.content_stream().read())
+        records = [
+            WetRecord(
+                msgspec.json.encode({name.lower(): value for name, value in each.rec_headers.headers}),
+                each.content_stream().read(),
+            )
             for each in ArchiveIterator(file)
             if each.rec_type == "conversion"
         ]
+    return list(Batch.of(records).records())
 
 
 def test_the_sample_builds_and_is_valid(oscar_corpus: Path) -> None:

@@ -6,7 +6,6 @@ import gzip
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from corpusfmt.model import Report, UsageError
 from corpusfmt.pipeline import process
 from corpusfmt.pipeline.options import Selection
 from corpusfmt.pipeline.recipe import load_recipe
-from corpusfmt.pipeline.wet import WetRecord
+from corpusfmt.pipeline.wet import Batch, WetRecord
 
 ENGLISH = LONG_LINE.encode() + b"\n"
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt.\n".encode()
@@ -212,14 +211,11 @@ class Scored:
 def test_a_probability_is_judged_as_fasttext_prints_it() -> None:
     near = array("f", [0.79, *(0.8 + step * 2**-24 for step in range(-20, 40)), 0.81, 1.0, 1.00001]).tolist()
 
-    def one() -> Iterator[WetRecord]:
-        yield WetRecord({}, ENGLISH * len(near))
-
     recipe = msgspec.structs.replace(
         load_recipe("dolma"), lines=load_recipe("goclassy-2019").lines
     )  # which has the scores
     classifier: Any = Scored(near)
-    (piece,) = process._pieces(one(), recipe, classifier, Counter())
+    (piece,) = process._pieces(iter([Batch.of([WetRecord(b"{}", ENGLISH * len(near))])]), recipe, classifier, Counter())
     kept = piece.document.scores
     assert kept == [score for score in near if float(f"{score:.6g}") > 0.8]
     assert 0 < len(kept) < len(near)

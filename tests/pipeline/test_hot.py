@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from corpusfmt.pipeline import wet
 from corpusfmt.pipeline.hot import LineSet
+from corpusfmt.pipeline.rules import WetDefect
 
 native = pytest.importorskip("corpusfmt.pipeline._native", reason="the native kernel is not built")
 
@@ -154,29 +155,38 @@ def test_odd_arguments_about_hashes_are_refused() -> None:
         native.repetitions([(1, "text")], 1)
 
 
-def record_of(headers: bytes, text: bytes, end: bytes = b"\r\n\r\n") -> bytes:
-    return b"WARC/1.0\r\nWARC-Type: conversion\r\n" + headers + b"Content-Length: %d\r\n\r\n" % len(text) + text + end
+def record_of(headers: bytes, text: bytes, end: bytes = b"\r\n\r\n", kind: bytes = b"conversion") -> bytes:
+    head = b"WARC/1.0\r\nWARC-Type: %b\r\n%bContent-Length: %d\r\n\r\n" % (kind, headers, len(text))
+    return head + text + end
 
 
 ODD_HEADERS: list[bytes] = [
     b"", b"X-A: 1\r\nx-a: 2\r\n", b"A:\r\n", b": b\r\n", b"A : b \t\r\n", b" A: b\r\n", b"\tA: b\r\n", b"no colon\r\n", b"A: \xff\r\n",
     "Ä: b\r\n".encode(), b"A: b\nC: d\r\n", b"A: b\rC: d\r\n", b"a\x00B: c\x00d\r\n", "URI: \u00a0h\u00fc \r\n".encode(), b"WARC-TYPE: info\r\n",
     b"Content-Length: 3\r\n", b"Content-Length: \r\n", b"Content-Length: +1\r\n", "Content-Length: \u0663\r\n".encode(),
+    b'"A\\": "b\\"\r\n', b"C: " + bytes({*range(0x21), 0x7F} - {10, 13}) + b"\r\n",
     b"content-length: 00000000000000000000000000001\r\n", b"Content-Length: 999999999999999999999999\r\n", b"L: " + b"x" * 70_000 + b"\r\n",
 ]  # fmt: skip
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(ODD_HEADERS), st.sampled_from([b"", b"text\n", b"\r\n\r\n", b"x" * 5000])), max_size=4
+        st.tuples(
+            st.sampled_from(ODD_HEADERS),
+            st.sampled_from([b"", b"text\n", b"\r\n\r\n", b"x" * 5000]),
+            st.sampled_from([*[b"conversion"] * 6, b"warcinfo", b"response", b"Conversion"]),
+        ),
+        max_size=4,
     ),
     st.sampled_from([b"\r\n\r\n", b"\r\n\r\n", b"\n\n", b"\r\n", b""]),
     st.integers(1, 9000),
     st.integers(0, 2**32),
 )
 @settings(max_examples=400, deadline=None)
-def test_records_are_the_same(records: list[tuple[bytes, bytes]], end: bytes, size: int, seed: int) -> None:
-    data = bytearray().join(record_of(headers, text, end) for headers, text in records)
+def test_records_are_the_same(
+    plain: ModuleType, records: list[tuple[bytes, bytes, bytes]], end: bytes, size: int, seed: int
+) -> None:
+    data = bytearray().join(record_of(headers, text, end, kind) for headers, text, kind in records)
     rng = random.Random(seed)
     for _ in range(rng.choice([0, 0, 1, 2]) if data else 0):
         data[rng.randrange(len(data))] = rng.choice(b"\r\n: \t\xffA0")
@@ -184,23 +194,35 @@ def test_records_are_the_same(records: list[tuple[bytes, bytes]], end: bytes, si
 
     def canonical() -> list[Any]:
         found: list[Any] = []
-        stream: Any = wet._Stream(chunks)
+        seen = 0
         try:
-            found.extend(wet._canonical(stream))
+            for taken, batch in wet._canonical(wet._Stream(chunks)):
+                seen += taken
+                found.extend(batch.records())
         except wet._NotCanonical:
             found.append("not canonical")
-        return found
+        except WetDefect as defect:
+            found.append(defect.reason)
+        return [seen, *found]
 
     expected = canonical()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wet, "wet_record", lambda _data, _start: None)
+        patch.setattr(wet, "wet_records", plain.wet_records)
         assert canonical() == expected
 
 
-def test_a_whole_canonical_record_is_taken() -> None:
+def test_whole_canonical_records_are_taken() -> None:
     one = record_of(b"WARC-Target-URI: \t https://example.org/\xc3\xa9 \r\n", b"text\n")
-    headers = {"warc-type": "conversion", "warc-target-uri": "https://example.org/é", "content-length": "5"}
-    assert native.wet_record(one + one[:20], 0) == (headers, b"text\n", len(one))
-    assert native.wet_record(b"??" + one, 2) == (headers, b"text\n", len(one) + 2)
-    assert all(native.wet_record(one[:length], 0) is None for length in range(len(one)))
-    assert all(native.wet_record(one, start) is None for start in (-1, 1, len(one), len(one) + 1))
+    other = record_of(b"", b"more", kind=b"metadata")
+    headers = '{"warc-type":"conversion","warc-target-uri":"https://example.org/é","content-length":"5"}'.encode()
+    end = (5).to_bytes(8, sys.byteorder)
+    assert native.wet_records(one + one[:20], 0) == ([headers], b"text\n", end, 1, len(one))
+    assert native.wet_records(b"??" + one, 2) == ([headers], b"text\n", end, 1, len(one) + 2)
+    assert native.wet_records(other + one + other, 0)[3:] == (3, 2 * len(other) + len(one))
+    assert native.wet_records(one + record_of(b"", b"", kind=b"request") + one, 0)[3:] == (1, len(one))
+    nothing: tuple[list[bytes], bytes, bytes, int] = ([], b"", b"", 0)
+    assert all(native.wet_records(one[:length], 0) == (*nothing, 0) for length in range(len(one)))
+    assert all(native.wet_records(one, start) == (*nothing, start) for start in (1, len(one)))
+    for start in (-1, len(one) + 1):
+        with pytest.raises(ValueError, match="no such place"):
+            native.wet_records(one, start)

@@ -12,7 +12,7 @@ from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_reco
 import corpusfmt
 from corpusfmt.pipeline import wet
 from corpusfmt.pipeline.rules import WetDefect
-from corpusfmt.pipeline.wet import wet_records
+from corpusfmt.pipeline.wet import Batch, WetRecord, wet_batches
 
 
 def ten(odd: bytes) -> bytes:
@@ -22,7 +22,7 @@ def ten(odd: bytes) -> bytes:
 
 
 def texts(data: bytes) -> list[bytes]:
-    return [record.text for record in wet_records(lambda: BytesIO(data), "a.warc.wet")]
+    return [record.text for batch in wet_batches(lambda: BytesIO(data), "a.warc.wet") for record in batch.records()]
 
 
 def with_length(value: str, body: bytes = b"one and two\n") -> bytes:
@@ -136,6 +136,15 @@ def test_other_bytes_after_the_last_member_are_an_error(tmp_path: Path) -> None:
     wet_file(tmp_path / "b.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
     report = corpusfmt.build(tmp_path, tmp_path / "out")
     assert [(each.code, each.severity.value) for each in report.findings] == [("GEN102", "error")]
+
+
+def test_in_a_batch_every_text_ends_with_a_line_end_unless_it_is_empty() -> None:
+    records = [WetRecord(b"{}", text) for text in (b"", b"one", b"\n", b"", b"two\nthree\n", b"four\nfive")]
+    batch = Batch.of(records)
+    assert [record.text for record in batch.records()] == [b"", b"one\n", b"\n", b"", b"two\nthree\n", b"four\nfive\n"]
+    assert texts(b"".join(warc_record("conversion", record.text) for record in records)) == [
+        record.text for record in batch.records()
+    ]
 
 
 def test_digits_are_bounded_before_they_are_a_number() -> None:

@@ -42,13 +42,13 @@
 #include <sys/mman.h>
 #endif
 
+#include "../_prefetch.hpp"
 #include "../_utf8.hpp"
 
+// Runs once for a model: small code rather than fast code.
 #if defined(__GNUC__) || defined(__clang__)
-#define CORPUSFMT_PREFETCH(address) __builtin_prefetch(address)
-#define CORPUSFMT_ONCE __attribute__((cold))  // runs once for a model: small code rather than fast code
+#define CORPUSFMT_ONCE __attribute__((cold))
 #else
-#define CORPUSFMT_PREFETCH(address) static_cast<void>(address)
 #define CORPUSFMT_ONCE
 #endif
 

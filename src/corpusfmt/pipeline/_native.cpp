@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "../_prefetch.hpp"
+#include "../_utf8.hpp"
 #include "../_words.hpp"
 
 namespace corpusfmt {
@@ -34,15 +36,28 @@ constexpr std::string_view kEndOfRecord = "\r\n\r\n";
 constexpr size_t kMostHeaderBytes = 64 * 1024;
 constexpr size_t kMostDigits = 9;  // of a length, leading zeros included; larger records are no pages
 
+char in_lower_case(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
+
 struct Header {
-    std::string name;  // in lower case
-    std::string_view value;
+    std::string_view name, value;
+
+    bool is_named(std::string_view other) const {
+        const auto is_same = [](char one, char another) { return in_lower_case(one) == in_lower_case(another); };
+        return std::equal(name.begin(), name.end(), other.begin(), other.end(), is_same);
+    }
 };
 
 struct Record {
     std::vector<Header> headers;
     std::string_view text;
     size_t next = 0;  // where the next record starts
+
+    std::string_view kind() const {
+        for (const Header& header : headers) {
+            if (header.is_named("warc-type")) return header.value;
+        }
+        return {};
+    }
 };
 
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
@@ -56,13 +71,8 @@ std::string_view stripped(std::string_view value) {
 std::optional<Header> header_in(std::string_view line) {
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || line[0] == ' ' || line[0] == '\t') return std::nullopt;
-    if (line.find('\n') != std::string_view::npos) return std::nullopt;
-    Header header{std::string(line.substr(0, colon)), stripped(line.substr(colon + 1))};
-    for (char& letter : header.name) {
-        if (static_cast<unsigned char>(letter) >= 0x80) return std::nullopt;
-        if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    }
-    return header;
+    if (line.find('\n') != std::string_view::npos || !is_ascii(line.substr(0, colon))) return std::nullopt;
+    return Header{line.substr(0, colon), stripped(line.substr(colon + 1))};
 }
 
 std::optional<size_t> length_in(std::string_view value) {
@@ -83,20 +93,76 @@ std::optional<Record> canonical_record(std::string_view data, size_t start) {
     size_t at = start + kVersionLine.size();
     while (!starts_with(data.substr(at), kLineEnd)) {
         const size_t end = data.substr(0, start + kMostHeaderBytes).find(kLineEnd, at);
-        std::optional<Header> header = end == std::string_view::npos ? std::nullopt : header_in(data.substr(at, end - at));
+        const std::optional<Header> header = end == std::string_view::npos ? std::nullopt : header_in(data.substr(at, end - at));
         if (!header) return std::nullopt;
         for (const Header& other : record.headers) {
-            if (other.name == header->name) return std::nullopt;
+            if (other.is_named(header->name)) return std::nullopt;
         }
-        if (header->name == "content-length" && !(length = length_in(header->value))) return std::nullopt;
-        record.headers.push_back(std::move(*header));
+        if (header->is_named("content-length") && !(length = length_in(header->value))) return std::nullopt;
+        record.headers.push_back(*header);
         at = end + kLineEnd.size();
     }
+    if (!Utf8Automaton::accepts(data.substr(start, at - start))) return std::nullopt;
     at += kLineEnd.size();
     if (!length || data.size() - at < *length || !starts_with(data.substr(at + *length), kEndOfRecord)) return std::nullopt;
     record.text = data.substr(at, *length);
     record.next = at + *length + kEndOfRecord.size();
     return record;
+}
+
+// Records in a row: the conversion records among them, how many there are of all kinds, where the first begins that was
+// not taken.
+struct Records {
+    std::vector<Record> conversions;
+    size_t seen = 0, next = 0;
+};
+
+// Takes records up to the first that is not canonical, or of a kind that no WET file has.
+Records canonical_records(std::string_view data, size_t start) {
+    constexpr std::array<std::string_view, 3> kNotOfWet{"response", "resource", "request"};
+    Records found{{}, 0, start};
+    while (auto record = canonical_record(data, found.next)) {
+        const std::string_view kind = record->kind();
+        if (std::find(kNotOfWet.begin(), kNotOfWet.end(), kind) != kNotOfWet.end()) break;
+        ++found.seen;
+        found.next = record->next;
+        if (kind == "conversion") found.conversions.push_back(std::move(*record));
+    }
+    return found;
+}
+
+void append_json_string(std::string& json, std::string_view text) {
+    constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt", kDigits = "0123456789abcdef";
+    const auto is_plain = [](char byte) { return static_cast<unsigned char>(byte) >= 0x20 && byte != '"' && byte != '\\'; };
+    json += '"';
+    for (auto at = text.begin(); at != text.end();) {
+        const auto end = std::find_if_not(at, text.end(), is_plain);
+        json.append(at, end);
+        at = end;
+        if (at == text.end()) break;
+        const auto byte = static_cast<unsigned char>(*at++);
+        json += '\\';
+        if (const size_t letter = kEscaped.find(static_cast<char>(byte)); letter != std::string_view::npos) {
+            json += kLetters[letter];
+        } else {
+            json.append("u00").append({kDigits[byte >> 4], kDigits[byte & 15]});
+        }
+    }
+    json += '"';
+}
+
+// One JSON object, its names in lower case.
+std::string headers_as_json(const Record& record) {
+    std::string json, name;
+    for (const Header& header : record.headers) {
+        name.assign(header.name);
+        std::transform(name.begin(), name.end(), name.begin(), in_lower_case);
+        json += json.empty() ? '{' : ',';
+        append_json_string(json, name);
+        json += ':';
+        append_json_string(json, header.value);
+    }
+    return json + '}';
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -157,6 +223,12 @@ struct Key {
 };
 
 bool is_before(const Key& one, const Key& other) { return one.first < other.first; }
+
+// Compilers make one load of it.
+template <size_t... Byte>
+constexpr uint64_t little_endian(const unsigned char* at, std::index_sequence<Byte...>) {
+    return ((static_cast<uint64_t>(at[Byte]) << 8 * Byte) | ...);
+}
 
 uint64_t big_endian(const unsigned char* at) {
     uint64_t word = 0;
@@ -258,9 +330,7 @@ class Xxh64 {
 
     template <size_t Size>
     static uint64_t little_endian(const unsigned char* at) {
-        uint64_t word = 0;
-        for (size_t byte = 0; byte < Size; ++byte) word |= static_cast<uint64_t>(at[byte]) << 8 * byte;
-        return word;
+        return corpusfmt::little_endian(at, std::make_index_sequence<Size>());
     }
 };
 
@@ -274,6 +344,11 @@ class HashSet {
         slots_.clear();
         count_ = 0;
         has_zero_ = false;
+    }
+
+    // The table is larger than the caches.
+    void prefetch(uint64_t hash) const {
+        if (!slots_.empty()) CORPUSFMT_PREFETCH(&slots_[hash & (slots_.size() - 1)]);
     }
 
     // Whether a hash was not there before.
@@ -315,26 +390,42 @@ class HashSet {
 // ---------------------------------------------------------------------------------------------------------------------
 // The Python module
 
-PyObject* wet_record(PyObject*, PyObject* arguments) {
+PyObject* wet_records(PyObject*, PyObject* arguments) {
     const char* data;
     Py_ssize_t size, start;
-    if (!PyArg_ParseTuple(arguments, "y#n:wet_record", &data, &size, &start)) return nullptr;
-    if (start < 0 || start > size) return Py_NewRef(Py_None);
-    const auto record = canonical_record({data, static_cast<size_t>(size)}, static_cast<size_t>(start));
-    if (!record) return Py_NewRef(Py_None);
-    Owned headers(PyDict_New());
-    for (const Header& header : record->headers) {
-        PyObject* name = as_str(header.name);
-        if (name) PyUnicode_InternInPlace(&name);
-        const Owned key(name), value(as_str(header.value));
-        if (!value && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
-            PyErr_Clear();
-            return Py_NewRef(Py_None);
-        }
-        if (!headers || !key || !value || PyDict_SetItem(headers.get(), key.get(), value.get()) < 0) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "y#n:wet_records", &data, &size, &start)) return nullptr;
+    if (start < 0 || start > size) {
+        PyErr_SetString(PyExc_ValueError, "there is no such place in the data");
+        return nullptr;
     }
-    return Py_BuildValue("Ny#n", headers.release(), record->text.data(), static_cast<Py_ssize_t>(record->text.size()),
-                         static_cast<Py_ssize_t>(record->next));
+    try {
+        const Records found = canonical_records({data, static_cast<size_t>(size)}, static_cast<size_t>(start));
+        std::vector<int64_t> ends;
+        int64_t end = 0;
+        const auto lacks_end = [](std::string_view text) { return !text.empty() && text.back() != '\n'; };
+        for (const Record& record : found.conversions) {
+            ends.push_back(end += static_cast<int64_t>(record.text.size()) + lacks_end(record.text));
+        }
+        Owned text(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(end)));
+        char* out = text ? PyBytes_AsString(text.get()) : nullptr;
+        for (const Record& record : found.conversions) {
+            if (!out) return nullptr;
+            if (!record.text.empty()) std::memcpy(out, record.text.data(), record.text.size());
+            out += record.text.size();
+            if (lacks_end(record.text)) *out++ = '\n';
+        }
+        Owned headers(as_list(found.conversions, [](const Record& record) {
+            const std::string json = headers_as_json(record);
+            return PyBytes_FromStringAndSize(json.data(), static_cast<Py_ssize_t>(json.size()));
+        }));
+        Owned column(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(ends.data()),
+                                               static_cast<Py_ssize_t>(ends.size() * sizeof(int64_t))));
+        if (!text || !headers || !column) return nullptr;
+        return Py_BuildValue("NNNnn", headers.release(), text.release(), column.release(),
+                             static_cast<Py_ssize_t>(found.seen), static_cast<Py_ssize_t>(found.next));
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
 }
 
 class Column {
@@ -523,20 +614,24 @@ PyObject* line_set_add(PyObject* self, PyObject* bytes) {
     HashSet& hashes = *reinterpret_cast<LineSetObject*>(self)->hashes;
     try {
         const std::string_view text(data, static_cast<size_t>(size));
-        std::string kept, digests, flags;
-        bool all = true;
         hashes.forget_if_full();
+        std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs, and hashed without
         for (size_t start = 0, next; start < text.size(); start = next) {
             const size_t end = std::min(text.find('\n', start), text.size());
             next = std::min(end + 1, text.size());
-            const uint64_t hash = Xxh64::of(text.substr(start, end - start));
+            lines.emplace_back(text.substr(start, next - start), Xxh64::of(text.substr(start, end - start)));
+            hashes.prefetch(lines.back().second);
+        }
+        std::string kept, digests, flags;
+        bool all = true;
+        for (const auto& [line, hash] : lines) {
             const bool is_new = hashes.add(hash);
             flags.push_back(is_new ? '\1' : '\0');
             if (is_new) {
-                if (!all) kept.append(text.substr(start, next - start));
+                if (!all) kept.append(line);
                 for (int shift = 56; shift >= 0; shift -= 8) digests.push_back(static_cast<char>(hash >> shift & 0xFF));
             } else if (all) {
-                kept.assign(text.substr(0, start));
+                kept.assign(text.data(), line.data());
                 all = false;
             }
         }
@@ -570,7 +665,7 @@ int execute_module(PyObject* module) {
 }
 
 PyMethodDef kMethods[] = {
-    {"wet_record", wet_record, METH_VARARGS, "wet_record(data, start) -> (headers, text, start of the next), or None."},
+    {"wet_records", wet_records, METH_VARARGS, "wet_records(data, start) -> (headers, text, ends, seen, next)."},
     {"documents", documents, METH_VARARGS,
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, words, "
      "scores)]."},

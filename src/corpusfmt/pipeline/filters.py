@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.lists import entries_of
-from corpusfmt.pipeline.wet import WetRecord
+from corpusfmt.pipeline.wet import Batch
 
 _URL = re.compile(r"(?:[^:/?#]+://)?(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
 
@@ -122,15 +122,22 @@ class Selector:
         self._dropped = dropped
         self.seen = 0
 
-    def pages(self, records: Iterable[WetRecord]) -> Iterator[WetRecord]:
+    def pages(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield the pages that are looked at, by their addresses; `seen` counts all."""
-        for record in records:
-            self.seen += 1
-            reason = self._refusal(record.headers.get("warc-target-uri", "").strip("<>"))
+        for batch in batches:
+            self.seen += len(batch.headers)
+            yield batch if self._allow is None and self._deny is None else self._by_address(batch)
+
+    def _by_address(self, batch: Batch) -> Batch:
+        kept = []
+        for record in batch.records():
+            headers = msgspec.json.decode(record.headers, type=dict[str, str])
+            reason = self._refusal(headers.get("warc-target-uri", "").strip("<>"))
             if reason is None:
-                yield record
+                kept.append(record)
             else:
-                self._dropped[reason] += record.text.count(b"\n") + (record.text[-1:] not in {b"", b"\n"})
+                self._dropped[reason] += record.text.count(b"\n")
+        return Batch.of(kept)
 
     def _refusal(self, url: str) -> str | None:
         if self._deny is not None and url in self._deny:

@@ -55,7 +55,7 @@ class GoclassyReader:
                 number += 1
                 text, _, rest = self._body(version).rpartition(b"\n")
                 self.unended += bool(rest)
-                yield WetRecord({}, text)
+                yield WetRecord(b"{}", text)
                 # Whatever they hold: the program takes them for the empty lines that end a record.
                 self._skip_line()
                 self._skip_line()

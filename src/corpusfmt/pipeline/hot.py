@@ -42,7 +42,7 @@ class LineSet:
 
 
 try:
-    from corpusfmt.pipeline._native import Xxh64LineSet, documents, keys_between, repetitions, sorted_keys, wet_record
+    from corpusfmt.pipeline._native import Xxh64LineSet, documents, keys_between, repetitions, sorted_keys, wet_records
 except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
     import numpy as np
     import xxhash
@@ -53,13 +53,14 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         def __init__(self, most: int, /) -> None:
             super().__init__(xxhash.xxh64_digest, most)
 
-    def wet_record(data: bytes, start: int, /) -> tuple[dict[str, str], bytes, int] | None:
-        """Return the record that starts at a place: headers with lower-case names, text, and where the next one starts.
+    def wet_records(data: bytes, start: int, /) -> tuple[list[bytes], bytes, bytes, int, int]:
+        """Return what the columns of a `Batch` hold (ends as int64), how many records were taken, and where the next starts.
 
-        Only where it is canonical and data hold all of it. None says nothing.
+        From a place on, those are taken that are canonical and of which the data hold all, up to the first that is not,
+        or of a type that no WET file has. None taken says nothing.
         """
-        del data, start
-        return None
+        del data
+        return [], b"", b"", 0, start
 
     def documents(
         text: bytes,
@@ -139,4 +140,4 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
 
 
-__all__ = ["LineSet", "Xxh64LineSet", "documents", "keys_between", "repetitions", "sorted_keys", "wet_record"]
+__all__ = ["LineSet", "Xxh64LineSet", "documents", "keys_between", "repetitions", "sorted_keys", "wet_records"]

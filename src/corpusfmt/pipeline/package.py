@@ -17,12 +17,13 @@ from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
+from corpusfmt.io.scan import count_lines, count_words
 from corpusfmt.model import Document
 from corpusfmt.pipeline.dedup import first_occurrences
 from corpusfmt.pipeline.process import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
 from corpusfmt.pipeline.shuffle import shuffled
-from corpusfmt.pipeline.size import Size, size_of
+from corpusfmt.pipeline.size import Size
 from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, language_attribute, writer_of
 
 # The `source` of documents of Dolma; OSCAR has no room for one, and its reader says `SOURCE`.
@@ -102,7 +103,7 @@ def _documents(
         first = 0
         for documents in stored_documents(container, label):
             for document in _kept(documents, stays, first):
-                final += size_of(document.text)
+                final.count(count_lines(document.text), count_words(document.text), len(document.text))
                 yield document
             first += sum(document.lines for document in documents)
 
@@ -120,15 +121,16 @@ def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iter
 
 
 def _document(label: str, stored: StoredDocument, output: Output) -> Document:
-    record_id = stored.headers.get("warc-record-id", "").strip("<>")
+    headers = msgspec.json.decode(stored.headers, type=dict[str, str])
+    record_id = headers.get("warc-record-id", "").strip("<>")
     text = stored.text[:-1].decode()
     document = Document(
         id=f"{record_id}#{label}",
         text=text,
         source=_CRAWLED if output.format == "dolma" else SOURCE,
         lang=label,
-        created=stored.headers.get("warc-date"),
-        metadata=metadata_of({"version": "1.1", "record": {"headers": stored.headers}}, language=label),
+        created=headers.get("warc-date"),
+        metadata=metadata_of({"version": "1.1", "record": {"headers": headers}}, language=label),
     )
     if output.language_scores:
         attributes = {language_attribute(label): _spans(text, stored.scores)}

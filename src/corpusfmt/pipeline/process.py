@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, compress
+from itertools import compress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -28,7 +28,7 @@ from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet, documents
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.wet import WetRecord, wet_chunks, wet_records
+from corpusfmt.pipeline.wet import Batch, batches, wet_batches, wet_chunks
 
 # What one language may hold in memory before it becomes a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
@@ -36,17 +36,15 @@ _SECTION_BYTES = 4 * 1024 * 1024
 _MOST_SEEN = 1_000_000
 # About what the headers of a record take.
 _HEADERS_BYTES = 1024
-# Records are classified together up to this size: a call for each page would cost more than its work.
-_BATCH_BYTES = 256 * 1024
 
 
 class StoredDocument(msgspec.Struct, array_like=True, gc=False):
-    """One (record, language): the record's headers, and its kept lines, each with its LF.
+    """One (record, language): the record's headers, a JSON object, and its kept lines, each with its LF.
 
     Where the recipe asks for them, `scores` are the lines' probabilities.
     """
 
-    headers: dict[str, str]
+    headers: bytes
     lines: int
     text: bytes
     scores: list[float] = []
@@ -160,12 +158,12 @@ def process(task: ProcessTask) -> Processed:
 
             if task.recipe.records.reader == "goclassy":
                 reader = GoclassyReader(wet_chunks(open_source(), task.url, forgiven))
-                processed = _store(reader.records(), task, ContainerWriter(file))
+                processed = _store(batches(reader.records()), task, ContainerWriter(file))
                 processed.cut = reader.cut
                 if reader.unended:
                     processed.dropped["without a line end"] = reader.unended
             else:
-                processed = _store(wet_records(open_source, task.url, forgiven), task, ContainerWriter(file))
+                processed = _store(wet_batches(open_source, task.url, forgiven), task, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
             if forgiven:
@@ -206,7 +204,7 @@ def _opened(url: str, stack: ExitStack) -> _Source:
         return _Source(url, stack.enter_context(open_input(url)))
 
 
-def _store(records: Iterator[WetRecord], task: ProcessTask, container: ContainerWriter) -> Processed:
+def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:
     deduplication = task.recipe.deduplication
     # What is forgotten is left to the stage `dedup`, and all that repeats where the original is kept too.
     line_set = partial(HASHES[deduplication.hash].line_set, 0 if deduplication.keep_original else _MOST_SEEN)
@@ -215,7 +213,7 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
     classifier = Classifier(task.model, backend=task.backend)
-    pieces = _pieces(selector.pages(records), task.recipe, classifier, dropped)
+    pieces = _pieces(selector.pages(pages), task.recipe, classifier, dropped)
     for label, words, document, tail in pieces:
         if not selector.keeps(label, document.lines):
             continue
@@ -223,7 +221,7 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
         if language is None:
             language = languages[label] = _Language(line_set())
         size = len(document.text) + len(tail)
-        language.original += Size(1, document.lines + len(tail), words, size)
+        language.original.count(document.lines + len(tail), words, size)
         if deduplication.lines:
             text, digests, new = language.lines.add(document.text)
             language.hashes += digests
@@ -248,48 +246,35 @@ def _store(records: Iterator[WetRecord], task: ProcessTask, container: Container
     return processed
 
 
-def batches(records: Iterator[WetRecord]) -> Iterator[list[WetRecord]]:
-    """Yield the records in lists that are large enough to be classified together."""
-    batch: list[WetRecord] = []
-    size = 0
-    for record in records:
-        batch.append(record)
-        size += len(record.text)
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _pieces(
-    records: Iterator[WetRecord], recipe: Recipe, classifier: Classifier, dropped: Counter[str]
-) -> Iterator[_Piece]:
+def _pieces(pages: Iterator[Batch], recipe: Recipe, classifier: Classifier, dropped: Counter[str]) -> Iterator[_Piece]:
     """Yield the lines that are kept by (record, language), and count by reason those that are not."""
     runs = recipe.output.format == "goclassy"
-    pieces = _by_batch(records, recipe, classifier, dropped, adjacent=runs)
+    pieces = _by_batch(pages, recipe, classifier, dropped, adjacent=runs)
     return _with_blank_lines(pieces) if runs else pieces
 
 
 def _by_batch(
-    records: Iterator[WetRecord], recipe: Recipe, classifier: Classifier, dropped: Counter[str], *, adjacent: bool
+    pages: Iterator[Batch], recipe: Recipe, classifier: Classifier, dropped: Counter[str], *, adjacent: bool
 ) -> Iterator[_Piece]:
-    lines = recipe.lines
-    for batch in batches(records):
-        ended = [record.text + b"\n" if record.text and record.text[-1:] != b"\n" else record.text for record in batch]
-        text = b"".join(ended)
+    lines, with_scores = recipe.lines, recipe.output.language_scores
+    for headers, text, record_ends in pages:
         found = classifier.classify(text, lines.min_chars)
         dropped["too short"] += found.short
         dropped["invalid UTF-8"] += found.invalid
-        dropped["uncertain language"] += len(found)
-        ends = array("q", accumulate(map(len, ended)))
         kept = documents(
-            text, ends, found.starts, found.ends, found.label_indices, found.scores, lines.min_confidence, adjacent
+            text,
+            record_ends,
+            found.starts,
+            found.ends,
+            found.label_indices,
+            found.scores,
+            lines.min_confidence,
+            adjacent,
         )
+        dropped["uncertain language"] += len(found) - sum(count for _, _, _, count, _, _ in kept)
         for record, label, own, count, words, scores in kept:
-            dropped["uncertain language"] -= count
-            probabilities = list(array("f", scores)) if recipe.output.language_scores else []
-            document = StoredDocument(batch[record].headers, count, own, probabilities)
+            probabilities = list(array("f", scores)) if with_scores else []
+            document = StoredDocument(headers[record], count, own, probabilities)
             yield _Piece(found.labels[label], words, document)
 
 

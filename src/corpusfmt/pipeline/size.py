@@ -6,8 +6,6 @@ from typing import Self
 
 import msgspec
 
-from corpusfmt.io.scan import count_lines, count_words
-
 
 class Size(msgspec.Struct):
     """Documents, lines, words (runs without ASCII white space) and bytes of text, line ends included."""
@@ -16,6 +14,13 @@ class Size(msgspec.Struct):
     lines: int = 0
     words: int = 0
     text_bytes: int = 0
+
+    def count(self, lines: int, words: int, text_bytes: int) -> None:
+        """Count one more document."""
+        self.documents += 1
+        self.lines += lines
+        self.words += words
+        self.text_bytes += text_bytes
 
     def __iadd__(self, other: Self) -> Self:
         self.documents += other.documents
@@ -30,8 +35,3 @@ class Sizes(msgspec.Struct):
 
     original: Size
     final: Size
-
-
-def size_of(text: bytes) -> Size:
-    """Return the size of one document, each of its lines with an LF."""
-    return Size(1, count_lines(text), count_words(text), len(text))

@@ -8,12 +8,16 @@ what follows a record that is longer than it says, and holds header lines of any
 from __future__ import annotations
 
 import io
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
+import msgspec
+
 from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, StreamFault, codec_of_name
-from corpusfmt.pipeline.hot import wet_record
+from corpusfmt.pipeline.hot import Ints, wet_records
 from corpusfmt.pipeline.rules import WetDefect
 
 _VERSION_LINE = b"WARC/1.0\r\n"
@@ -25,22 +29,59 @@ _MOST_ODD_HEADER_BYTES = 1024 * 1024
 _MOST_DIGITS = 18
 #: A record beyond this is no page: Common Crawl cuts pages at 1 MiB.
 MOST_RECORD_BYTES = 256 * 1024 * 1024
+# Records are handed on together up to this size: a call for each page would cost more than its work.
+_BATCH_BYTES = 256 * 1024
 
 
 class WetRecord(NamedTuple):
-    """One `conversion` record: its headers with lower-case names, in their order, and its text as bytes."""
+    """One `conversion` record: its headers, a JSON object with lower-case names in their order, and its text."""
 
-    headers: dict[str, str]
+    headers: bytes
     text: bytes
+
+
+class Batch(NamedTuple):
+    """Records in a row, as columns: headers, all texts one after the other, and where each ends in that.
+
+    A text that is not empty ends with LF here.
+    """
+
+    headers: list[bytes]
+    text: bytes
+    ends: Ints
+
+    @classmethod
+    def of(cls, records: Iterable[WetRecord]) -> Batch:
+        records = list(records)
+        texts = [text if text.endswith(b"\n") or not text else text + b"\n" for _, text in records]
+        return cls([headers for headers, _ in records], b"".join(texts), array("q", accumulate(map(len, texts))))
+
+    def records(self) -> Iterator[WetRecord]:
+        for headers, start, end in zip(self.headers, (0, *self.ends), self.ends, strict=False):
+            yield WetRecord(headers, self.text[start:end])
+
+
+def batches(records: Iterable[WetRecord]) -> Iterator[Batch]:
+    """Yield records in batches of a size that pays."""
+    batch: list[WetRecord] = []
+    size = 0
+    for record in records:
+        batch.append(record)
+        size += len(record.text)
+        if size >= _BATCH_BYTES:
+            yield Batch.of(batch)
+            batch, size = [], 0
+    if batch:
+        yield Batch.of(batch)
 
 
 class _NotCanonical(Exception):
     pass
 
 
-def wet_records(
+def wet_batches(
     open_source: Callable[[], Reader], name: str, forgiven: list[StreamFault] | None = None
-) -> Iterator[WetRecord]:
+) -> Iterator[Batch]:
     """Yield the conversion records of a WET file, which may be opened a second time; `name` says if it is compressed.
 
     `forgiven` is as for `wet_chunks`. Raises `WetDefect` for what is no WET, `StreamFault` for a compressed stream that
@@ -48,11 +89,11 @@ def wet_records(
     """
     seen = 0
     try:
-        for headers, text in _canonical(_Stream(wet_chunks(open_source(), name, forgiven))):
-            seen += 1
-            yield from _conversion(headers, text)
+        for records, batch in _canonical(_Stream(wet_chunks(open_source(), name, forgiven))):
+            seen += records
+            yield batch
     except _NotCanonical:
-        yield from _by_warcio(wet_chunks(open_source(), name, forgiven), skip=seen)
+        yield from batches(_by_warcio(wet_chunks(open_source(), name, forgiven), skip=seen))
     else:
         if not seen:
             raise WetDefect("not-warc", "it is empty")
@@ -95,21 +136,23 @@ class _Stream:
         self._buffer = b""
         self._start = 0
 
-    def _fill(self) -> bool:
-        chunk = next(self._chunks, b"")
-        self._buffer = self._buffer[self._start :] + chunk
+    def _fill(self, least: int = 1) -> bool:
+        """Read on, so many bytes if there are any more. Tell whether there were some."""
+        pieces = [self._buffer[self._start :]]
+        while least > 0 and (chunk := next(self._chunks, b"")):
+            pieces.append(chunk)
+            least -= len(chunk)
+        self._buffer = b"".join(pieces)
         self._start = 0
-        return bool(chunk)
+        return len(pieces) > 1
 
-    def whole_record(self) -> tuple[dict[str, str], bytes] | None:
-        """Take a record that is canonical and stands in the buffer as a whole. None says nothing."""
-        if self._start == len(self._buffer):
-            self._fill()
-        found = wet_record(self._buffer, self._start)
-        if found is None:
-            return None
-        headers, text, self._start = found
-        return headers, text
+    def whole_records(self) -> tuple[int, Batch]:
+        """Take the canonical records that stand as a whole in a buffer of some size, and tell how many. None say nothing."""
+        missing = _BATCH_BYTES - (len(self._buffer) - self._start)
+        if missing > 0:
+            self._fill(missing)
+        headers, text, ends, records, self._start = wet_records(self._buffer, self._start)
+        return records, Batch(headers, text, memoryview(ends).cast("q"))
 
     def until(self, mark: bytes, limit: int) -> bytes | None:
         """Take up to and including a mark; None at the end of the stream. Raises where it is not within the limit."""
@@ -139,10 +182,11 @@ class _Stream:
         return taken
 
 
-def _canonical(stream: _Stream) -> Iterator[tuple[dict[str, str], bytes]]:
+def _canonical(stream: _Stream) -> Iterator[tuple[int, Batch]]:
+    """Yield how many records were taken, and those of them that are pages."""
     while True:
-        while (record := stream.whole_record()) is not None:
-            yield record
+        while (taken := stream.whole_records())[0]:
+            yield taken
         header = stream.until(_END_OF_HEADER, _MOST_HEADER_BYTES)
         if header is None:
             return
@@ -153,7 +197,7 @@ def _canonical(stream: _Stream) -> Iterator[tuple[dict[str, str], bytes]]:
         text = stream.exactly(length)
         if stream.exactly(len(_END_OF_RECORD)) != _END_OF_RECORD:
             raise _NotCanonical
-        yield headers, text
+        yield 1, Batch.of(_conversion(headers, text))
 
 
 def _length_in(value: str) -> int | None:
@@ -181,7 +225,7 @@ def _header_fields(header: bytes) -> dict[str, str]:
 def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
     kind = headers.get("warc-type")
     if kind == "conversion":
-        yield WetRecord(headers, text)
+        yield WetRecord(msgspec.json.encode(headers), text)
     elif kind in {"response", "resource", "request"}:
         raise WetDefect(
             "not-wet", f"it holds `{kind}` records: a WARC file of fetched pages, not a WET file of their text"

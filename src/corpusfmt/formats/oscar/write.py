@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
+
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
@@ -28,7 +30,7 @@ from corpusfmt.model import Document, Json
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
 _DEDUPLICATED = "_dedup"
-_OWN_HEADERS = frozenset({BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER})
+_OWN_HEADERS = tuple(name.encode() for name in (BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER))
 # What a first line may begin with that has to be looked at; empty texts do as well.
 _MAY_BE_BLANK = f"\n{BLANKS}".encode()
 
@@ -144,13 +146,15 @@ def _count_if_none_is_blank(data: bytes) -> int | None:
     return pieces[0][1] if pieces and whole_text else None
 
 
-def crawled(text: bytes, headers: dict[str, str]) -> OscarText | None:
-    """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text, without a document in between.
+def crawled(text: bytes, headers: bytes) -> OscarText | None:
+    """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text and its headers, a JSON object, as they stand.
 
     None where there is more to do: for text that OSCAR cannot hold as it is, or headers with names of ours.
     """
     lines = _count_if_none_is_blank(text)
-    return OscarText(text, lines, {"headers": headers}) if lines and _OWN_HEADERS.isdisjoint(headers) else None
+    if not lines or any(name in headers for name in _OWN_HEADERS):
+        return None
+    return OscarText(text, lines, {"headers": msgspec.Raw(headers)})
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
