@@ -1232,12 +1232,18 @@ class Predictor {
     void add_held() {
         const size_t lengths = Lengths ? Lengths : lengths_;
         size_t kept = 0;
+        const auto keep = [&](Feature feature) {
+            kept_[kept] = feature;
+            if constexpr (!Pruned) CORPUSFMT_PREFETCH(features_.rows() + size_t{feature} * features_.dimension());
+            kept += features_.holds<Pruned>(feature);
+        };
         for (size_t at = 0; at < end_; ++at) {
-            for (size_t length = 0; length < lengths; ++length) {
-                const Feature feature = found_[length * kPlane + at];
-                kept_[kept] = feature;
-                if constexpr (!Pruned) CORPUSFMT_PREFETCH(features_.rows() + size_t{feature} * features_.dimension());
-                kept += features_.holds<Pruned>(feature);
+            if constexpr (Lengths == 3) {
+                keep(found_[at]);
+                keep(found_[kPlane + at]);
+                keep(found_[2 * kPlane + at]);
+            } else {
+                for (size_t length = 0; length < lengths; ++length) keep(found_[length * kPlane + at]);
             }
         }
         add_rows<Pruned>(kept_.get(), kept);

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import islice
 
+#: What the names of our own headers begin with.
+OWN_HEADERS = "corpusfmt-"
 #: The header that says which lines of the original text were left out because OSCAR takes them for separators: their
 #: numbers from 0, comma-separated, each with a colon and its UTF-8 bytes in hexadecimal where it is not empty. An equals
 #: sign in front says that there was no other line, and that `EMPTY_TEXT` stands for the text.
-BLANK_LINES_HEADER = "corpusfmt-blank-lines"
+BLANK_LINES_HEADER = f"{OWN_HEADERS}blank-lines"
 #: A line of nothing else separates documents.
 BLANKS = " \t\r"
 #: Stands for a text without any line that is not empty: OSCAR cannot hold a document of no lines.

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.provenance import PROVENANCE, document_id
 from corpusfmt.io.text import JsonFault, json_line, strict_json
 from corpusfmt.model import Document, Json
 
 #: The header under which a document that is not of OSCAR origin keeps all but its text.
-DOCUMENT_HEADER = "corpusfmt-document"
+DOCUMENT_HEADER = f"{OWN_HEADERS}document"
 #: The header under which a document of OSCAR origin keeps what it has besides, or instead of, what its record gives.
-CHANGES_HEADER = "corpusfmt-changes"
+CHANGES_HEADER = f"{OWN_HEADERS}changes"
 #: The `source` of documents that come from OSCAR and have no other.
 SOURCE = "oscar"
 

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
+from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, OWN_HEADERS, with_blank_lines, without_blank_lines
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.formats.provenance import provenance_of, warc_headers_of
@@ -30,7 +30,7 @@ from corpusfmt.model import Document, Json
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
 _DEDUPLICATED = "_dedup"
-_OWN_HEADERS = tuple(name.encode() for name in (BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER))
+_OWN_HEADERS = OWN_HEADERS.encode()
 # What a first line may begin with that has to be looked at; empty texts do as well.
 _MAY_BE_BLANK = f"\n{BLANKS}".encode()
 
@@ -152,7 +152,7 @@ def crawled(text: bytes, headers: bytes) -> OscarText | None:
     None where there is more to do: for text that OSCAR cannot hold as it is, or headers with names of ours.
     """
     lines = _count_if_none_is_blank(text)
-    if not lines or any(name in headers for name in _OWN_HEADERS):
+    if not lines or _OWN_HEADERS in headers:
         return None
     return OscarText(text, lines, {"headers": msgspec.Raw(headers)})
 
