@@ -16,7 +16,13 @@ from typing import BinaryIO
 
 import msgspec
 
-from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, OWN_HEADERS, with_blank_lines, without_blank_lines
+from corpusfmt.formats.oscar.blanks import (
+    BLANK_LINES_HEADER,
+    BLANKS,
+    OWN_HEADERS,
+    with_blank_lines,
+    without_blank_lines,
+)
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.formats.provenance import provenance_of, warc_headers_of
