@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -72,8 +72,7 @@ def _natural(name: str) -> list[int | str]:
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
 
 
-@dataclass(frozen=True, slots=True)
-class OscarText:
+class OscarText(msgspec.Struct, frozen=True, gc=False):
     """A document as OSCAR holds it: lines joined by LF, their number, the metadata record, and what follows the lines.
 
     A tail that does not separate (`separates`) may only stand at the end of a part.
@@ -175,7 +174,7 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
     text = _around(own, "lead", "1.0", "") + value.text
     tail = _around(own, "tail", "1.0", CANONICAL_TAIL)
     separates = tail.count(b"\n") > 1 or (tail == b"\n" and own.get("shuffled") is True)
-    return Item(replace(value, text=text, tail=tail, separates=separates), losses)
+    return Item(msgspec.structs.replace(value, text=text, tail=tail, separates=separates), losses)
 
 
 def _has_record(own: Json) -> bool:
