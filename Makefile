@@ -38,17 +38,30 @@ types: $(VENV)/.develops
 fuzz: $(VENV)/.develops
 	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
 
-## Run the native kernels under AddressSanitizer and UBSan on damaged models, odd lines and odd rows, each for FUZZ_SECONDS.
+## Run each native kernel under AddressSanitizer and UBSan on odd and damaged inputs for FUZZ_SECONDS.
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
 SANITIZED = $(CXX) -std=c++17 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
-fuzz-native: $(VENV)/.develops
-	mkdir -p build/fuzz
-	$(BIN)/python tests/langid/fasttext_writer.py build/fuzz
-	$(SANITIZED) tests/langid/fuzz_native.cpp -o build/fuzz/fuzz_native
-	ASAN_OPTIONS=allocator_may_return_null=1 build/fuzz/fuzz_native $(FUZZ_SECONDS) $(FUZZ_SEED) build/fuzz/*.model
-	$(SANITIZED) tests/dolma/fuzz_native.cpp -o build/fuzz/fuzz_dolma
-	build/fuzz/fuzz_dolma $(FUZZ_SECONDS) $(FUZZ_SEED)
+FUZZED = $(patsubst tests/%/fuzz_native.cpp,%,$(wildcard tests/*/fuzz_native.cpp))
+
+fuzz-native: $(FUZZED:%=fuzz-native-%)
+
+$(FUZZED:%=fuzz-native-%): fuzz-native-%: build/fuzz/%
+	$< $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_FILES)
+
+$(FUZZED:%=build/fuzz/%): build/fuzz/%: tests/%/fuzz_native.cpp tests/fuzzing.hpp $(NATIVE)
+	@mkdir -p $(@D)
+	$(SANITIZED) $< -o $@
+
+# Damaged models ask for more memory than there is.
+fuzz-native-langid: export ASAN_OPTIONS = allocator_may_return_null=1
+fuzz-native-langid: FUZZ_FILES = build/fuzz/*.model
+fuzz-native-langid: build/fuzz/.models
+
+build/fuzz/.models: tests/langid/fasttext_writer.py
+	@mkdir -p $(@D)
+	$(PYTHON) $< $(@D)
+	@touch $@
 
 wheel: $(VENV)/.develops
 	rm -rf dist

@@ -1,8 +1,4 @@
-// Fuzzes the kernel for Dolma rows with odd and damaged lines, to be compiled with sanitizers:
-//
-//   c++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
-//       tests/dolma/fuzz_native.cpp -o build/fuzz/fuzz_dolma                          (one line)
-//   build/fuzz/fuzz_dolma SECONDS SEED
+// Fuzzes the kernel for Dolma rows with odd and damaged lines: `make fuzz-native-dolma`.
 //
 // What the rules make of a row is told in Python; here it must be one verdict, whatever stands around the row, and
 // nothing that is cut short may be accepted.
@@ -10,23 +6,16 @@
 #define CORPUSFMT_WITHOUT_PYTHON
 #include "../../src/corpusfmt/formats/dolma/_native.cpp"
 
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <random>
+#include "../fuzzing.hpp"
 
 namespace {
 
 using corpusfmt::Attributes;
 using corpusfmt::Document;
-using Source = std::mt19937_64;
-
-size_t below(Source& source, size_t end) { return end == 0 ? 0 : source() % end; }
-
-template <typename Items>
-const auto& one_of(const Items& items, Source& source) {
-    return items[below(source, std::size(items))];
-}
+using fuzzing::below;
+using fuzzing::fail;
+using fuzzing::one_of;
+using fuzzing::Source;
 
 const std::vector<std::string> kText = {
     "a", "word ", "\u00e9", "\u7684", "\U0001F642", "\u2028", "\x7f", "\\n", "\\\\", "\\\"", "\\/", "\\u0000", "\\u00e9",
@@ -49,8 +38,7 @@ const std::vector<std::string> kTimes = {"2023-04-07", "2024-02-29", "2023-02-29
 const std::vector<std::string> kSpaces = {"", "", "", "", " ", "\t", "\r", "  "};
 
 std::string random_string(Source& source) {
-    std::string text = "\"";
-    for (size_t pieces = below(source, 12); pieces > 0; --pieces) text += one_of(kText, source);
+    std::string text = '"' + fuzzing::some_of(kText, 12, source);
     if (source() % 60 == 0) text += one_of(kBadText, source);
     if (source() % 100 == 0) text.append(below(source, 5000), 'x');
     return text + '"';
@@ -104,31 +92,14 @@ std::string random_row(Source& source) {
     }
     for (size_t members = below(source, 3); members > 0; --members) row += ',' + random_member(source);
     row += '}';
-    if (source() % 4) return row;
-    for (size_t times = 1 + below(source, 3); times > 0 && !row.empty(); --times) {
-        const size_t at = below(source, row.size());
-        switch (source() % 4) {
-            case 0: row[at] = static_cast<char>(source()); break;
-            case 1: row.resize(at); break;
-            case 2: row.insert(at, one_of(kBadText, source)); break;
-            default: row.erase(at, below(source, 9)); break;
-        }
-    }
+    if (source() % 4 == 0) fuzzing::damage(row, kBadText, source);
     return row;
-}
-
-[[noreturn]] void fail(const char* what, std::string_view lines) {
-    std::fprintf(stderr, "%s:", what);
-    for (const char byte : lines.substr(0, 2000)) std::fprintf(stderr, " %02x", static_cast<unsigned char>(byte));
-    std::fprintf(stderr, "\n");
-    std::abort();
 }
 
 // From a copy of exactly its size and the zero behind it, so that reading past that is seen.
 template <typename Row>
 size_t accepted(std::string_view lines) {
-    const auto copy = std::make_unique<char[]>(lines.size() + 1);
-    std::copy(lines.begin(), lines.end(), copy.get());
+    const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
     const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()});
     if (!found) return 0;
     for (const Row& row : found->rows) {
@@ -161,23 +132,16 @@ size_t exercise(const std::vector<std::string>& rows, Source& source) {
     }
     const size_t together = accepted<Row>(block);
     if (together != (clean == lines ? lines : 0)) fail("another verdict on a block", block);
-    if (corpusfmt::count_lines(block) != static_cast<size_t>(std::count(block.begin(), block.end(), '\n'))) {
-        fail("lines were counted wrong", block);
-    }
     return clean;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 3) {
-        std::fprintf(stderr, "usage: fuzz_dolma SECONDS SEED\n");
-        return 2;
-    }
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(arguments[1]));
-    Source source(std::strtoull(arguments[2], nullptr, 10));
+    fuzzing::Run run(count, arguments);
+    Source& source = run.source;
     size_t seen = 0, documents = 0, attributes = 0;
-    while (std::chrono::steady_clock::now() < end) {
+    while (run.goes_on()) {
         std::vector<std::string> rows(1 + below(source, 4));
         for (std::string& row : rows) row = random_row(source);
         seen += rows.size();

@@ -1,9 +1,4 @@
-// Fuzzes the native kernel with damaged models and odd lines, to be compiled with sanitizers:
-//
-//   python tests/langid/fasttext_writer.py build/fuzz
-//   c++ -std=c++17 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
-//       tests/langid/fuzz_native.cpp -o build/fuzz/fuzz_native                        (one line)
-//   ASAN_OPTIONS=allocator_may_return_null=1 build/fuzz/fuzz_native SECONDS SEED build/fuzz/*.model
+// Fuzzes the classifier with damaged models and odd lines: `make fuzz-native-langid`.
 //
 // Every model is used whole and in damaged copies. A model must be refused or work: then the fast passes over every
 // line must find what the step-by-step way finds, to the bit.
@@ -11,18 +6,16 @@
 #define CORPUSFMT_WITHOUT_PYTHON
 #include "../../src/corpusfmt/langid/_native.cpp"
 
-#include <chrono>
-#include <cstdio>
 #include <fstream>
-#include <iterator>
-#include <memory>
-#include <random>
+
+#include "../fuzzing.hpp"
 
 namespace {
 
-using Source = std::mt19937_64;
-
-size_t below(Source& source, size_t end) { return end == 0 ? 0 : source() % end; }
+using fuzzing::below;
+using fuzzing::fail;
+using fuzzing::one_of;
+using fuzzing::Source;
 
 const std::vector<std::string> kPieces = {
     "</s>", "</s", "__label__", "__label__en", "_", "<", ">", std::string(1, '\0'), "\t", "\r", "\v", "\f", " ", "  ",
@@ -35,7 +28,7 @@ std::string random_text(Source& source) {
     std::string text;
     const size_t pieces = below(source, 120);
     for (size_t at = 0; at < pieces; ++at) {
-        text += kPieces[below(source, kPieces.size())];
+        text += one_of(kPieces, source);
         if (source() % 300 == 0) text.append(below(source, 2500), static_cast<char>('a' + source() % 2));
         if (source() % 300 == 0) text.append(below(source, 2500), ' ');
         if (source() % 300 == 0) {
@@ -56,7 +49,7 @@ std::string damaged(std::string model, Source& source) {
         const size_t at = below(source, reach - 3);
         switch (source() % 5) {
             case 0: model[at] = static_cast<char>(source()); break;
-            case 1: std::memcpy(&model[at], &kExtremes[below(source, std::size(kExtremes))], 4); break;
+            case 1: std::memcpy(&model[at], &one_of(kExtremes, source), 4); break;
             case 2: model.resize(model.size() - below(source, std::min<size_t>(model.size(), 64))); break;
             case 3: model.insert(at, below(source, 9), static_cast<char>(source())); break;
             default: model.erase(at, below(source, 9)); break;
@@ -65,18 +58,9 @@ std::string damaged(std::string model, Source& source) {
     return model;
 }
 
-void fail(const char* what, std::string_view line) {
-    std::fprintf(stderr, "%s on a line of %zu bytes:", what, line.size());
-    for (const char byte : line.substr(0, 400)) std::fprintf(stderr, " %02x", static_cast<unsigned char>(byte));
-    std::fprintf(stderr, "\n");
-    std::abort();
-}
-
-void exercise(const corpusfmt::Model& model, const std::string& heap_text, Source& source) {
-    // An exact-size copy, so that reading past its end is seen.
-    const auto copy = std::make_unique<char[]>(heap_text.size());
-    std::copy(heap_text.begin(), heap_text.end(), copy.get());
-    const std::string_view text(copy.get(), heap_text.size());
+void exercise(const corpusfmt::Model& model, const std::string& random, Source& source) {
+    const auto copy = fuzzing::exact_copy(random);
+    const std::string_view text(copy.get(), random.size());
     const corpusfmt::Classified found = corpusfmt::classify(model, text, below(source, 4));
     corpusfmt::Predictor slow(model);
     for (size_t at = 0; at < found.begins.size(); ++at) {
@@ -89,7 +73,7 @@ void exercise(const corpusfmt::Model& model, const std::string& heap_text, Sourc
     }
 }
 
-std::string contents(const char* path) {
+std::string contents(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
@@ -107,17 +91,13 @@ std::unique_ptr<corpusfmt::Model> accepted(const std::string& bytes) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count < 4) {
-        std::fprintf(stderr, "usage: fuzz_native SECONDS SEED MODEL...\n");
-        return 2;
-    }
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(arguments[1]));
-    Source source(std::strtoull(arguments[2], nullptr, 10));
+    fuzzing::Run run(count, arguments, true);
+    Source& source = run.source;
     std::vector<std::string> models;
-    for (int at = 3; at < count; ++at) models.push_back(contents(arguments[at]));
+    for (const std::string& path : run.files) models.push_back(contents(path));
     size_t whole = 0, damaged_models = 0, damaged_accepted = 0;
-    while (std::chrono::steady_clock::now() < end) {
-        const std::string& bytes = models[below(source, models.size())];
+    while (run.goes_on()) {
+        const std::string& bytes = one_of(models, source);
         if (const auto model = accepted(bytes)) {
             ++whole;
             for (int times = 0; times < 20; ++times) exercise(*model, random_text(source), source);

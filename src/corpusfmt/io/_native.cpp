@@ -1,8 +1,12 @@
 // Scans of text that Python has no fast way for: how many lines, words and strings, where documents end, is it UTF-8 in
 // Normalisation Form C, is it plain?
+//
+// Define CORPUSFMT_WITHOUT_PYTHON to compile the scans alone, as the fuzzing harness does.
 
+#ifndef CORPUSFMT_WITHOUT_PYTHON
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -200,8 +204,16 @@ std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
     return found;
 }
 
+}  // namespace
+}  // namespace corpusfmt
+
 // ---------------------------------------------------------------------------------------------------------------------
 // The Python module
+
+#ifndef CORPUSFMT_WITHOUT_PYTHON
+
+namespace corpusfmt {
+namespace {
 
 template <typename Scan>
 PyObject* scanned(PyObject* bytes, Scan scan) {
@@ -294,3 +306,5 @@ PyModuleDef kModule = {
 }  // namespace corpusfmt
 
 PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&corpusfmt::kModule); }
+
+#endif  // CORPUSFMT_WITHOUT_PYTHON

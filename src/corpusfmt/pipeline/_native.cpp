@@ -2,8 +2,12 @@
 // lines put together as documents, and hashes of lines sorted and compared.
 //
 // What is not canonical beyond doubt is left to Python, which has the last word on it.
+//
+// Define CORPUSFMT_WITHOUT_PYTHON to compile the loops alone, as the fuzzing harness does.
 
+#ifndef CORPUSFMT_WITHOUT_PYTHON
 #include "../_python.hpp"
+#endif
 
 #include <algorithm>
 #include <array>
@@ -247,6 +251,12 @@ std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
     return keys;
 }
 
+// Those of sorted hashes that are from `low` to `high`: the first one, and how many.
+std::pair<const uint64_t*, size_t> hashes_between(const uint64_t* hashes, size_t size, uint64_t low, uint64_t high) {
+    const uint64_t* const first = std::lower_bound(hashes, hashes + size, low);
+    return {first, static_cast<size_t>(std::upper_bound(first, hashes + size, high) - first)};
+}
+
 // Sorted keys as they lie in a container: a column for each word of the hashes, and one of lines.
 struct Section {
     size_t input;
@@ -387,8 +397,16 @@ class HashSet {
     std::vector<uint64_t> slots_;
 };
 
+}  // namespace
+}  // namespace corpusfmt
+
 // ---------------------------------------------------------------------------------------------------------------------
 // The Python module
+
+#ifndef CORPUSFMT_WITHOUT_PYTHON
+
+namespace corpusfmt {
+namespace {
 
 PyObject* wet_records(PyObject*, PyObject* arguments) {
     const char* data;
@@ -538,9 +556,8 @@ PyObject* keys_between(PyObject*, PyObject* arguments) {
         return nullptr;
     }
     const size_t columns = static_cast<size_t>(words) + 1, size = section.size<uint64_t>() / columns;
-    const auto* const hashes = section.items<uint64_t>();
-    const uint64_t* const first = std::lower_bound(hashes, hashes + size, low);
-    const auto count = static_cast<size_t>(std::upper_bound(first, hashes + size, high) - first) * sizeof(uint64_t);
+    const auto [first, found] = hashes_between(section.items<uint64_t>(), size, low, high);
+    const size_t count = found * sizeof(uint64_t);
     PyObject* const data = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * columns));
     for (size_t column = 0; data && column < columns; ++column) {
         std::memcpy(PyBytes_AsString(data) + column * count, first + column * size, count);
@@ -685,3 +702,5 @@ PyModuleDef kModule = {
 }  // namespace corpusfmt
 
 PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&corpusfmt::kModule); }
+
+#endif  // CORPUSFMT_WITHOUT_PYTHON

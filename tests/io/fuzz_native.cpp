@@ -1,0 +1,197 @@
+// Fuzzes the scans of text with odd and broken text: `make fuzz-native-io`.
+//
+// Each scan must find what a plain step-by-step way finds: byte by byte, code point by code point, line by line.
+
+#define CORPUSFMT_WITHOUT_PYTHON
+#include "../../src/corpusfmt/io/_native.cpp"
+
+#include <tuple>
+
+#include "../fuzzing.hpp"
+
+namespace {
+
+using corpusfmt::Piece;
+using corpusfmt::PlainText;
+using fuzzing::below;
+using fuzzing::fail;
+using fuzzing::one_of;
+using fuzzing::Source;
+using fuzzing::split;
+
+// Letters that compose, marks that do and do not, around code points of every length.
+const std::vector<std::string> kText = {
+    "a", "word", "an ordinary line of more than a word of any machine", "\u00e9", "\u0438", "\u7684", "\uac00", "\ue000",
+    "\U0001F642", "\U0010ffff", "\u0928", "\u0928\u093c", "\u0930", "\u0933\u093c", "\u0915\u093c", "\u094d", "\u0301",
+    "\u0305", "\u064b", "\u0652", "\u1100", "\u1161", "\u11a8", "\ufdd0", "\ufe7f", "\ufeff", "\ud7ff", "\uffff", "\u00a0",
+};
+const std::vector<std::string> kBlanks = {"\n", "\n", "\n\n", "\n\n", "\n\n\n", " ", "\t", "\r", "\v", "\f", "\n \n",
+                                          "\n\t\r"};
+const std::vector<std::string> kQuotes = {"\"", "\\", "\\\"", "\\\\", "\\\\\""};
+const std::vector<std::string> kOdd = {
+    std::string(1, '\0'), "\x1f", "\x7f", "\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xc2", "\xc2\x80", "\xc2\x9f", "\xe2\x82",
+    "\xe0\x9f\xbf", "\xed\x9f\xbf", "\xed\xa0\x80", "\xef\xbb", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf8", "\xff",
+};
+
+const std::vector<std::string> kRepeated = {"\n", "\"", "\\", " ", "x", "a ", "\u00e9"};  // as many as a sum must hold
+
+std::string repeated(const std::string& piece, size_t times) {
+    std::string text;
+    while (times-- > 0) text += piece;
+    return text;
+}
+
+std::string random_text(Source& source) {
+    std::string text;
+    for (size_t parts = below(source, source() % 4 ? 6 : 40); parts > 0; --parts) {
+        text += fuzzing::some_of(kText, 4, source);
+        if (source() % 2) text += one_of(kBlanks, source);
+        if (source() % 8 == 0) text += fuzzing::some_of(kQuotes, 6, source);
+        if (source() % 30 == 0) text.append(below(source, 200), 'x');
+        if (source() % 80 == 0) text += repeated(one_of(kRepeated, source), below(source, 3000));
+        if (source() % 30 == 0) text += one_of(kOdd, source);
+    }
+    if (source() % 8 == 0) fuzzing::damage(text, kOdd, source);
+    if (source() % 2) text += '\n';
+    return text;
+}
+
+// The code points of a text, or nothing where it is not UTF-8 (RFC 3629).
+std::optional<std::vector<uint32_t>> decoded(std::string_view text) {
+    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    std::vector<uint32_t> points;
+    for (size_t at = 0, length; at < text.size(); at += length) {
+        const auto lead = static_cast<unsigned char>(text[at]);
+        length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+        if ((lead >= 0x80 && lead < 0xC0) || lead >= 0xF8 || text.size() - at < length) return std::nullopt;
+        uint32_t point = length == 1 ? lead : lead & (0x7F >> length);
+        for (const char byte : text.substr(at + 1, length - 1)) {
+            if ((byte & 0xC0) != 0x80) return std::nullopt;
+            point = point << 6 | (byte & 0x3F);
+        }
+        if (point < kLeast[length] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) return std::nullopt;
+        points.push_back(point);
+    }
+    return points;
+}
+
+template <typename Ranges>
+bool is_in(const Ranges& ranges, uint32_t point) {
+    return std::any_of(std::begin(ranges), std::end(ranges), [&](const auto& range) {
+        return range.first <= point && point <= range.last;
+    });
+}
+
+bool is_known_nfc(const std::vector<uint32_t>& points) {
+    uint32_t before = 0;
+    for (const uint32_t point : points) {
+        if (point >= 0x80 && !is_in(corpusfmt::kLetters, point)) {
+            if (!is_in(corpusfmt::kMarks, point) || is_in(corpusfmt::kMarks, before)) return false;
+            if (corpusfmt::composes(before, point)) return false;
+        }
+        before = point;
+    }
+    return true;
+}
+
+bool is_plain(std::string_view line, size_t least) {
+    const auto points = decoded(line);
+    if (!points || points->size() < least || line[0] == ' ' || line[0] == '\t' || !is_known_nfc(*points)) return false;
+    return std::none_of(points->begin(), points->end(), [](uint32_t point) {
+        const bool is_control = (point < 0x20 && point != '\t') || (point >= 0x80 && point < 0xA0);
+        return is_control || (point >= 0xFEC0 && point <= 0xFEFF);  // the last are left to Python, with the byte order mark
+    });
+}
+
+std::optional<PlainText> plain_text(std::string_view text, size_t least) {
+    std::vector<std::string_view> lines = split(text, "\n");
+    if (!lines.back().empty()) return std::nullopt;
+    lines.pop_back();
+    PlainText found{lines.size(), {}};
+    for (size_t at = 0; at < lines.size(); ++at) {
+        if (!lines[at].empty()) {
+            if (!is_plain(lines[at], least)) return std::nullopt;
+        } else {
+            if (at > 0 && lines[at - 1].empty()) return std::nullopt;
+            found.blank.emplace_back(at, lines[at].data() - text.data());
+        }
+    }
+    return found;
+}
+
+std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view text) {
+    const std::vector<std::string_view> lines = split(text, "\n");
+    for (size_t at = 1; at < lines.size(); ++at) {
+        if (!lines[at].empty() && lines[at].find_first_not_of(" \t\r") == std::string_view::npos) return std::nullopt;
+        if (at > 1 && at + 1 < lines.size() && lines[at].empty() && lines[at - 1].empty()) return std::nullopt;
+    }
+    std::vector<Piece> pieces;
+    for (const std::string_view piece : split(text, "\n\n")) pieces.push_back({piece, split(piece, "\n").size()});
+    return pieces;
+}
+
+struct Counts {
+    size_t lines = 0, words = 0, quotes = 0, continuations = 0;
+};
+
+Counts counts_of(std::string_view text) {
+    Counts counts;
+    bool in_word = false, is_escaped = false;
+    for (const char byte : text) {
+        const bool is_space = std::string_view(" \t\n\v\f\r").find(byte) != std::string_view::npos;
+        counts.lines += byte == '\n';
+        counts.words += !in_word && !is_space;
+        counts.quotes += byte == '"' && !is_escaped;
+        counts.continuations += (byte & 0xC0) == 0x80;
+        in_word = !is_space;
+        is_escaped = byte == '\\' && !is_escaped;
+    }
+    return counts;
+}
+
+struct Seen {
+    size_t texts = 0, nfc = 0, plain = 0, split = 0;
+};
+
+void exercise(const std::string& random, size_t least, Seen& seen) {
+    const auto copy = fuzzing::exact_copy(random);
+    const std::string_view text(copy.get(), random.size());
+
+    const Counts counts = counts_of(text);
+    if (corpusfmt::count_lines(text) != counts.lines) fail("another number of lines", text);
+    if (corpusfmt::count_words(text) != counts.words) fail("another number of words", text);
+    if (corpusfmt::count_quotes(text) != counts.quotes) fail("another number of quotation marks", text);
+    if (corpusfmt::continuations_in(text) != counts.continuations) fail("another number of continuation bytes", text);
+
+    const auto points = decoded(text);
+    const bool nfc = corpusfmt::is_certainly_nfc(text);
+    if (corpusfmt::Utf8Automaton::accepts(text) != points.has_value()) fail("another verdict on UTF-8", text);
+    if (nfc != (points && is_known_nfc(*points))) fail("another verdict on NFC", text);
+
+    const auto plain = corpusfmt::plain_text(text, least), plainly = plain_text(text, least);
+    if (plain.has_value() != plainly.has_value()) fail("another verdict on plain text", text);
+    if (plain && (plain->lines != plainly->lines || plain->blank != plainly->blank)) fail("other empty lines", text);
+
+    const auto pieces = corpusfmt::split_at_empty_lines(text), expected = split_at_empty_lines(text);
+    if (pieces.has_value() != expected.has_value()) fail("another verdict on empty lines", text);
+    const auto parts = [](const Piece& each) { return std::tie(each.text, each.lines); };
+    const auto is_same = [&](const Piece& one, const Piece& other) { return parts(one) == parts(other); };
+    if (pieces && !std::equal(pieces->begin(), pieces->end(), expected->begin(), expected->end(), is_same)) {
+        fail("other texts between empty lines", text);
+    }
+
+    ++seen.texts;
+    seen.nfc += nfc;
+    seen.plain += plain.has_value();
+    seen.split += pieces.has_value();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    fuzzing::Run run(count, arguments);
+    Seen seen;
+    while (run.goes_on()) exercise(random_text(run.source), below(run.source, 9), seen);
+    std::printf("%zu texts, of which %zu were accepted as NFC, %zu as plain and %zu split: nothing found\n", seen.texts,
+                seen.nfc, seen.plain, seen.split);
+}
