@@ -42,8 +42,9 @@ MB = 1_000_000
 PER = 150 * MB
 # Those of the recipe oscar-1.1, which all contenders follow.
 MIN_CHARS, MIN_CONFIDENCE = 101, 0.8
-# The made pages: size, share of the bytes in lines of that length (27 to 31 % in Common Crawl), of paragraphs that recur.
-PAGE_BYTES, LONG_SHARE, RECURRING = 7_500, 0.3, 0.2
+# The made pages: size, share of the bytes in lines of that length (27 to 31 % in Common Crawl), of paragraphs that recur,
+# and of words that are new: of 4 million words of real text 5 to 13 % differ, of the sample's 0.6 %, of the pages' 4 %.
+PAGE_BYTES, LONG_SHARE, RECURRING, COINED = 7_500, 0.3, 0.2, 0.15
 # Ortiz Suarez, Sagot and Romary (2019), Table 2: sizes of the ten largest languages, and of all others together.
 GIGABYTES = {
     "en": 2300,
@@ -262,7 +263,10 @@ def make_wet(size: str, output: str) -> dict[str, float]:
 
 
 def page_of(paragraphs: Sequence[str], rng: random.Random) -> bytes:
-    """Return a page: paragraphs with their words in another order, and cut like a menu where too much would be long."""
+    """Return a page: paragraphs with their words in another order, and cut like a menu where too much would be long.
+
+    Some words are new ones, begun like one and ended like another.
+    """
     lines: list[str] = []
     in_long = in_all = 0
     while in_all < PAGE_BYTES:
@@ -271,6 +275,8 @@ def page_of(paragraphs: Sequence[str], rng: random.Random) -> bytes:
         units = line.split(" ") if glue else list(line)
         if rng.random() >= RECURRING:
             rng.shuffle(units)
+            if glue:
+                units = [coined(unit, rng.choice(units), rng) if rng.random() < COINED else unit for unit in units]
         length = len(line.encode())
         in_all += length
         if len(line) < MIN_CHARS or in_long <= LONG_SHARE * in_all:
@@ -279,6 +285,10 @@ def page_of(paragraphs: Sequence[str], rng: random.Random) -> bytes:
         else:
             lines += [glue.join(units[start : start + step]) for start in range(0, len(units), step)]
     return "\n".join(lines).encode() + b"\n"
+
+
+def coined(one: str, other: str, rng: random.Random) -> str:
+    return one[: rng.randint(1, len(one))] + other[rng.randrange(len(other)) :]
 
 
 def inflated_size(path: Path) -> int:

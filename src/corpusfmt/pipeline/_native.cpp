@@ -234,10 +234,17 @@ constexpr uint64_t little_endian(const unsigned char* at, std::index_sequence<By
     return ((static_cast<uint64_t>(at[Byte]) << 8 * Byte) | ...);
 }
 
-uint64_t big_endian(const unsigned char* at) {
-    uint64_t word = 0;
-    for (size_t byte = 0; byte < sizeof(word); ++byte) word = word << 8 | at[byte];
-    return word;
+template <size_t... Byte>
+constexpr uint64_t big_endian(const unsigned char* at, std::index_sequence<Byte...>) {
+    return ((static_cast<uint64_t>(at[Byte]) << (56 - 8 * Byte)) | ...);
+}
+
+uint64_t big_endian(const unsigned char* at) { return big_endian(at, std::make_index_sequence<sizeof(uint64_t)>()); }
+
+void append_big_endian(std::string& bytes, uint64_t word) {
+    char digits[sizeof(word)];
+    for (size_t byte = 0; byte < sizeof(word); ++byte) digits[byte] = static_cast<char>(word >> (56 - 8 * byte));
+    bytes.append(digits, sizeof(word));
 }
 
 // The keys of digests that stand in a row, in the order of their first words, equal ones in that of their lines.
@@ -646,7 +653,7 @@ PyObject* line_set_add(PyObject* self, PyObject* bytes) {
             flags.push_back(is_new ? '\1' : '\0');
             if (is_new) {
                 if (!all) kept.append(line);
-                for (int shift = 56; shift >= 0; shift -= 8) digests.push_back(static_cast<char>(hash >> shift & 0xFF));
+                append_big_endian(digests, hash);
             } else if (all) {
                 kept.assign(text.data(), line.data());
                 all = false;
