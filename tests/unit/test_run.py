@@ -239,9 +239,10 @@ def test_a_forked_process_does_not_hold_the_lock(tmp_path: Path) -> None:
     code = (
         "import os, sys, time; from pathlib import Path; from corpusfmt.engine.lock import locked\n"
         "with locked(Path(sys.argv[1])) as mine:\n"
+        "    started, starts = os.pipe()\n"
         "    child = os.fork()\n"
-        "    if child: print(mine, child, flush=True); os._exit(0)\n"
-        "    time.sleep(60)\n"
+        "    if child: os.read(started, 1); print(mine, child, flush=True); os._exit(0)\n"
+        "    os.write(starts, b'.'); time.sleep(60)\n"
     )
     done = subprocess.Popen([sys.executable, "-c", code, tmp_path / "lock"], stdout=subprocess.PIPE)
     with done:
