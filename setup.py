@@ -50,8 +50,9 @@ class BuildNative(build_ext):
                     extension.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code"]
         super().build_extensions()
         if self.missing:
+            names = ", ".join(self.missing)
             self.warn(
-                f"without {', '.join(self.missing)} corpusfmt gives the same answers, more slowly: is there a C++ compiler?"
+                f"not compiled: {names}; corpusfmt gives the same answers without, more slowly (no C++ compiler?)"
             )
 
 
