@@ -603,11 +603,8 @@ class Features {
         return feature != nothing_;
     }
 
-    template <bool Pruned>
-    size_t row(Feature feature) const {
-        if constexpr (Pruned) return held_.number_of(feature);
-        return feature;
-    }
+    // The row of a feature that a pruned model holds; of other models it is the feature itself.
+    Feature row(Feature feature) const { return held_.number_of(feature); }
 
     const float* rows() const { return rows_.data(); }
 
@@ -1002,7 +999,7 @@ class Predictor {
     }
 
     bool end_line() {
-        if (model_.has_end_of_line) add(&model_.end_of_line, 1);
+        if (model_.has_end_of_line) add(model_.end_of_line);
         if (rows_ == 0) return false;
         const auto factor = static_cast<float>(1.0 / static_cast<double>(rows_));
         for (float& value : sum_) value *= factor;
@@ -1246,36 +1243,40 @@ class Predictor {
                 for (size_t length = 0; length < lengths; ++length) keep(found_[length * kPlane + at]);
             }
         }
-        add_rows<Pruned>(kept_.get(), kept);
+        if constexpr (Pruned) turn_into_rows(kept_.get(), kept);
+        add_rows(kept_.get(), kept);
     }
 
-    void add(const Feature* features, size_t count) {
-        features_.pruned() ? add_rows<true>(features, count) : add_rows<false>(features, count);
+    void add(Feature feature) {
+        if (features_.pruned()) turn_into_rows(&feature, 1);
+        add_rows(&feature, 1);
     }
 
-    template <bool Pruned>
-    void add_rows(const Feature* features, size_t count) {
-        rows_ += static_cast<int64_t>(count);
-        if (features_.dimension() == 16) return add_rows_of_width_16<Pruned>(features, count);
-        add_rows_of_any_width<Pruned>(features, count);
-    }
-
-    template <bool Pruned>
-    void add_rows_of_any_width(const Feature* features, size_t count) {
-        const size_t dimension = features_.dimension();
-        const float* const rows = features_.rows();
+    // The rows of features that a pruned model holds.
+    CORPUSFMT_WIDE void turn_into_rows(Feature* features, size_t count) {
         for (size_t at = 0; at < count; ++at) {
-            if (!Pruned && at + kAhead < count) {
-                CORPUSFMT_PREFETCH(rows + features_.row<Pruned>(features[at + kAhead]) * dimension);
-            }
-            const float* const row = rows + features_.row<Pruned>(features[at]) * dimension;
+            features[at] = features_.row(features[at]);
+            CORPUSFMT_PREFETCH(features_.rows() + size_t{features[at]} * features_.dimension());
+        }
+    }
+
+    void add_rows(const Feature* rows, size_t count) {
+        rows_ += static_cast<int64_t>(count);
+        if (features_.dimension() == 16) return add_rows_of_width_16(rows, count);
+        add_rows_of_any_width(rows, count);
+    }
+
+    void add_rows_of_any_width(const Feature* rows, size_t count) {
+        const size_t dimension = features_.dimension();
+        for (size_t at = 0; at < count; ++at) {
+            if (at + kAhead < count) CORPUSFMT_PREFETCH(features_.rows() + size_t{rows[at + kAhead]} * dimension);
+            const float* const row = features_.rows() + size_t{rows[at]} * dimension;
             for (size_t column = 0; column < dimension; ++column) sum_[column] += row[column];
         }
     }
 
     // lid.176's width: the sum stays in registers.
-    template <bool Pruned>
-    CORPUSFMT_WIDE void add_rows_of_width_16(const Feature* features, size_t count) {
+    CORPUSFMT_WIDE void add_rows_of_width_16(const Feature* rows, size_t count) {
         struct Quarter {
             float values[4];
             void add(const float* row) {
@@ -1284,12 +1285,10 @@ class Predictor {
         };
         Quarter sum[4];
         std::memcpy(sum, sum_.data(), sizeof sum);
-        const float* const rows = features_.rows();
+        const float* const matrix = features_.rows();
         for (size_t at = 0; at < count; ++at) {
-            if (!Pruned && at + kAhead < count) {
-                CORPUSFMT_PREFETCH(rows + features_.row<Pruned>(features[at + kAhead]) * 16);
-            }
-            const float* const row = rows + features_.row<Pruned>(features[at]) * 16;
+            if (at + kAhead < count) CORPUSFMT_PREFETCH(matrix + size_t{rows[at + kAhead]} * 16);
+            const float* const row = matrix + size_t{rows[at]} * 16;
             sum[0].add(row);
             sum[1].add(row + 4);
             sum[2].add(row + 8);
@@ -1316,8 +1315,7 @@ class Predictor {
         const bool is_unknown_label = id < 0 && word.substr(0, kLabelPrefix.size()) == kLabelPrefix;
         if (id >= model_.vocabulary.words() || is_unknown_label) return;
         if (id >= 0) {
-            const Feature feature = features_.word(id);
-            add(&feature, 1);
+            add(features_.word(id));
         }
         for (size_t begin = 0; features_.longest() > 0 && begin < word.size() + 2; ++begin) {
             if (!is_continuation(delimited(word, begin))) add_ngrams_from(word, begin);
@@ -1342,7 +1340,7 @@ class Predictor {
             if (length < features_.shortest() || is_delimiter) continue;
             const Feature feature = features_.ngram(hash);
             const bool held = features_.pruned() ? features_.holds<true>(feature) : features_.holds<false>(feature);
-            if (held) add(&feature, 1);
+            if (held) add(feature);
         }
     }
 
