@@ -4,8 +4,7 @@
 // Define CORPUSFMT_WITHOUT_PYTHON to compile the scans alone, as the fuzzing harness does.
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_python.hpp"
 #endif
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -216,11 +216,20 @@ namespace corpusfmt {
 namespace {
 
 template <typename Scan>
+PyObject* scanned(std::string_view data, Scan scan) {
+    try {
+        return scan(data);
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
+}
+
+template <typename Scan>
 PyObject* scanned(PyObject* bytes, Scan scan) {
     char* data;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
-    return scan(std::string_view(data, static_cast<size_t>(size)));
+    return scanned(std::string_view(data, static_cast<size_t>(size)), scan);
 }
 
 PyObject* is_certainly_nfc(PyObject*, PyObject* bytes) {
@@ -239,25 +248,14 @@ PyObject* count_quotes(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(count_quotes(data)); });
 }
 
-PyObject* list_of(const std::vector<Piece>& pieces) {
-    PyObject* const list = PyList_New(static_cast<Py_ssize_t>(pieces.size()));
-    for (size_t at = 0; list != nullptr && at < pieces.size(); ++at) {
-        const auto [text, lines] = pieces[at];
-        PyObject* const pair =
-            Py_BuildValue("(y#n)", text.data(), static_cast<Py_ssize_t>(text.size()), static_cast<Py_ssize_t>(lines));
-        if (pair == nullptr) {
-            Py_DECREF(list);
-            return nullptr;
-        }
-        PyList_SetItem(list, static_cast<Py_ssize_t>(at), pair);
-    }
-    return list;
-}
-
 PyObject* split_at_empty_lines(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view data) {
         const auto found = split_at_empty_lines(data);
-        return found ? list_of(*found) : Py_NewRef(Py_None);
+        if (!found) return Py_NewRef(Py_None);
+        return as_list(*found, [](const Piece& piece) {
+            return Py_BuildValue("y#n", piece.text.data(), static_cast<Py_ssize_t>(piece.text.size()),
+                                 static_cast<Py_ssize_t>(piece.lines));
+        });
     });
 }
 
@@ -265,22 +263,14 @@ PyObject* plain_text(PyObject*, PyObject* arguments) {
     const char* data;
     Py_ssize_t size, least;
     if (!PyArg_ParseTuple(arguments, "y#n:plain_text", &data, &size, &least)) return nullptr;
-    const auto found = plain_text({data, static_cast<size_t>(size)}, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
-    if (!found) return Py_NewRef(Py_None);
-    PyObject* const lines = PyList_New(static_cast<Py_ssize_t>(found->blank.size()));
-    PyObject* const places = PyList_New(static_cast<Py_ssize_t>(found->blank.size()));
-    bool whole = lines != nullptr && places != nullptr;
-    for (size_t at = 0; whole && at < found->blank.size(); ++at) {
-        PyObject* const line = PyLong_FromSize_t(found->blank[at].first);
-        PyObject* const place = PyLong_FromSize_t(found->blank[at].second);
-        whole = line != nullptr && place != nullptr;
-        PyList_SetItem(lines, static_cast<Py_ssize_t>(at), line);
-        PyList_SetItem(places, static_cast<Py_ssize_t>(at), place);
-    }
-    PyObject* const answer = whole ? Py_BuildValue("(nOO)", static_cast<Py_ssize_t>(found->lines), lines, places) : nullptr;
-    Py_XDECREF(lines);
-    Py_XDECREF(places);
-    return answer;
+    return scanned(std::string_view(data, static_cast<size_t>(size)), [least](std::string_view text) -> PyObject* {
+        const auto found = plain_text(text, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
+        if (!found) return Py_NewRef(Py_None);
+        Owned lines(as_list(found->blank, [](const auto& each) { return PyLong_FromSize_t(each.first); }));
+        Owned places(as_list(found->blank, [](const auto& each) { return PyLong_FromSize_t(each.second); }));
+        if (!lines || !places) return nullptr;
+        return Py_BuildValue("nNN", static_cast<Py_ssize_t>(found->lines), lines.release(), places.release());
+    });
 }
 
 PyMethodDef kMethods[] = {

@@ -20,8 +20,7 @@
 // Define CORPUSFMT_WITHOUT_PYTHON to compile the classifier alone, as the fuzzing harness does.
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../_python.hpp"
 #endif
 
 #include <algorithm>
@@ -1437,10 +1436,7 @@ struct ModelObject {
 
 const corpusfmt::Model& model_of(PyObject* self) { return *reinterpret_cast<ModelObject*>(self)->model; }
 
-struct Release {
-    void operator()(PyObject* object) const { Py_DECREF(object); }
-};
-using Owned = std::unique_ptr<PyObject, Release>;
+using corpusfmt::Owned;
 
 // Runs work without the interpreter lock and turns C++ exceptions into Python ones; false if one is set.
 template <typename Work>
@@ -1514,8 +1510,7 @@ CORPUSFMT_ONCE PyObject* model_labels(PyObject* self, void*) {
     const corpusfmt::Vocabulary& vocabulary = model_of(self).vocabulary;
     Owned labels(PyTuple_New(vocabulary.labels()));
     for (int32_t label = 0; labels && label < vocabulary.labels(); ++label) {
-        const std::string& text = vocabulary.label(label);
-        PyObject* const item = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "strict");
+        PyObject* const item = corpusfmt::as_str(vocabulary.label(label));
         if (!item || PyTuple_SetItem(labels.get(), label, item) < 0) return nullptr;
     }
     return labels.release();
