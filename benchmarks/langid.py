@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
 MIN_CHARS = 100
-# Of lid.176.bin, with `</s>` one more.
-MODEL_WORDS = 44_753
+# Of lid.176.bin.
+MODEL_WORDS = 44_754
 
 # Both read the number of a text from standard input and answer with the CPU seconds it took.
 STOCK_WORKER = """
@@ -192,8 +192,8 @@ def write_dense_model(path: Path, texts: Iterable[str]) -> None:
     writer = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = writer
     spec.loader.exec_module(writer)
-    known = dict.fromkeys(word for text in texts for word in commonest_half(text))
-    words = ("</s>", *known, *(f"word-{number}" for number in range(MODEL_WORDS - len(known))))
+    known = dict.fromkeys(("</s>", *(word for text in texts for word in commonest_half(text))))
+    words = (*known, *(f"word-{number}" for number in range(MODEL_WORDS - len(known))))
     labels = tuple(f"__label__{number}" for number in range(176))
     # As sure of its labels as a trained model: an unsure one makes the search of the label tree long.
     model = writer.ModelSpec(words=words, labels=labels, buckets=2_000_000, repeat_weights=True, output_spread=30.0)

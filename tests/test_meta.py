@@ -7,6 +7,7 @@ import json
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import FIXTURES, REPOSITORY
@@ -114,14 +115,14 @@ def test_required_rules_come_first_on_their_subject(name: str) -> None:
             seen.add(rule.code)
 
 
-def fixtures() -> list[dict[str, object]]:
+def fixtures() -> list[dict[str, Any]]:
     return [json.loads(path.read_text("utf-8")) for path in sorted(FIXTURES.glob("*/*/*/*/expected.json"))]
 
 
 def test_each_rule_has_a_case_that_fires_and_one_that_must_not() -> None:
     cases = fixtures()
-    fires = {finding["rule"] for case in cases for finding in case["findings"]}  # type: ignore[attr-defined]
-    near = {code for case in cases for code in case.get("near_misses", ())}  # type: ignore[attr-defined]
+    fires = {finding["rule"] for case in cases for finding in case["findings"]}
+    near = {code for case in cases for code in case.get("near_misses", ())}
     expected = RULES.keys() - WITHOUT_FIXTURES
     assert sorted(expected - fires) == []
     assert sorted(expected - near) == []

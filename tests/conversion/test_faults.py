@@ -17,6 +17,7 @@ from support import LONG_LINE, run_cli, tree
 
 import corpusfmt
 from corpusfmt.conversion import stages
+from corpusfmt.conversion.options import OnBadRecord
 from corpusfmt.model import BadInput, Incomplete
 
 
@@ -92,7 +93,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, dolma_corpus: P
 
 
 @pytest.mark.parametrize("policy", ["stop", "quarantine"])
-def test_a_file_that_vanishes_stops_the_run_and_can_be_brought_back(policy: str, tmp_path: Path) -> None:
+def test_a_file_that_vanishes_stops_the_run_and_can_be_brought_back(policy: OnBadRecord, tmp_path: Path) -> None:
     source, out = mixed(tmp_path / "dolma"), tmp_path / "out"
     lost = source / "documents/5.jsonl.gz"
     kept = lost.read_bytes()
@@ -101,10 +102,10 @@ def test_a_file_that_vanishes_stops_the_run_and_can_be_brought_back(policy: str,
         lost.unlink(missing_ok=True)
 
     with pytest.raises(Incomplete, match=r"documents/5\.jsonl\.gz: cannot be read: No such file"):
-        corpusfmt.convert(source, out, to="dolma", on_bad_record=policy, progress=vanish)  # type: ignore[arg-type]
+        corpusfmt.convert(source, out, to="dolma", on_bad_record=policy, progress=vanish)
     assert sorted(finished(out)) == [f"documents/{number}.jsonl.gz" for number in range(5)]
     lost.write_bytes(kept)
-    report = corpusfmt.convert(source, out, to="dolma", on_bad_record=policy)  # type: ignore[arg-type]
+    report = corpusfmt.convert(source, out, to="dolma", on_bad_record=policy)
     assert report.coverage.documents == 240
     assert len(finished(out)) == 7
 

@@ -78,7 +78,7 @@ def attributes(rows: Iterable[Json], tagger: str = "pii") -> list[Json]:
     ]
 
 
-def check(root: Path, **options: Any) -> Report:
+def check(root: Path | str, **options: Any) -> Report:
     return corpusfmt.validate(root, format="dolma", **options)
 
 

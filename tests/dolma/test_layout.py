@@ -96,9 +96,9 @@ def test_a_remote_dataset(tmp_path: Path) -> None:
     for path, data in dataset().items():
         memory.pipe(f"/corpus/{path}", packed(path, data))
     try:
-        assert check("memory://corpus").verdict == "valid"  # type: ignore[arg-type]
-        assert check("memory://corpus/documents").coverage.shards_seen == 2  # type: ignore[arg-type]
-        report = check("memory://corpus/documents/x/a.jsonl.gz")  # type: ignore[arg-type]
+        assert check("memory://corpus").verdict == "valid"
+        assert check("memory://corpus/documents").coverage.shards_seen == 2
+        report = check("memory://corpus/documents/x/a.jsonl.gz")
         assert (report.verdict, report.coverage.documents) == ("valid", 3)
     finally:
         memory.rm("/corpus", recursive=True)

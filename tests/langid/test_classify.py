@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,10 +89,9 @@ def test_empty_input(backend: Classifier, buffer: bytes | bytearray | memoryview
 
 
 def test_columns_are_arrays() -> None:
-    numpy = pytest.importorskip("numpy")
     result = NATIVE.classify(b"one line\nand another", 0)
     columns = (result.starts, result.ends, result.label_indices, result.scores)
-    assert [numpy.asarray(column).dtype for column in columns] == ["int64", "int64", "int32", "float32"]
+    assert [np.asarray(column).dtype for column in columns] == ["int64", "int64", "int32", "float32"]
 
 
 def test_lines_in_which_the_model_knows_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -250,6 +250,6 @@ class _ZstdFrame:
         return self._decoder.needs_input
 
 
-def open_chunks(source: BinaryIO, name: str) -> Chunks:
+def open_chunks(source: Reader, name: str) -> Chunks:
     """Return the uncompressed chunks of an open file, by the compression that its name announces."""
     return Chunks(source, codec_of_name(name))

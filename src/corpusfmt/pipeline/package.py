@@ -110,9 +110,6 @@ def _documents(
 
 def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iterator[StoredDocument]:
     """Yield what stays of documents; the first line of the first one has the number `first`."""
-    if first >= len(stays):
-        yield from documents
-        return
     for document in documents:
         following = first + document.lines
         if stays.find(0, first, following) < 0:

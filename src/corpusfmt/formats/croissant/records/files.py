@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
-from typing import BinaryIO
 
 from corpusfmt.formats.croissant.archives import READ_SIZE, ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.globs import matches
@@ -113,8 +112,7 @@ def decompressed(chunks: Iterator[bytes], name: str) -> Iterable[bytes]:
     """Return the chunks of a file as its name says that they are compressed."""
     if codec_of_name(name) == "plain":
         return chunks
-    source: BinaryIO = _Chunked(chunks)  # type: ignore[assignment]
-    return open_chunks(source, name)
+    return open_chunks(_Chunked(chunks), name)
 
 
 class Files:
