@@ -37,8 +37,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 _GZIP_WBITS = 31
-# Each member of a file of many small ones costs a copy of what was read beyond it.
 READ_SIZE = 64 * 1024
+# A decoder copies what it is given beyond the end of a member: of many small ones that is most of it.
+_FIRST_WINDOW = 8 * 1024
 MAX_OUTPUT = 4 * 1024 * 1024
 
 
@@ -128,7 +129,10 @@ class Chunks:
     def __init__(self, source: Reader, codec: Codec) -> None:
         self._source = source
         self._codec = codec
-        self._offset = 0
+        # What was read last, where that begins in the file, and how much of it was taken.
+        self._data = b""
+        self._start = 0
+        self._taken = 0
         self.members = 0
         self.bytes = 0
 
@@ -139,41 +143,55 @@ class Chunks:
             yield chunk
 
     def _plain(self) -> Iterator[bytes]:
-        while data := self._read():
+        while data := self._take(READ_SIZE):
             yield data
 
-    def _read(self) -> bytes:
-        data = self._source.read(READ_SIZE)
-        self._offset += len(data)
-        return data
+    @property
+    def _offset(self) -> int:
+        return self._start + self._taken
+
+    def _take(self, most: int) -> bytes:
+        """Take the next bytes of the file, nothing at its end."""
+        if self._taken == len(self._data):
+            self._start += self._taken
+            self._data = self._source.read(READ_SIZE)
+            self._taken = 0
+        piece = self._data[self._taken : self._taken + most]
+        self._taken += len(piece)
+        return piece
+
+    def _head(self) -> bytes:
+        """Return, and do not take, as many bytes as tell what follows; fewer before the end of the file."""
+        while len(self._data) - self._taken < len(ZSTD_MAGIC) and (more := self._source.read(READ_SIZE)):
+            self._start += self._taken
+            self._data = self._data[self._taken :] + more
+            self._taken = 0
+        return self._data[self._taken : self._taken + len(ZSTD_MAGIC)]
 
     def _compressed(self) -> Iterator[bytes]:
-        pending = self._read()
-        if not pending:
-            raise self._fault("corrupt", f"a 0-byte file is no {self._codec} stream", truncated=True)
-        while pending:
-            while len(pending) < len(ZSTD_MAGIC) and (more := self._read()):
-                pending += more
-            if not self._starts_member(pending):
-                self._refuse_rest(pending)
+        while head := self._head():
+            if not self._starts_member(head):
+                self._refuse_rest()
             self.members += 1
-            pending = yield from self._member(pending)
-            pending = pending or self._read()
-
-    def _starts_member(self, data: bytes) -> bool:
-        if self._codec == "gzip":
-            return data.startswith(GZIP_MAGIC)
-        skippable = b"\x50" <= data[:1] <= b"\x5f" and data[1:4] == _SKIPPABLE_MAGIC
-        return skippable or data.startswith(ZSTD_MAGIC)
-
-    def _refuse_rest(self, pending: bytes) -> None:
-        start = self._offset - len(pending)
+            yield from self._member()
         if not self.members:
-            found = codec_of_content(pending)
-            seen = f"starts with {pending[:4].hex(' ')}" + (f", which is {found}" if found != "plain" else "")
-            raise self._fault("corrupt", f"not a {self._codec} stream: it {seen}", at=start)
-        only_zeros = not pending.strip(b"\0")
-        while data := self._read():
+            raise self._fault("corrupt", f"a 0-byte file is no {self._codec} stream", truncated=True)
+
+    def _starts_member(self, head: bytes) -> bool:
+        if self._codec == "gzip":
+            return head.startswith(GZIP_MAGIC)
+        skippable = b"\x50" <= head[:1] <= b"\x5f" and head[1:] == _SKIPPABLE_MAGIC
+        return skippable or head == ZSTD_MAGIC
+
+    def _refuse_rest(self) -> None:
+        start = self._offset
+        if not self.members:
+            head = self._head()
+            found = codec_of_content(head)
+            seen = f"starts with {head.hex(' ')}" + (f", which is {found}" if found != "plain" else "")
+            raise self._fault("corrupt", f"not a {self._codec} stream: it {seen}")
+        only_zeros = True
+        while data := self._take(READ_SIZE):
             only_zeros = only_zeros and not data.strip(b"\0")
         length = self._offset - start
         if only_zeros:
@@ -184,22 +202,26 @@ class Chunks:
     def _unit(self) -> str:
         return "gzip member" if self._codec == "gzip" else "zstd frame"
 
-    def _member(self, pending: bytes) -> Any:
-        """Yield one member's bytes; return the input that follows it."""
+    def _member(self) -> Iterator[bytes]:
+        """Yield one member's bytes, and put back the input that follows it."""
         inflate = _GzipMember() if self._codec == "gzip" else _ZstdFrame()
+        window = _FIRST_WINDOW
+        piece = self._take(window)
         while True:
             try:
-                output = inflate.feed(pending)
+                output = inflate.feed(piece)
             except (_ZLIB.error, zstd.ZstdError) as error:
                 raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
             if output:
                 yield output
             if inflate.finished:
-                return inflate.rest
-            pending = b""
+                self._taken -= inflate.beyond
+                return
+            piece = b""
             if inflate.hungry:
-                pending = self._read()
-                if not pending:
+                window = min(2 * window, READ_SIZE)
+                piece = self._take(window)
+                if not piece:
                     reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
                     raise self._fault("corrupt", reason, truncated=True)
 
@@ -214,14 +236,14 @@ class _GzipMember:
     def __init__(self) -> None:
         self._decoder = _ZLIB.decompressobj(wbits=_GZIP_WBITS)
         self.finished = False
-        self.rest = b""
+        self.beyond = 0  # bytes of the last input that follow the end
 
     def feed(self, data: bytes) -> bytes:
         tail = self._decoder.unconsumed_tail
         output: bytes = self._decoder.decompress(tail + data if tail else data, MAX_OUTPUT)
         if self._decoder.eof:
             self.finished = True
-            self.rest = self._decoder.unused_data
+            self.beyond = len(self._decoder.unused_data)
         self._filled = len(output) >= MAX_OUTPUT
         return output
 
@@ -236,13 +258,13 @@ class _ZstdFrame:
     def __init__(self) -> None:
         self._decoder = zstd.ZstdDecompressor()
         self.finished = False
-        self.rest = b""
+        self.beyond = 0  # bytes of the last input that follow the end
 
     def feed(self, data: bytes) -> bytes:
         output = self._decoder.decompress(data, MAX_OUTPUT)
         if self._decoder.eof:
             self.finished = True
-            self.rest = self._decoder.unused_data
+            self.beyond = len(self._decoder.unused_data)
         return output
 
     @property
