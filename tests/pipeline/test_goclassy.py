@@ -216,7 +216,7 @@ def test_a_probability_is_judged_as_fasttext_prints_it() -> None:
     )  # which has the scores
     classifier: Any = Scored(near)
     (piece,) = process._pieces(iter([Batch.of([WetRecord(b"{}", ENGLISH * len(near))])]), recipe, classifier, Counter())
-    kept = piece.document.scores
+    kept = piece.document.probabilities().tolist()
     assert kept == [score for score in near if float(f"{score:.6g}") > 0.8]
     assert 0 < len(kept) < len(near)
     assert min(kept) > 0.8000004

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -137,13 +138,11 @@ class Chunks:
         self.bytes = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        chunks = self._plain() if self._codec == "plain" else self._compressed()
-        for chunk in chunks:
-            self.bytes += len(chunk)
-            yield chunk
+        return self._plain() if self._codec == "plain" else self._compressed()
 
     def _plain(self) -> Iterator[bytes]:
         while data := self._take(READ_SIZE):
+            self.bytes += len(data)
             yield data
 
     @property
@@ -169,19 +168,35 @@ class Chunks:
         return self._data[self._taken : self._taken + len(ZSTD_MAGIC)]
 
     def _compressed(self) -> Iterator[bytes]:
+        open_decoder, starts, left_in = _FRAMINGS[self._codec]
         while head := self._head():
-            if not self._starts_member(head):
+            if not starts(head):
                 self._refuse_rest()
             self.members += 1
-            yield from self._member()
+            decoder = open_decoder()
+            window = _FIRST_WINDOW
+            data = self._take(window)
+            while True:
+                try:
+                    output = decoder.decompress(data, MAX_OUTPUT)
+                except (_ZLIB.error, zstd.ZstdError) as error:
+                    raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
+                self.bytes += len(output)
+                if output:
+                    yield output
+                if decoder.eof:
+                    self._taken -= len(decoder.unused_data)
+                    break
+                left = left_in(decoder, output)
+                if left is None:
+                    window = min(2 * window, READ_SIZE)
+                    left = self._take(window)
+                    if not left:
+                        reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
+                        raise self._fault("corrupt", reason, truncated=True)
+                data = left
         if not self.members:
             raise self._fault("corrupt", f"a 0-byte file is no {self._codec} stream", truncated=True)
-
-    def _starts_member(self, head: bytes) -> bool:
-        if self._codec == "gzip":
-            return head.startswith(GZIP_MAGIC)
-        skippable = b"\x50" <= head[:1] <= b"\x5f" and head[1:] == _SKIPPABLE_MAGIC
-        return skippable or head == ZSTD_MAGIC
 
     def _refuse_rest(self) -> None:
         start = self._offset
@@ -202,74 +217,40 @@ class Chunks:
     def _unit(self) -> str:
         return "gzip member" if self._codec == "gzip" else "zstd frame"
 
-    def _member(self) -> Iterator[bytes]:
-        """Yield one member's bytes, and put back the input that follows it."""
-        inflate = _GzipMember() if self._codec == "gzip" else _ZstdFrame()
-        window = _FIRST_WINDOW
-        piece = self._take(window)
-        while True:
-            try:
-                output = inflate.feed(piece)
-            except (_ZLIB.error, zstd.ZstdError) as error:
-                raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
-            if output:
-                yield output
-            if inflate.finished:
-                self._taken -= inflate.beyond
-                return
-            piece = b""
-            if inflate.hungry:
-                window = min(2 * window, READ_SIZE)
-                piece = self._take(window)
-                if not piece:
-                    reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
-                    raise self._fault("corrupt", reason, truncated=True)
-
     def _fault(self, kind: FaultKind, reason: str, *, at: int | None = None, truncated: bool = False) -> StreamFault:
         offset = self._offset if at is None else at
         return StreamFault(kind, reason, offset=offset, readable=self.bytes, truncated=truncated)
 
 
-class _GzipMember:
-    """One gzip member: CRC-32 and size are checked by the decoder."""
+class _Framing(NamedTuple):
+    """How streams of one compression are decoded, member by member or frame by frame: checksums are the decoder's matter."""
 
-    def __init__(self) -> None:
-        self._decoder = _ZLIB.decompressobj(wbits=_GZIP_WBITS)
-        self.finished = False
-        self.beyond = 0  # bytes of the last input that follow the end
-
-    def feed(self, data: bytes) -> bytes:
-        tail = self._decoder.unconsumed_tail
-        output: bytes = self._decoder.decompress(tail + data if tail else data, MAX_OUTPUT)
-        if self._decoder.eof:
-            self.finished = True
-            self.beyond = len(self._decoder.unused_data)
-        self._filled = len(output) >= MAX_OUTPUT
-        return output
-
-    @property
-    def hungry(self) -> bool:
-        return not self._decoder.unconsumed_tail and not self._filled
+    #: Return a decoder of one member, which has `decompress(data, max_length)`, `eof` and `unused_data`.
+    open_decoder: Callable[[], Any]
+    #: Tell whether a member begins so.
+    starts: Callable[[bytes], bool]
+    #: Return what a decoder, which has just given an output, is to be given again; None where it needs more.
+    left_in: Callable[[Any, bytes], bytes | None]
 
 
-class _ZstdFrame:
-    """One zstd frame: its content checksum, where it has one, is checked by the decoder."""
+def _left_in_zlib(decoder: Any, output: bytes) -> bytes | None:
+    left: bytes = decoder.unconsumed_tail
+    return left if left or len(output) >= MAX_OUTPUT else None
 
-    def __init__(self) -> None:
-        self._decoder = zstd.ZstdDecompressor()
-        self.finished = False
-        self.beyond = 0  # bytes of the last input that follow the end
 
-    def feed(self, data: bytes) -> bytes:
-        output = self._decoder.decompress(data, MAX_OUTPUT)
-        if self._decoder.eof:
-            self.finished = True
-            self.beyond = len(self._decoder.unused_data)
-        return output
+def _starts_zstd_frame(head: bytes) -> bool:
+    skippable = b"\x50" <= head[:1] <= b"\x5f" and head[1:] == _SKIPPABLE_MAGIC
+    return skippable or head == ZSTD_MAGIC
 
-    @property
-    def hungry(self) -> bool:
-        return self._decoder.needs_input
+
+_FRAMINGS: Mapping[Codec, _Framing] = {
+    "gzip": _Framing(
+        partial(_ZLIB.decompressobj, _GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), _left_in_zlib
+    ),
+    "zstd": _Framing(
+        zstd.ZstdDecompressor, _starts_zstd_frame, lambda decoder, _: None if decoder.needs_input else b""
+    ),
+}
 
 
 def open_chunks(source: Reader, name: str) -> Chunks:

@@ -133,7 +133,7 @@ def _document(label: str, stored: StoredDocument, output: Output) -> Document:
         metadata=metadata_of({"version": "1.1", "record": {"headers": headers}}, language=label),
     )
     if output.language_scores:
-        attributes = {language_attribute(label): _spans(text, stored.scores)}
+        attributes = {language_attribute(label): _spans(text, stored.probabilities())}
         document.attribute_rows = {ATTRIBUTE_SET: attributes_row(document, attributes)}
     return document
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 
@@ -41,13 +41,13 @@ _HEADERS_BYTES = 1024
 class StoredDocument(msgspec.Struct, array_like=True, gc=False):
     """One (record, language): the record's headers, a JSON object, and its kept lines, each with its LF.
 
-    Where the recipe asks for them, `scores` are the lines' probabilities.
+    Where the recipe asks for them, `scores` are the lines' probabilities (float32 in native order).
     """
 
     headers: bytes
     lines: int
     text: bytes
-    scores: list[float] = []
+    scores: bytes = b""
 
     def split(self) -> list[bytes]:
         """Return the lines without their LFs."""
@@ -56,7 +56,14 @@ class StoredDocument(msgspec.Struct, array_like=True, gc=False):
     def only(self, choice: Sequence[bool | int]) -> StoredDocument:
         """Return a document of some of the lines, those for which `choice` says so."""
         kept = list(compress(self.split(), choice))
-        return StoredDocument(self.headers, len(kept), b"\n".join((*kept, b"")), list(compress(self.scores, choice)))
+        return StoredDocument(self.headers, len(kept), b"\n".join((*kept, b"")), self.scores_only(choice))
+
+    def probabilities(self) -> array[float]:
+        return array("f", self.scores)
+
+    def scores_only(self, choice: Sequence[bool | int]) -> bytes:
+        """Return the scores of some of the lines, where there are any."""
+        return self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ class _Language:
         self.section_bytes += len(document.text) + _HEADERS_BYTES
 
 
-class _Piece(NamedTuple):
+class _Piece(msgspec.Struct, gc=False):
     """Lines of one record and language that stand together in the output, each with its LF; `tail` follows them."""
 
     label: str
@@ -213,24 +220,22 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
     classifier = Classifier(task.model, backend=task.backend)
-    pieces = _pieces(selector.pages(pages), task.recipe, classifier, dropped)
-    for label, words, document, tail in pieces:
+    for piece in _pieces(selector.pages(pages), task.recipe, classifier, dropped):
+        label, document = piece.label, piece.document
         if not selector.keeps(label, document.lines):
             continue
         language = languages.get(label)
         if language is None:
             language = languages[label] = _Language(line_set())
-        size = len(document.text) + len(tail)
-        language.original.count(document.lines + len(tail), words, size)
+        tail = len(piece.tail)
+        language.original.count(document.lines + tail, piece.words, len(document.text) + tail)
         if deduplication.lines:
             text, digests, new = language.lines.add(document.text)
             language.hashes += digests
             if text is not document.text:
-                document = StoredDocument(  # noqa: PLW2901 - what is left of it
-                    document.headers, new.count(1), text, list(compress(document.scores, new))
-                )
+                document = StoredDocument(document.headers, new.count(1), text, document.scores_only(new))
         if tail:
-            document.text += tail
+            document.text += piece.tail
         if document.lines:
             language.store(document)
         if language.section_bytes >= _SECTION_BYTES:
@@ -273,8 +278,7 @@ def _by_batch(
         )
         dropped["uncertain language"] += len(found) - sum(count for _, _, _, count, _, _ in kept)
         for record, label, own, count, words, scores in kept:
-            probabilities = list(array("f", scores)) if with_scores else []
-            document = StoredDocument(headers[record], count, own, probabilities)
+            document = StoredDocument(headers[record], count, own, scores if with_scores else b"")
             yield _Piece(found.labels[label], words, document)
 
 
@@ -286,7 +290,9 @@ def _with_blank_lines(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
     held = next(pieces, None)
     for piece in pieces:
         assert held is not None
-        yield held if held.label == piece.label else held._replace(tail=b"\n")
+        if held.label != piece.label:
+            held.tail = b"\n"
+        yield held
         held = piece
     if held is not None:
         yield held

@@ -46,7 +46,7 @@ from corpusfmt.rules import Grading, Judge
 T = TypeVar("T")
 
 #: Changes with every change of what the stages write: what an older version left behind runs again.
-CODE_FORMAT = 5
+CODE_FORMAT = 6
 # What is written last, in this order.
 _SEALS = ("stats.json", "stats.md", "croissant.json", "MANIFEST.json")
 # How many inputs are named where none could be read.

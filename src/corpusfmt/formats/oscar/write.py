@@ -37,8 +37,8 @@ CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
 _DEDUPLICATED = "_dedup"
 _OWN_HEADERS = OWN_HEADERS.encode()
-# What a first line may begin with that has to be looked at; empty texts do as well.
-_MAY_BE_BLANK = f"\n{BLANKS}".encode()
+# What a first line may begin with that has to be looked at.
+_MAY_BE_BLANK = tuple(character.encode() for character in f"\n{BLANKS}")
 
 
 def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
@@ -146,9 +146,10 @@ def _lines_of(text: str) -> tuple[bytes, int, str | None]:
 
 def _count_if_none_is_blank(data: bytes) -> int | None:
     """Return how many lines a text has, where OSCAR takes none of them for a separator. None says nothing."""
+    if not data or data.startswith(_MAY_BE_BLANK) or data.endswith(b"\n"):
+        return None
     pieces = split_at_empty_lines(data)
-    whole_text = pieces is not None and len(pieces) == 1 and data[:1] not in _MAY_BE_BLANK and not data.endswith(b"\n")
-    return pieces[0][1] if pieces and whole_text else None
+    return pieces[0][1] if pieces and len(pieces) == 1 else None
 
 
 def crawled(text: bytes, headers: bytes) -> OscarText | None:
@@ -157,7 +158,7 @@ def crawled(text: bytes, headers: bytes) -> OscarText | None:
     None where there is more to do: for text that OSCAR cannot hold as it is, or headers with names of ours.
     """
     lines = _count_if_none_is_blank(text)
-    if not lines or _OWN_HEADERS in headers:
+    if not lines or headers.find(_OWN_HEADERS) >= 0:  # `in` would first take bytes for a number
         return None
     return OscarText(text, lines, {"headers": msgspec.Raw(headers)})
 
