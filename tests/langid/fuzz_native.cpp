@@ -61,7 +61,16 @@ std::string damaged(std::string model, Source& source) {
 void exercise(const corpusfmt::Model& model, const std::string& random, Source& source) {
     const auto copy = fuzzing::exact_copy(random);
     const std::string_view text(copy.get(), random.size());
-    const corpusfmt::Classified found = corpusfmt::classify(model, text, below(source, 4));
+    const size_t least = below(source, 4);
+    const corpusfmt::Classified found = corpusfmt::classify(model, text, least);
+    const std::string zeros(sizeof(corpusfmt::Answer) << below(source, 8), '\0');
+    const auto memory = fuzzing::exact_copy(zeros);
+    for (int times = 0; times < 2; ++times) {
+        const corpusfmt::Classified again = corpusfmt::classify(model, text, least, {memory.get(), zeros.size()});
+        if (again.begins != found.begins || again.labels != found.labels || again.scores != found.scores) {
+            fail("another answer from memory", text);
+        }
+    }
     corpusfmt::Predictor slow(model);
     for (size_t at = 0; at < found.begins.size(); ++at) {
         const auto begin = static_cast<size_t>(found.begins[at]);

@@ -106,6 +106,15 @@ def test_pickles_by_name() -> None:
     assert pickle.loads(data).predict([GERMAN]) == classifier.predict([GERMAN])
 
 
+def test_pickles_without_what_it_remembers() -> None:
+    classifier = Classifier(remember=True)
+    found = list(classifier.classify(GERMAN.encode(), 0))
+    data = pickle.dumps(classifier)
+    assert len(data) < 500
+    restored = pickle.loads(data)
+    assert [list(restored.classify(GERMAN.encode(), 0)) for _ in range(2)] == [found, found]
+
+
 def test_goes_to_a_worker_process() -> None:
     classifier = Classifier()
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pytest
+import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langid import stock
@@ -17,9 +19,10 @@ from corpusfmt.langid import Classified, Classifier
 from corpusfmt.langid._model_file import bundled
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-pytest.importorskip("corpusfmt.langid._native", reason="the native extension is not built")
+native = pytest.importorskip("corpusfmt.langid._native", reason="the native extension is not built")
 
 NATIVE = Classifier(backend="native")
 STOCK = Classifier(backend="fasttext")
@@ -122,6 +125,51 @@ def test_threads_share_a_model() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda buffer: list(NATIVE.classify(buffer, 1)), buffers * 3))
     assert together == alone * 3
+
+
+@pytest.mark.parametrize("backend", ["native", "fasttext"])
+def test_what_is_remembered_changes_no_answer(backend: Literal["native", "fasttext"]) -> None:
+    remembering = Classifier(backend=backend, remember=True)
+    for seed in (1, 2, 1, 3, 2, 1):
+        for min_chars in (5, 0, 30):
+            buffer = fuzzed_buffer(seed, 600)
+            assert_same(remembering.classify(buffer, min_chars), stock.classify(ORACLE, buffer, min_chars))
+
+
+def test_threads_share_a_classifier_that_remembers() -> None:
+    remembering = Classifier(backend="native", remember=True)
+    buffers = [fuzzed_buffer(seed, 3000) for seed in range(4)]
+    alone = [list(NATIVE.classify(buffer, 1)) for buffer in buffers]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda buffer: list(remembering.classify(buffer, 1)), buffers * 5))
+    assert together == alone * 5
+
+
+def test_a_line_is_remembered_until_another_takes_its_place() -> None:
+    model = native.Model(bundled().read_bytes())
+    one, other = (line.encode() + b"\n" for line in sample_lines()[:2])
+
+    def scores(buffer: bytes, memory: bytearray) -> Sequence[float]:
+        return memoryview(model.classify(buffer, 0, memory)[3]).cast("f").tolist()
+
+    answer = struct.Struct("Qif")
+    memory = bytearray(answer.size)  # of one place
+    expected = scores(one, memory)
+    line_hash, label_number, score = answer.unpack(memory)
+    assert line_hash == xxhash.xxh64_intdigest(one[:-1])
+    assert [score] == expected
+    answer.pack_into(memory, 0, line_hash, label_number, 0.25)
+    assert scores(one * 2, memory) == [0.25, 0.25]
+    assert scores(one + other + one, memory) == [0.25, *scores(other, bytearray(16)), *expected]
+
+
+@pytest.mark.parametrize("size", [0, 8, 24, 48])
+def test_memory_has_a_power_of_two_of_bytes(size: int) -> None:
+    model = native.Model(bundled().read_bytes())
+    with pytest.raises(ValueError, match="power of two"):
+        model.classify(b"", 0, bytearray(size))
+    with pytest.raises(BufferError):
+        model.classify(b"", 0, bytes(64))
 
 
 @pytest.mark.parametrize("backend", [NATIVE, STOCK], ids=["native", "fasttext"])

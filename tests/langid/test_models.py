@@ -31,7 +31,7 @@ def refusal(data: bytes) -> str | None:
         model = native.Model(data)
     except (ValueError, NotImplementedError) as error:
         return str(error)
-    model.classify(TEXT, 0)
+    model.classify(TEXT, 0, None)
     model.predict(["a b c", ""], 3, 0.0)
     return None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import logging
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -13,6 +14,8 @@ from corpusfmt.langid import _model_file
 from corpusfmt.langid._values import LangidError, UnsupportedModelError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from corpusfmt.langid._values import Backend, BackendName
 
 BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
@@ -20,11 +23,25 @@ BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
 _logger = logging.getLogger("corpusfmt.langid")
 
 
+_MEMORY_BYTES = 1 << 22
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     backend: Backend
     name: BackendName
     digest: str
+    _memories: list[bytearray] = field(default_factory=list)
+
+    @contextmanager
+    def memory(self) -> Iterator[bytearray]:
+        """Lend what remembers this model's answers; who asks meanwhile gets another one."""
+        try:
+            memory = self._memories.pop()
+        except IndexError:
+            memory = bytearray(_MEMORY_BYTES)
+        yield memory
+        self._memories.append(memory)
 
 
 def load(model: Path | None, choice: BackendChoice) -> Loaded:

@@ -29,7 +29,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -43,6 +42,7 @@
 
 #include "../_prefetch.hpp"
 #include "../_utf8.hpp"
+#include "../_xxh64.hpp"
 
 // Runs once for a model: small code rather than fast code.
 #if defined(__GNUC__) || defined(__clang__)
@@ -526,13 +526,14 @@ class NumberedSet {
 
     void insert(Feature feature) { bits_[feature >> 5] |= 1u << (feature & 31); }
 
-    // To be called when all members are in, before `number_of`.
-    void number() {
+    // To be called when all members are in, before `number_of`. Returns how many they are.
+    uint64_t number() {
         uint32_t count = 0;
         for (const uint32_t bits : bits_) {
             before_.push_back(count);
             count += count_of(bits);
         }
+        return count;
     }
 
     bool holds(Feature feature) const { return (bits_[feature >> 5] >> (feature & 31)) & 1; }
@@ -621,25 +622,23 @@ class Features {
 
     CORPUSFMT_ONCE void read_pruned_rows(const QuantizedMatrix& matrix, std::string_view kept) {
         require(matrix.rows() >= words_, "the input matrix has fewer rows than words");
-        std::map<Feature, uint64_t> row_of;  // the n-grams' rows, by feature
-        for (size_t at = 0; at < kept.size(); at += kKeptPair) {
-            int32_t pair[2];
-            std::memcpy(pair, kept.data() + at, kKeptPair);
-            require(pair[0] >= 0 && pair[1] >= 0 && words_ + pair[1] < matrix.rows(),
-                    "the dictionary keeps an n-gram that has no row");
-            if (static_cast<Feature>(pair[0]) < nothing_) row_of[static_cast<Feature>(pair[0])] = words_ + pair[1];
-        }
+        const auto for_each_ngram = [&](auto treat) {
+            for (size_t at = 0; at < kept.size(); at += kKeptPair) {
+                int32_t pair[2];
+                std::memcpy(pair, kept.data() + at, kKeptPair);
+                require(pair[0] >= 0 && pair[1] >= 0 && words_ + pair[1] < matrix.rows(),
+                        "the dictionary keeps an n-gram that has no row");
+                const auto feature = static_cast<Feature>(pair[0]);
+                if (feature < nothing_) treat(feature, words_ + pair[1]);
+            }
+        };
         held_ = NumberedSet(nothing_ + 1 + words_);
-        rows_ = FloatBlock((row_of.size() + words_) * dimension_);
-        float* target = rows_.data();
-        for (const auto& [feature, row] : row_of) {
-            held_.insert(feature);
-            matrix.copy(row, 1, target);
-            target += dimension_;
-        }
+        for_each_ngram([&](Feature feature, uint64_t) { held_.insert(feature); });
         for (uint64_t id = 0; id < words_; ++id) held_.insert(word(static_cast<int32_t>(id)));
-        matrix.copy(0, words_, target);
-        held_.number();
+        rows_ = FloatBlock(held_.number() * dimension_);
+        const auto target = [&](Feature feature) { return rows_.data() + row(feature) * dimension_; };
+        for_each_ngram([&](Feature feature, uint64_t source) { matrix.copy(source, 1, target(feature)); });
+        if (words_ > 0) matrix.copy(0, words_, target(word(0)));
     }
 
     size_t dimension_ = 0;
@@ -1368,7 +1367,47 @@ struct Classified {
     uint64_t too_short = 0, not_utf8 = 0, unlabelled = 0;
 };
 
-Classified classify(const Model& model, std::string_view buffer, uint64_t min_characters) {
+struct Answer {
+    uint64_t hash;         // of the line
+    int32_t label_number;  // from 1; 0 where there is no answer yet
+    float score;
+};
+
+// Answers for lines, each at the place that the line's hash gives it until another line takes that: in the caller's memory,
+// which begins as zeros and belongs to one model. Without memory nothing is remembered.
+class Answers {
+  public:
+    Answers() = default;
+    Answers(char* memory, size_t size) : memory_(memory), mask_(size / sizeof(Answer) - 1) {}
+
+    static bool fit(size_t size) { return size >= sizeof(Answer) && (size & (size - 1)) == 0; }
+
+    // The hash of a line whose answer will be asked for soon.
+    uint64_t hash_of(std::string_view line) const {
+        if (!memory_) return 0;
+        const uint64_t hash = Xxh64::of(line);
+        CORPUSFMT_PREFETCH(place_of(hash));
+        return hash;
+    }
+
+    bool find(uint64_t hash, Answer& answer) const {
+        if (!memory_) return false;
+        std::memcpy(&answer, place_of(hash), sizeof answer);
+        return answer.hash == hash && answer.label_number > 0;
+    }
+
+    void keep(const Answer& answer) {
+        if (memory_) std::memcpy(place_of(answer.hash), &answer, sizeof answer);
+    }
+
+  private:
+    char* place_of(uint64_t hash) const { return memory_ + (hash & mask_) * sizeof(Answer); }
+
+    char* memory_ = nullptr;
+    uint64_t mask_ = 0;
+};
+
+Classified classify(const Model& model, std::string_view buffer, uint64_t min_characters, Answers answers = {}) {
     Predictor predictor(model);
     Classified result;
     size_t begin = 0;
@@ -1381,19 +1420,29 @@ Classified classify(const Model& model, std::string_view buffer, uint64_t min_ch
             ++result.too_short;
             continue;
         }
+        Answer answer{answers.hash_of(line), 0, 0.0f};
         const Census census = census_of(line);
         if (census.characters < min_characters) {
             ++result.too_short;
-        } else if (census.largest >= 0x80 && !Utf8Automaton::accepts(line)) {
-            ++result.not_utf8;
-        } else if (const std::vector<Guess>& guesses = predictor.best(line, census.largest); guesses.empty()) {
-            ++result.unlabelled;
-        } else {
-            result.begins.push_back(static_cast<int64_t>(line_begin));
-            result.ends.push_back(static_cast<int64_t>(end));
-            result.labels.push_back(guesses[0].label);
-            result.scores.push_back(std::exp(guesses[0].log_score));
+            continue;
         }
+        if (const uint64_t hash = answer.hash; !answers.find(hash, answer)) {
+            if (census.largest >= 0x80 && !Utf8Automaton::accepts(line)) {
+                ++result.not_utf8;
+                continue;
+            }
+            const std::vector<Guess>& guesses = predictor.best(line, census.largest);
+            if (guesses.empty()) {
+                ++result.unlabelled;
+                continue;
+            }
+            answer = {hash, guesses[0].label + 1, std::exp(guesses[0].log_score)};
+            answers.keep(answer);
+        }
+        result.begins.push_back(static_cast<int64_t>(line_begin));
+        result.ends.push_back(static_cast<int64_t>(end));
+        result.labels.push_back(answer.label_number - 1);
+        result.scores.push_back(answer.score);
     }
     return result;
 }
@@ -1467,11 +1516,13 @@ class Buffer {
         if (open_) PyBuffer_Release(&view_);
     }
 
-    bool open(PyObject* object) { return open_ = PyObject_GetBuffer(object, &view_, PyBUF_SIMPLE) == 0; }
-
-    std::string_view bytes() const {
-        return {static_cast<const char*>(view_.buf), static_cast<size_t>(view_.len)};
+    bool open(PyObject* object, int flags = PyBUF_SIMPLE) {
+        return open_ = PyObject_GetBuffer(object, &view_, flags) == 0;
     }
+
+    char* data() const { return static_cast<char*>(view_.buf); }
+    size_t size() const { return static_cast<size_t>(view_.len); }
+    std::string_view bytes() const { return {data(), size()}; }
 
   private:
     Py_buffer view_{};
@@ -1521,18 +1572,27 @@ PyObject* model_dimension(PyObject* self, void*) { return PyLong_FromSize_t(mode
 PyObject* model_quantized(PyObject* self, void*) { return PyBool_FromLong(model_of(self).features.quantized()); }
 
 PyObject* model_classify(PyObject* self, PyObject* arguments) {
-    PyObject* data;
+    PyObject *data, *memory;
     Py_ssize_t min_characters;
-    if (!PyArg_ParseTuple(arguments, "On:classify", &data, &min_characters)) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "OnO:classify", &data, &min_characters, &memory)) return nullptr;
     if (min_characters < 0) {
         PyErr_SetString(PyExc_ValueError, "min_chars must not be negative");
         return nullptr;
     }
-    Buffer buffer;
+    Buffer buffer, remembered;
     if (!buffer.open(data)) return nullptr;
+    corpusfmt::Answers answers;
+    if (memory != Py_None) {
+        if (!remembered.open(memory, PyBUF_WRITABLE)) return nullptr;
+        if (!corpusfmt::Answers::fit(remembered.size())) {
+            PyErr_SetString(PyExc_ValueError, "memory for answers must have a power of two of bytes, 16 or more");
+            return nullptr;
+        }
+        answers = {remembered.data(), remembered.size()};
+    }
     corpusfmt::Classified result;
     const auto work = [&] {
-        result = corpusfmt::classify(model_of(self), buffer.bytes(), static_cast<uint64_t>(min_characters));
+        result = corpusfmt::classify(model_of(self), buffer.bytes(), static_cast<uint64_t>(min_characters), answers);
     };
     if (!run_unlocked(work)) return nullptr;
     return Py_BuildValue("NNNNKKK", as_bytes(result.begins), as_bytes(result.ends), as_bytes(result.labels),
@@ -1592,8 +1652,9 @@ PyGetSetDef kModelAttributes[] = {
 
 PyMethodDef kModelMethods[] = {
     {"classify", model_classify, METH_VARARGS,
-     "classify(buffer, min_chars) -> (begins: int64, ends: int64, labels: int32, scores: float32, short, invalid, "
-     "unlabelled); the first four as bytes in native order, one item per kept line."},
+     "classify(buffer, min_chars, memory) -> (begins: int64, ends: int64, labels: int32, scores: float32, short, invalid, "
+     "unlabelled); the first four as bytes in native order, one item per kept line. `memory` is None, or a bytearray in "
+     "which answers are remembered: at first zeros, a power of two of them, and in one thread's use."},
     {"predict", model_predict, METH_VARARGS,
      "predict(lines, k, threshold) -> (counts: int32, labels: int32, scores: float32) as bytes in native order; "
      "`counts` has one item per line, the others one per guess, best first."},

@@ -27,8 +27,8 @@ class NativeBackend:
             raise LangidError(f"{path}: not a usable fastText model: {error}") from error
         self.format: ModelFormat = "ftz" if self._model.quantized else "bin"
 
-    def classify(self, buffer: Buffer, min_chars: int) -> Classified:
-        starts, ends, labels, scores, short, invalid, unlabelled = self._model.classify(buffer, min_chars)
+    def classify(self, buffer: Buffer, min_chars: int, memory: bytearray | None) -> Classified:
+        starts, ends, labels, scores, short, invalid, unlabelled = self._model.classify(buffer, min_chars, memory)
         return Classified(
             starts=memoryview(starts).cast("q"),
             ends=memoryview(ends).cast("q"),

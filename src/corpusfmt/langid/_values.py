@@ -77,7 +77,10 @@ class Guesses(NamedTuple):
 
 
 class Backend(Protocol):
-    """A loaded model. `labels` have no prefix; lines are given without a line feed."""
+    """A loaded model. `labels` have no prefix; lines are given without a line feed.
+
+    `memory` is where a backend may remember its answers, at first zeros; it belongs to this model and one thread at a time.
+    """
 
     @property
     def labels(self) -> tuple[str, ...]: ...
@@ -85,7 +88,7 @@ class Backend(Protocol):
     @property
     def format(self) -> ModelFormat: ...
 
-    def classify(self, buffer: Buffer, min_chars: int) -> Classified: ...
+    def classify(self, buffer: Buffer, min_chars: int, memory: bytearray | None) -> Classified: ...
 
     def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses: ...
 

@@ -27,6 +27,7 @@
 #include "../_prefetch.hpp"
 #include "../_utf8.hpp"
 #include "../_words.hpp"
+#include "../_xxh64.hpp"
 
 namespace corpusfmt {
 namespace {
@@ -230,11 +231,6 @@ bool is_before(const Key& one, const Key& other) { return one.first < other.firs
 
 // Compilers make one load of it.
 template <size_t... Byte>
-constexpr uint64_t little_endian(const unsigned char* at, std::index_sequence<Byte...>) {
-    return ((static_cast<uint64_t>(at[Byte]) << 8 * Byte) | ...);
-}
-
-template <size_t... Byte>
 constexpr uint64_t big_endian(const unsigned char* at, std::index_sequence<Byte...>) {
     return ((static_cast<uint64_t>(at[Byte]) << (56 - 8 * Byte)) | ...);
 }
@@ -312,44 +308,6 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Lines that were seen before
-
-// XXH64 with seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md).
-class Xxh64 {
-  public:
-    static uint64_t of(std::string_view data) {
-        const auto* at = reinterpret_cast<const unsigned char*>(data.data());
-        const unsigned char* const end = at + data.size();
-        uint64_t hash = kPrime5;
-        if (data.size() >= 32) {
-            std::array<uint64_t, 4> lanes{kPrime1 + kPrime2, kPrime2, 0, 0 - kPrime1};
-            for (; end - at >= 32; at += 32) {
-                for (size_t lane = 0; lane < 4; ++lane) lanes[lane] = round(lanes[lane], little_endian<8>(at + 8 * lane));
-            }
-            hash = rotated(lanes[0], 1) + rotated(lanes[1], 7) + rotated(lanes[2], 12) + rotated(lanes[3], 18);
-            for (const uint64_t lane : lanes) hash = (hash ^ round(0, lane)) * kPrime1 + kPrime4;
-        }
-        hash += data.size();
-        for (; end - at >= 8; at += 8) hash = rotated(hash ^ round(0, little_endian<8>(at)), 27) * kPrime1 + kPrime4;
-        for (; end - at >= 4; at += 4) hash = rotated(hash ^ little_endian<4>(at) * kPrime1, 23) * kPrime2 + kPrime3;
-        for (; at < end; ++at) hash = rotated(hash ^ *at * kPrime5, 11) * kPrime1;
-        hash = (hash ^ hash >> 33) * kPrime2;
-        hash = (hash ^ hash >> 29) * kPrime3;
-        return hash ^ hash >> 32;
-    }
-
-  private:
-    static constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87, kPrime2 = 0xC2B2AE3D27D4EB4F, kPrime3 = 0x165667B19E3779F9,
-                              kPrime4 = 0x85EBCA77C2B2AE63, kPrime5 = 0x27D4EB2F165667C5;
-
-    static constexpr uint64_t rotated(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
-
-    static constexpr uint64_t round(uint64_t lane, uint64_t word) { return rotated(lane + word * kPrime2, 31) * kPrime1; }
-
-    template <size_t Size>
-    static uint64_t little_endian(const unsigned char* at) {
-        return corpusfmt::little_endian(at, std::make_index_sequence<Size>());
-    }
-};
 
 // Hashes, up to about a number of them, in a table that is at most half full; 0 marks a free place.
 class HashSet {

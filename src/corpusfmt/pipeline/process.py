@@ -219,7 +219,7 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     processed = Processed(original={}, stored={})
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
-    classifier = Classifier(task.model, backend=task.backend)
+    classifier = Classifier(task.model, backend=task.backend, remember=True)
     for piece in _pieces(selector.pages(pages), task.recipe, classifier, dropped):
         label, document = piece.label, piece.document
         if not selector.keeps(label, document.lines):
