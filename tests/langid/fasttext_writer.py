@@ -41,6 +41,7 @@ class ModelSpec:
     part_width: int = 2
     norms: bool = True
     kept: int | None = None
+    kept_oddly: bool = False  # some n-grams twice, and some that no line can hold
     seed: int = 1
     repeat_weights: bool = False  # for a large model: only some thousand different weights, over and over
     output_spread: float = 1.0  # the larger, the surer the model is of its labels
@@ -89,7 +90,10 @@ class ModelSpec:
         entries += [
             label.encode() + struct.pack("<xqb", count, 1) for label, count in zip(self.labels, counts, strict=True)
         ]
-        kept = [] if self.kept is None else self._random.sample(range(self.buckets), self.kept)
+        if self.kept_oddly:
+            kept = self._random.choices(range(self.buckets + 9), k=self.kept or 0)
+        else:
+            kept = self._random.sample(range(self.buckets), self.kept or 0)
         pruned = -1 if self.kept is None else self.kept
         sizes = struct.pack("<3i2q", len(entries), len(self.words), len(self.labels), 10**6, pruned)
         pairs = b"".join(struct.pack("<2i", bucket, row) for row, bucket in enumerate(kept))
@@ -127,6 +131,7 @@ SERVED = {
     "pruned-hs": ModelSpec(quantized=True, kept=1200),
     "pruned-softmax": ModelSpec(quantized=True, kept=1200, loss="softmax"),
     "pruned-to-words": ModelSpec(quantized=True, kept=0),
+    "pruned-oddly": ModelSpec(quantized=True, kept=2000, buckets=1000, kept_oddly=True),
     "uneven-parts": ModelSpec(quantized=True, kept=500, dim=7, part_width=3),
     "words-only": ModelSpec(minn=0, maxn=0, buckets=0),
     "words-only-with-buckets": ModelSpec(minn=0, maxn=0, buckets=50),

@@ -108,11 +108,11 @@ def test_pickles_by_name() -> None:
 
 def test_pickles_without_what_it_remembers() -> None:
     classifier = Classifier(remember=True)
-    found = list(classifier.classify(GERMAN.encode(), 0))
+    classifier.classify(GERMAN.encode(), 0)
     data = pickle.dumps(classifier)
     assert len(data) < 500
-    restored = pickle.loads(data)
-    assert [list(restored.classify(GERMAN.encode(), 0)) for _ in range(2)] == [found, found]
+    assert pickle.loads(data)._remember
+    assert not pickle.loads(pickle.dumps(Classifier()))._remember
 
 
 def test_goes_to_a_worker_process() -> None:

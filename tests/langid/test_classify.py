@@ -27,6 +27,8 @@ native = pytest.importorskip("corpusfmt.langid._native", reason="the native exte
 NATIVE = Classifier(backend="native")
 STOCK = Classifier(backend="fasttext")
 ORACLE = stock.Oracle(bundled())
+# What is remembered of a line: its hash, the number of its label from 1, its score.
+ANSWER = struct.Struct("Qif")
 
 
 def assert_same(found: Classified, expected: stock.Reference) -> None:
@@ -136,6 +138,23 @@ def test_what_is_remembered_changes_no_answer(backend: Literal["native", "fastte
             assert_same(remembering.classify(buffer, min_chars), stock.classify(ORACLE, buffer, min_chars))
 
 
+def test_a_classifier_that_remembers_shares_that_with_others_of_its_model(tmp_path: Path) -> None:
+    path = tmp_path / "small.bin"
+    path.write_bytes(ModelSpec().to_bytes())
+    found = list(Classifier(path, remember=True).classify(b"la mer\n", 0))
+    (memory,) = Classifier(path)._loaded._memories
+    ((place, answer),) = [
+        (number * ANSWER.size, answer) for number, answer in enumerate(ANSWER.iter_unpack(memory)) if any(answer)
+    ]
+    line_hash, label_number, _ = answer
+    ANSWER.pack_into(memory, place, line_hash, label_number, 0.25)
+    assert [score for *_, score in Classifier(path, remember=True).classify(b"la mer\n", 0)] == [0.25]
+    assert list(Classifier(path).classify(b"la mer\n", 0)) == found
+    with pytest.raises(ValueError, match="negative"):
+        Classifier(path, remember=True).classify(b"", -1)
+    assert Classifier(path)._loaded._memories == [memory]
+
+
 def test_threads_share_a_classifier_that_remembers() -> None:
     remembering = Classifier(backend="native", remember=True)
     buffers = [fuzzed_buffer(seed, 3000) for seed in range(4)]
@@ -143,6 +162,7 @@ def test_threads_share_a_classifier_that_remembers() -> None:
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda buffer: list(remembering.classify(buffer, 1)), buffers * 5))
     assert together == alone * 5
+    assert 1 <= len(remembering._loaded._memories) <= 4
 
 
 def test_a_line_is_remembered_until_another_takes_its_place() -> None:
@@ -152,13 +172,12 @@ def test_a_line_is_remembered_until_another_takes_its_place() -> None:
     def scores(buffer: bytes, memory: bytearray) -> Sequence[float]:
         return memoryview(model.classify(buffer, 0, memory)[3]).cast("f").tolist()
 
-    answer = struct.Struct("Qif")
-    memory = bytearray(answer.size)  # of one place
+    memory = bytearray(ANSWER.size)  # of one place
     expected = scores(one, memory)
-    line_hash, label_number, score = answer.unpack(memory)
+    line_hash, label_number, score = ANSWER.unpack(memory)
     assert line_hash == xxhash.xxh64_intdigest(one[:-1])
     assert [score] == expected
-    answer.pack_into(memory, 0, line_hash, label_number, 0.25)
+    ANSWER.pack_into(memory, 0, line_hash, label_number, 0.25)
     assert scores(one * 2, memory) == [0.25, 0.25]
     assert scores(one + other + one, memory) == [0.25, *scores(other, bytearray(16)), *expected]
 

@@ -7,11 +7,13 @@ import gzip
 import io
 import pickle
 import random
+import struct
 import zlib
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import zstd
 
@@ -99,13 +101,78 @@ def test_no_bytes_crash_us(data: bytes, codec: Codec) -> None:
             read(attempt, codec)
 
 
+@dataclass
+class Trickle:
+    """Gives at most so many bytes at a time, as a pipe may."""
+
+    data: bytes
+    most: int
+
+    def read(self, size: int = -1, /) -> bytes:
+        taken = min(self.most, size)
+        given, self.data = self.data[:taken], self.data[taken:]
+        return given
+
+
+INCOMPRESSIBLE = random.Random(1).randbytes(140_000)
+# About where the pieces end that a decoder is given: members may end there, before or after.
+EDGES = [0, 8192, 8192 + 16384, 8192 + 16384 + 32768, 65536, 131072]
+
+
+def member_of(data: bytes, codec: Codec) -> bytes:
+    return gzip.compress(data, 0) if codec == "gzip" else zstd.compress(data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["gzip", "zstd"]),
+    st.lists(st.tuples(st.sampled_from(EDGES), st.integers(-40, 20)), min_size=1, max_size=5),
+    st.sampled_from([3, 1021, 8192, 65536]),
+    st.sampled_from(["end", "cut", "zeros", "other"]),
+    st.integers(1, 12),
+)
+def test_members_of_any_size_in_reads_of_any_size(
+    codec: Codec, sizes: list[tuple[int, int]], most: int, ending: str, count: int
+) -> None:
+    texts = [INCOMPRESSIBLE[: max(0, edge + more)] for edge, more in sizes]
+    members = [member_of(text, codec) for text in texts]
+    if codec == "zstd":  # a frame to be passed over
+        members.insert(count % len(members), b"\x53\x2a\x4d\x18" + struct.pack("<I", count) + bytes(count))
+    whole = b"".join(members)
+    data = {
+        "end": whole,
+        "cut": whole[: -min(count, len(members[-1]) - 4)],
+        "zeros": whole + bytes(count),
+        "other": whole + b"other"[:count],
+    }[ending]
+    chunks = Chunks(Trickle(data, most), codec)
+    found: list[bytes] = []
+    fault = None
+    try:
+        found.extend(chunks)
+    except StreamFault as caught:
+        fault = caught
+    expected = {
+        "end": None,
+        "cut": ("corrupt", len(data), True),
+        "zeros": ("padding", len(whole), False),
+        "other": ("trailing", len(whole), False),
+    }[ending]
+    assert (fault and (fault.kind, fault.offset, fault.truncated)) == expected
+    assert fault is None or fault.readable == sum(map(len, found))
+    text = b"".join(texts)
+    assert text.startswith(b"".join(found))
+    assert ending == "cut" or b"".join(found) == text
+    assert chunks.members == len(members)
+
+
 def test_the_standard_library_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    shuffled = random.Random(1).randbytes(3_000_000)
-    data = gzip.compress(shuffled) + gzip.compress(TEXT)
+    data = gzip.compress(INCOMPRESSIBLE * 20) + gzip.compress(TEXT)
     fast = read(data, "gzip")
     monkeypatch.setattr(streams, "_ZLIB", zlib)
-    assert read(data, "gzip") == fast == shuffled + TEXT
+    assert read(data, "gzip") == fast == INCOMPRESSIBLE * 20 + TEXT
     assert fault_of(data[:-1], "gzip").truncated
+    assert "Error -3 while decompressing data" in fault_of(b"\x1f\x8b" + bytes(20), "gzip").reason
 
 
 def test_digest_of_what_passes() -> None:

@@ -10,7 +10,6 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
 if sys.version_info >= (3, 14):
@@ -244,9 +243,7 @@ def _starts_zstd_frame(head: bytes) -> bool:
 
 
 _FRAMINGS: Mapping[Codec, _Framing] = {
-    "gzip": _Framing(
-        partial(_ZLIB.decompressobj, _GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), _left_in_zlib
-    ),
+    "gzip": _Framing(lambda: _ZLIB.decompressobj(_GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), _left_in_zlib),
     "zstd": _Framing(
         zstd.ZstdDecompressor, _starts_zstd_frame, lambda decoder, _: None if decoder.needs_input else b""
     ),

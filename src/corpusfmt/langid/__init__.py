@@ -43,9 +43,9 @@ class Classifier:
     `fasttext`, whichever stock package is installed; `auto`, the first that can serve the model. Falling back is
     never silent: the logger `corpusfmt.langid` says why. Labels are equal and scores agree to 1e-5 in both.
 
-    With `remember`, `classify` gives the answers to the latest 200,000 lines or so again without asking the model:
-    crawled text repeats itself. It knows lines by a hash of 64 bits (XXH64), in 4 MiB for each thread, which stays
-    with the model. The backend `fasttext` asks the model every time.
+    With `remember`, `classify` of the native backend gives answers again without asking the model: to up to 262,144
+    lines, each until another takes its place. It knows lines by a hash of 64 bits (XXH64), in 4 MiB for each thread,
+    which stay with the model.
 
     A process keeps the model it loaded last, so another `Classifier` of the same file costs nothing. Instances may be
     shared by threads (the native backend releases the interpreter lock) and are pickled by name: the other process
@@ -120,7 +120,7 @@ class Classifier:
 
         Raises `ValueError` if `min_chars` is negative; `MemoryError` if the result does not fit.
         """
-        if not self._remember:
+        if not self._remember or self.backend != "native":
             return self._loaded.backend.classify(buffer, min_chars, None)
         with self._loaded.memory() as memory:
             return self._loaded.backend.classify(buffer, min_chars, memory)

@@ -637,8 +637,9 @@ class Features {
         for (uint64_t id = 0; id < words_; ++id) held_.insert(word(static_cast<int32_t>(id)));
         rows_ = FloatBlock(held_.number() * dimension_);
         const auto target = [&](Feature feature) { return rows_.data() + row(feature) * dimension_; };
+        // Of rows for the same feature the last one counts, as in stock.
         for_each_ngram([&](Feature feature, uint64_t source) { matrix.copy(source, 1, target(feature)); });
-        if (words_ > 0) matrix.copy(0, words_, target(word(0)));
+        matrix.copy(0, words_, target(word(0)));
     }
 
     size_t dimension_ = 0;
@@ -1372,6 +1373,7 @@ struct Answer {
     int32_t label_number;  // from 1; 0 where there is no answer yet
     float score;
 };
+static_assert(sizeof(Answer) == 16, "answers lie side by side in memory of a power of two of bytes");
 
 // Answers for lines, each at the place that the line's hash gives it until another line takes that: in the caller's memory,
 // which begins as zeros and belongs to one model. Without memory nothing is remembered.

@@ -566,34 +566,25 @@ PyObject* repetitions(PyObject*, PyObject* arguments) {
     }
 }
 
-struct LineSet {
-    explicit LineSet(size_t most) : hashes(most) {}
-
-    HashSet hashes;
-    // Of the text that was added last: kept for their room.
-    std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs, and hashed without
-    std::string kept, digests, flags;
-};
-
 struct LineSetObject {
     PyObject_HEAD
-    LineSet* lines;
+    HashSet* hashes;
 };
 
 PyObject* line_set_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
     Py_ssize_t most;
     if (!PyArg_ParseTuple(arguments, "n:Xxh64LineSet", &most)) return nullptr;
-    std::unique_ptr<LineSet> lines(new (std::nothrow) LineSet(static_cast<size_t>(std::max<Py_ssize_t>(most, 0))));
-    if (!lines) return PyErr_NoMemory();
+    std::unique_ptr<HashSet> hashes(new (std::nothrow) HashSet(static_cast<size_t>(std::max<Py_ssize_t>(most, 0))));
+    if (!hashes) return PyErr_NoMemory();
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     PyObject* const self = allocate(type, 0);
-    if (self) reinterpret_cast<LineSetObject*>(self)->lines = lines.release();
+    if (self) reinterpret_cast<LineSetObject*>(self)->hashes = hashes.release();
     return self;
 }
 
 void line_set_dealloc(PyObject* self) {
     PyTypeObject* const type = Py_TYPE(self);
-    delete reinterpret_cast<LineSetObject*>(self)->lines;
+    delete reinterpret_cast<LineSetObject*>(self)->hashes;
     reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
@@ -602,19 +593,20 @@ PyObject* line_set_add(PyObject* self, PyObject* bytes) {
     char* data;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
-    auto& [hashes, lines, kept, digests, flags] = *reinterpret_cast<LineSetObject*>(self)->lines;
+    HashSet& hashes = *reinterpret_cast<LineSetObject*>(self)->hashes;
     try {
         const std::string_view text(data, static_cast<size_t>(size));
         hashes.forget_if_full();
-        lines.clear();
-        digests.clear();
-        flags.clear();
+        std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs, and hashed without
         for (size_t start = 0, next; start < text.size(); start = next) {
             const size_t end = std::min(text.find('\n', start), text.size());
             next = std::min(end + 1, text.size());
             lines.emplace_back(text.substr(start, next - start), Xxh64::of(text.substr(start, end - start)));
             hashes.prefetch(lines.back().second);
         }
+        std::string kept, digests, flags;
+        digests.reserve(lines.size() * sizeof(uint64_t));
+        flags.reserve(lines.size());
         bool all = true;
         for (const auto& [line, hash] : lines) {
             const bool is_new = hashes.add(hash);
