@@ -120,10 +120,7 @@ class Classifier:
 
         Raises `ValueError` if `min_chars` is negative; `MemoryError` if the result does not fit.
         """
-        if not self._remember or self.backend != "native":
-            return self._loaded.backend.classify(buffer, min_chars, None)
-        with self._loaded.memory() as memory:
-            return self._loaded.backend.classify(buffer, min_chars, memory)
+        return self._loaded.backend.classify(buffer, min_chars, self._remember)
 
     def __repr__(self) -> str:
         model = "" if self._path is None else f"{str(self._path)!r}, "

@@ -38,8 +38,8 @@ class FasttextBackend:
         except (RuntimeError, ValueError) as error:
             raise LangidError(f"{path}: stock fastText does not load this model: {error}") from error
 
-    def classify(self, buffer: Buffer, min_chars: int, memory: bytearray | None) -> Classified:
-        del memory  # this backend is the one that the other is compared with: it asks the model every time
+    def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified:
+        del remember  # this backend is the one that the other is compared with: it asks the model every time
         if min_chars < 0:
             raise ValueError("min_chars must not be negative")
         starts, ends, labels, scores = array("q"), array("q"), array("i"), array("f")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -14,8 +13,6 @@ from corpusfmt.langid import _model_file
 from corpusfmt.langid._values import LangidError, UnsupportedModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from corpusfmt.langid._values import Backend, BackendName
 
 BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
@@ -23,28 +20,11 @@ BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
 _logger = logging.getLogger("corpusfmt.langid")
 
 
-# Room for 262,144 answers: four times as many found 3 to 5 % more of the long lines of 600 MB of text.
-_MEMORY_BYTES = 1 << 22
-
-
 @dataclass(frozen=True, slots=True)
 class Loaded:
     backend: Backend
     name: BackendName
     digest: str
-    _memories: list[bytearray] = field(default_factory=list, init=False, repr=False, compare=False)
-
-    @contextmanager
-    def memory(self) -> Iterator[bytearray]:
-        """Lend what remembers this model's answers; who asks meanwhile gets another one."""
-        try:
-            memory = self._memories.pop()
-        except IndexError:
-            memory = bytearray(_MEMORY_BYTES)
-        try:
-            yield memory
-        finally:
-            self._memories.append(memory)
 
 
 def load(model: Path | None, choice: BackendChoice) -> Loaded:

@@ -1385,7 +1385,7 @@ class Answers {
     static bool fit(size_t size) { return size >= sizeof(Answer) && (size & (size - 1)) == 0; }
 
     // The hash of a line whose answer will be asked for soon.
-    uint64_t hash_of(std::string_view line) const {
+    uint64_t key_of(std::string_view line) const {
         if (!memory_) return 0;
         const uint64_t hash = Xxh64::of(line);
         CORPUSFMT_PREFETCH(place_of(hash));
@@ -1422,7 +1422,7 @@ Classified classify(const Model& model, std::string_view buffer, uint64_t min_ch
             ++result.too_short;
             continue;
         }
-        Answer answer{answers.hash_of(line), 0, 0.0f};
+        Answer answer{answers.key_of(line), 0, 0.0f};
         const Census census = census_of(line);
         if (census.characters < min_characters) {
             ++result.too_short;

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from corpusfmt.langid._native import Model
 from corpusfmt.langid._values import Classified, Guesses, LangidError, UnsupportedModelError, without_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from corpusfmt.langid._values import Buffer, ModelFormat
+
+
+# Room for 262,144 answers: four times as many found 3 to 5 % more of the long lines of 600 MB of text.
+_MEMORY_BYTES = 1 << 22
 
 
 class NativeBackend:
@@ -26,9 +31,12 @@ class NativeBackend:
         except ValueError as error:
             raise LangidError(f"{path}: not a usable fastText model: {error}") from error
         self.format: ModelFormat = "ftz" if self._model.quantized else "bin"
+        self._memories: list[bytearray] = []
 
-    def classify(self, buffer: Buffer, min_chars: int, memory: bytearray | None) -> Classified:
-        starts, ends, labels, scores, short, invalid, unlabelled = self._model.classify(buffer, min_chars, memory)
+    def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified:
+        with self._memory() if remember else nullcontext() as memory:
+            columns = self._model.classify(buffer, min_chars, memory)
+        starts, ends, labels, scores, short, invalid, unlabelled = columns
         return Classified(
             starts=memoryview(starts).cast("q"),
             ends=memoryview(ends).cast("q"),
@@ -39,6 +47,18 @@ class NativeBackend:
             invalid=invalid,
             unlabelled=unlabelled,
         )
+
+    @contextmanager
+    def _memory(self) -> Iterator[bytearray]:
+        """Lend what remembers the model's answers; a thread that asks meanwhile gets another one."""
+        try:
+            memory = self._memories.pop()
+        except IndexError:
+            memory = bytearray(_MEMORY_BYTES)
+        try:
+            yield memory
+        finally:
+            self._memories.append(memory)
 
     def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses:
         counts, labels, scores = self._model.predict(lines, k, threshold)

@@ -79,7 +79,7 @@ class Guesses(NamedTuple):
 class Backend(Protocol):
     """A loaded model. `labels` have no prefix; lines are given without a line feed.
 
-    `memory` is where a backend may remember its answers, at first zeros; it belongs to this model and one thread at a time.
+    With `remember`, a backend may give an answer again that it gave before, without asking the model.
     """
 
     @property
@@ -88,7 +88,7 @@ class Backend(Protocol):
     @property
     def format(self) -> ModelFormat: ...
 
-    def classify(self, buffer: Buffer, min_chars: int, memory: bytearray | None) -> Classified: ...
+    def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified: ...
 
     def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses: ...
 
