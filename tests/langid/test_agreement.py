@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from langid.fasttext_writer import SERVED
+from langid.fasttext_writer import SERVED, ModelSpec
 from langid.stock import Oracle
 from langid.texts import PIECES, RARE_PIECES, fuzzed_lines, sample_lines
 
@@ -59,6 +59,23 @@ def test_words_of_every_length_around_a_chunk(lid176: tuple[Classifier, Oracle])
     lines += ["x" * 1020 + space + "</s> après" for space in (" ", "  ", "   ", "    ", "     ")]
     lines += ["ha " * 400 + special + " mehr" for special in ("</s>", "__label__de", "__label__unbekannt")]
     assert_same(*lid176, lines)
+
+
+def test_known_words_of_every_length_and_words_like_them(tmp_path: Path) -> None:
+    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+    by_length = [alphabet[:length] for length in range(1, len(alphabet))]
+    alike = [
+        part
+        for number in range(1000)
+        for part in (f"{number:08}abcdefgh", f"abcdefgh{number:08}", f"abcdefgh{number:04}ijklmnop")
+    ]
+    path = tmp_path / "model"
+    path.write_bytes(ModelSpec(words=("</s>", *by_length, *alike[::5])).to_bytes())
+    changed = [word[:at] + "#" + word[at + 1 :] for word in by_length for at in range(len(word))]
+    words = [*by_length, *alike, *changed]
+    # A label makes a line take the way without the filter of the vocabulary.
+    lines = [template.format(word) for word in words for template in ("{}", "x {} y", "{} __label__x")]
+    assert_same(Classifier(path, backend="native"), Oracle(path), lines)
 
 
 @pytest.mark.parametrize(("k", "threshold"), [(1, 0.5), (2, 0.0), (5, 0.01), (176, 0.0), (1000, 1e-6), (3, 1.5)])

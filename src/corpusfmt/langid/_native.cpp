@@ -5,8 +5,9 @@
 // the label. Stock fastText spends nearly all its time on finding which rows to add. Here a line goes through a few
 // passes over plain arrays instead, each without a branch that depends on the text:
 //
-//   split into words, hash them            -> one array entry per character: its bytes, "<" and ">" around each word
+//   find the characters                    -> one array entry for each: its bytes, separators as "<" or ">"
 //   hash all n-grams that start anywhere   -> one feature id per character and n-gram length, in stock order
+//   find the words that the model knows    -> their feature ids before those of their n-grams
 //   drop what the model does not hold      -> feature ids to add
 //   add the rows, find the label
 //
@@ -51,9 +52,11 @@
 #define CORPUSFMT_ONCE
 #endif
 
-// Compiled twice where the loader can choose by processor: the oldest of x86-64 cannot multiply 32-bit numbers in vectors.
-// Neither of the two fuses multiplications with additions.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+// Compiled for several processors where the loader can choose: the oldest of x86-64 cannot multiply 32-bit numbers in
+// vectors. None of the copies fuses multiplications with additions.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
+#define CORPUSFMT_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#elif defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define CORPUSFMT_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define CORPUSFMT_WIDE
@@ -95,14 +98,9 @@ constexpr std::array<bool, 256> kSeparator = [] {
     return table;
 }();
 
-bool is_separated_at(std::string_view text, size_t end) {
-    return end == 0 || kSeparator[static_cast<unsigned char>(text[end - 1])];
-}
-
-// Whether the word that ends at a byte of a text is this one, which holds no separator.
-bool is_word_ending(std::string_view text, size_t end, std::string_view word) {
-    return word.size() <= end && is_separated_at(text, end - word.size()) &&
-           text.substr(end - word.size(), word.size()) == word;
+// All bits of a number that is negative if it is read as signed, otherwise none.
+constexpr uint32_t all_if_negative(uint32_t number) {
+    return 0 - (number >> 31);
 }
 
 constexpr uint32_t kHashStart = 2166136261u;
@@ -113,30 +111,44 @@ constexpr uint32_t signed_byte(unsigned char byte) {
     return byte < 0x80 ? byte : byte | 0xFFFFFF00u;
 }
 
-uint32_t hash_of(std::string_view text) {
-    uint32_t hash = kHashStart;
-    for (const char byte : text) hash = (hash ^ signed_byte(static_cast<unsigned char>(byte))) * kHashPrime;
-    return hash;
-}
+// A word in the form in which the vocabulary compares it.
+struct Word {
+    static constexpr size_t kCovered = 2 * sizeof(uint64_t);  // bytes that `head` and `tail` hold
 
-template <uint32_t AtSeparator>
-constexpr std::array<uint32_t, 256> kSignedByteOr = [] {
-    std::array<uint32_t, 256> table{};
-    for (int byte = 0; byte < 256; ++byte) {
-        table[byte] = kSeparator[byte] ? AtSeparator : signed_byte(static_cast<unsigned char>(byte));
+    Word() = default;
+
+    explicit Word(std::string_view word) : text(word) {
+        const size_t length = std::min(text.size(), sizeof(head));
+        std::memcpy(&head, text.data(), length);
+        std::memcpy(&tail, text.data() + text.size() - length, length);
     }
-    return table;
-}();
 
-constexpr uint32_t inverse(uint32_t odd) {  // modulo 2^32, by Newton's iteration
-    uint32_t result = odd;
-    for (int i = 0; i < 5; ++i) result *= 2 - odd * result;
-    return result;
-}
+    // The same for a word of one byte or more, amid memory that may be read eight bytes from its first and before its end.
+    static Word amid(std::string_view text) {
+        Word word;
+        word.text = text;
+        std::memcpy(&word.head, text.data(), sizeof(head));
+        std::memcpy(&word.tail, text.data() + text.size() - sizeof(tail), sizeof(tail));
+        const size_t foreign_bits = 8 * (sizeof(head) - std::min(text.size(), sizeof(head)));
+        word.head = word.head << foreign_bits >> foreign_bits;
+        word.tail >>= foreign_bits;
+        return word;
+    }
 
-// Hashing this from zero gives `kHashStart`: starts the next word's hash without a choice.
-constexpr uint32_t kRestart = kHashStart * inverse(kHashPrime);
-static_assert(kRestart * kHashPrime == kHashStart, "the hash of a word must start anew at a separator");
+    uint32_t hash() const {
+        constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
+        uint64_t hash = head * kFactor + tail + text.size();
+        for (size_t at = sizeof(head); at + sizeof(tail) < text.size(); at += sizeof(head)) {
+            uint64_t inner;
+            std::memcpy(&inner, text.data() + at, sizeof(inner));
+            hash = (hash ^ hash >> 32 ^ inner) * kFactor;
+        }
+        return static_cast<uint32_t>((hash ^ hash >> 32) * kFactor >> 32);
+    }
+
+    uint64_t head = 0, tail = 0;  // the first and the last eight bytes; of shorter words the whole, twice
+    std::string_view text;
+};
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The model file
@@ -257,23 +269,16 @@ class Vocabulary {
 
     void prefetch(uint32_t hash) const { CORPUSFMT_PREFETCH(&slots_[hash & slot_mask_]); }
 
-    // The id of a word or label, -1 for none.
-    int32_t find(std::string_view word, uint32_t hash) const {
-        return slots_[find_slot(hash, [word](std::string_view entry) { return entry == word; })].id;
-    }
-
-    // As `find`, for the word that ends at a byte of a text.
-    int32_t find_ending(std::string_view text, size_t end, uint32_t hash) const {
-        return slots_[find_slot(hash, [=](std::string_view entry) { return is_word_ending(text, end, entry); })].id;
-    }
+    // The id of a word or label, -1 for none; the hash is the word's.
+    int32_t find(const Word& word, uint32_t hash) const { return slots_[find_slot(word, hash)].id; }
 
   private:
     static constexpr size_t kLeastEntry = 1 + sizeof(int64_t) + 1;  // terminator, count, type
 
     struct Slot {
-        uint32_t hash = 0;
-        int32_t id = -1;
+        uint64_t head = 0, tail = 0;
         uint32_t begin = 0, length = 0;  // in `text_`
+        int32_t id = -1;
     };
 
     static uint32_t power_of_two_from(size_t least) {
@@ -286,11 +291,11 @@ class Vocabulary {
         constexpr size_t kLeastFilter = 1 << 16;
         const uint32_t slots = power_of_two_from(2 * entries);
         const uint32_t filter_bits = power_of_two_from(std::max(kLeastFilter, 8 * entries));
-        slots_.resize(slots);
+        slots_ = std::vector<Slot>(slots);
         slot_mask_ = slots - 1;
-        filter_.resize(filter_bits / 32);
+        filter_ = std::vector<uint32_t>(filter_bits / 32);
         filter_mask_ = filter_bits - 1;
-        admit(hash_of(kEndOfLine));
+        admit(Word(kEndOfLine).hash());
     }
 
     void admit(uint32_t hash) {
@@ -299,16 +304,16 @@ class Vocabulary {
     }
 
     // Where a word is, or the empty slot where it would be.
-    template <typename Matches>
-    size_t find_slot(uint32_t hash, Matches matches) const {
+    size_t find_slot(const Word& word, uint32_t hash) const {
         size_t at = hash & slot_mask_;
-        while (slots_[at].id >= 0 && !(slots_[at].hash == hash && matches(text_of(slots_[at])))) {
-            at = (at + 1) & slot_mask_;
-        }
+        while (slots_[at].id >= 0 && !holds(slots_[at], word)) at = (at + 1) & slot_mask_;
         return at;
     }
 
-    std::string_view text_of(const Slot& slot) const { return {text_.data() + slot.begin, slot.length}; }
+    bool holds(const Slot& slot, const Word& word) const {
+        return slot.head == word.head && slot.tail == word.tail && slot.length == word.text.size() &&
+               (slot.length <= Word::kCovered || std::string_view(text_).substr(slot.begin, slot.length) == word.text);
+    }
 
     CORPUSFMT_ONCE void read_entry(Reader& reader, int32_t id) {
         const std::string_view word = reader.zero_terminated();
@@ -319,7 +324,7 @@ class Vocabulary {
             label_counts_.push_back(count);
             label_texts_.emplace_back(word);
         }
-        if (can_occur(word)) insert(word, id);
+        if (can_occur(word)) insert(Word(word), id);
     }
 
     static bool can_occur(std::string_view word) {
@@ -328,13 +333,13 @@ class Vocabulary {
         });
     }
 
-    void insert(std::string_view word, int32_t id) {
-        require(text_.size() <= UINT32_MAX - word.size(), "the dictionary is beyond 4 GiB");
-        const uint32_t hash = hash_of(word);
-        const size_t at = find_slot(hash, [word](std::string_view entry) { return entry == word; });
+    void insert(const Word& word, int32_t id) {
+        require(text_.size() <= UINT32_MAX - word.text.size(), "the dictionary is beyond 4 GiB");
+        const uint32_t hash = word.hash();
         // Of two equal entries the last one counts, as in stock.
-        slots_[at] = Slot{hash, id, static_cast<uint32_t>(text_.size()), static_cast<uint32_t>(word.size())};
-        text_.append(word);
+        slots_[find_slot(word, hash)] = Slot{word.head, word.tail, static_cast<uint32_t>(text_.size()),
+                                             static_cast<uint32_t>(word.text.size()), id};
+        text_.append(word.text);
         admit(hash);
     }
 
@@ -423,7 +428,7 @@ class ProductQuantizer {
                     last_width == dimension - (parts_ - 1) * part_width_,
                 "the quantiser's parts do not make up a vector");
         last_width_ = last_width;
-        centroids_.resize(size_t{256} * dimension);
+        centroids_ = std::vector<float>(size_t{256} * dimension);
         const std::string_view bytes = reader.block(centroids_.size(), sizeof(float));
         std::memcpy(centroids_.data(), bytes.data(), bytes.size());
     }
@@ -715,7 +720,7 @@ class Labels {
         const DenseMatrix matrix(reader, dimension);
         require(matrix.rows() == static_cast<uint64_t>(labels), "the output matrix has another size than the labels");
         require(reader.left() == 0, "bytes follow the end of the model");
-        weights_.resize(dimension_ * static_cast<size_t>(labels));
+        weights_ = std::vector<float>(dimension_ * static_cast<size_t>(labels));
         matrix.copy(0, matrix.rows(), weights_.data());
     }
 
@@ -808,7 +813,7 @@ class HierarchicalSoftmax final : public Labels {
             require(count >= 0 && count < kUnbuilt && total < kUnbuilt - count, "impossible label counts");
             total += count;
         }
-        nodes_.resize(2 * counts.size() - 1);
+        nodes_ = std::vector<Node>(2 * counts.size() - 1);
         for (size_t leaf = 0; leaf < counts.size(); ++leaf) nodes_[leaf].count = counts[leaf];
         int32_t leaf = labels_ - 1;
         int32_t inner = labels_;
@@ -858,7 +863,7 @@ class HierarchicalSoftmax final : public Labels {
 class Softmax final : public Labels {
   public:
     CORPUSFMT_ONCE Softmax(Reader& reader, int32_t dimension, int32_t labels) : Labels(reader, dimension, labels) {
-        columns_.resize(weights_.size());
+        columns_ = std::vector<float>(weights_.size());
         for (size_t label = 0; label < static_cast<size_t>(labels); ++label) {
             for (size_t at = 0; at < dimension_; ++at) columns_[at * labels + label] = weights_[label * dimension_ + at];
         }
@@ -926,7 +931,8 @@ struct Model {
         } else {
             labels = std::make_unique<HierarchicalSoftmax>(reader, arguments.dimension, vocabulary.label_counts());
         }
-        const int32_t id = vocabulary.find(kEndOfLine, hash_of(kEndOfLine));
+        const Word word(kEndOfLine);
+        const int32_t id = vocabulary.find(word, word.hash());
         has_end_of_line = id >= 0 && id < vocabulary.words();
         if (has_end_of_line) end_of_line = features.word(id);
     }
@@ -938,6 +944,12 @@ struct Model {
     Feature end_of_line = 0;
 };
 
+// Passes over arrays go on to the end of a vector: no loop is needed for the rest, which would take as much code again.
+constexpr size_t whole_vectors(size_t count) {
+    constexpr size_t kLongestVector = 16;  // in 32-bit numbers
+    return (count + (kLongestVector - 1)) & ~(kLongestVector - 1);
+}
+
 // Predicts line after line; owns all memory that changes, so threads share a model and keep a predictor each.
 // Lines are valid UTF-8 without a line feed; the line feed that fastText wants at their end is understood.
 class Predictor {
@@ -945,15 +957,20 @@ class Predictor {
     explicit Predictor(const Model& model)
         : model_(model),
           features_(model.features),
-          lengths_(features_.longest() == 0 ? 1 : size_t(features_.longest() - features_.shortest() + 1)),
-          planes_(new uint32_t[4 * kPlane]),
+          least_length_(features_.longest() == 0 ? kBreaking : features_.shortest()),
+          most_length_(std::max(features_.longest(), kBreaking)),
+          lengths_(static_cast<size_t>(most_length_ - least_length_ + 1)),
+          text_(new char[kChunk + 2 * sizeof(uint64_t)]()),
+          starts_(new uint32_t[kChunk + 1]),
+          quads_(new uint32_t[kPlane]()),
+          planes_(new uint32_t[4 * kPlane]()),
+          separators_(new uint32_t[kPlane]()),
           hashes_(new uint32_t[kPlane]),
+          broken_(new uint32_t[kPlane]),
           found_(new Feature[lengths_ * kPlane]),
           kept_(new Feature[lengths_ * kPlane]),
-          word_hashes_(new uint32_t[kMostWords + 1]),
-          word_ends_(new uint32_t[kMostWords + 1]),
-          closings_(new uint32_t[kMostWords + 1]),
-          candidates_(new uint32_t[kMostWords + 1]),
+          edges_(new uint32_t[kChunk + 2]),
+          candidates_(new Candidate[kMostWords]),
           sum_(features_.dimension()) {}
 
     // The guesses are empty if the line holds nothing that the model knows.
@@ -981,11 +998,19 @@ class Predictor {
   private:
     static constexpr size_t kChunk = 1024;             // bytes of text that the passes treat at a time
     static constexpr size_t kMostWords = kChunk / 2 + 1;
-    static constexpr size_t kMostCharacters = kChunk + kMostWords + 2;  // every other byte a word, in "<" and ">"
-    static constexpr size_t kPlane = kMostCharacters + kLongestNgramServed + 2;
+    // Two separators stand before the first character and one after the last.
+    static constexpr size_t kFirst = 2;
+    static constexpr size_t kPlane = whole_vectors(kFirst + kChunk + 1) + kLongestNgramServed;
+    // An n-gram of this length or more that begins just before a separator is none.
+    static constexpr int32_t kBreaking = 3;
     // Rows of a chunk are asked for when they are found, for they come from main memory; as they may not all fit in the
     // first cache, they are asked for again so many rows before they are added.
     static constexpr size_t kAhead = 24;
+
+    // A word that the model may know.
+    struct Candidate {
+        uint32_t edge, hash;
+    };
 
     const std::vector<Guess>& none() {
         scratch_.guesses.clear();
@@ -1031,190 +1056,190 @@ class Predictor {
     // False, with nothing added, if the chunk holds a word that needs special treatment.
     bool add_chunk(std::string_view chunk, unsigned char largest_byte) {
         if (chunk.find(kLabelPrefix) != std::string_view::npos) return false;
-        if (largest_byte < 0x80) return add_chunk_of_width<1>(chunk);
-        if (largest_byte < 0xE0) return add_chunk_of_width<2>(chunk);
-        if (largest_byte < 0xF0) return add_chunk_of_width<3>(chunk);
-        return add_chunk_of_width<4>(chunk);
-    }
-
-    template <int Width>  // the most bytes of a character
-    bool add_chunk_of_width(std::string_view chunk) {
-        split<Width>(chunk);
-        if (features_.longest() > 0) {
-            hash_ngrams<Width>();
-            erase_ngrams_across_words();
-        } else {
-            std::fill_n(found_.get(), end_, features_.nothing());
-        }
-        if (!find_words(chunk)) return false;
+        std::memcpy(text_.get() + sizeof(uint64_t), chunk.data(), chunk.size());
+        const size_t width = largest_byte < 0x80 ? 1 : largest_byte < 0xE0 ? 2 : largest_byte < 0xF0 ? 3 : 4;
+        find_characters(chunk.size(), width);
+        fill_planes(width);
+        hash_ngrams(width);
+        if (!find_words()) return false;
         add_found();
         return true;
     }
 
-    Feature* found(int32_t length) { return found_.get() + size_t(length - features_.shortest()) * kPlane; }
+    const char* text() const { return text_.get() + sizeof(uint64_t); }
 
-    // Finds the words and fills the planes: plane k holds the k-th byte of every character, zero where it has fewer.
-    // Position 0 stays free; words follow each other as "<", characters, ">". What is written past the end of a
-    // character or word is overwritten by the next, and choices are made by arithmetic: no branch depends on the text.
-    template <int Width>
-    void split(std::string_view chunk) {
-        uint32_t* CORPUSFMT_RESTRICT const planes = planes_.get();
-        uint32_t* CORPUSFMT_RESTRICT const hashes = word_hashes_.get();
-        uint32_t* CORPUSFMT_RESTRICT const ends = word_ends_.get();
-        uint32_t* CORPUSFMT_RESTRICT const closings = closings_.get();
-        const auto clear_rest = [planes](size_t at) {
-            for (size_t k = 1; k < Width; ++k) planes[k * kPlane + at] = 0;
-        };
-        size_t at = 2;
-        size_t words = 0;
-        size_t plane = 0;
-        uint32_t in_word = 0;
-        uint32_t hash = kHashStart;
-        const auto size = static_cast<uint32_t>(chunk.size());
-        const char* const text = chunk.data();
-        for (uint32_t i = 0; i < size; ++i) {
-            const auto byte = static_cast<unsigned char>(text[i]);
-            const uint32_t separates = kSeparator[byte];
-            const uint32_t continues = Width > 1 && is_continuation(byte);
-            const uint32_t closes = separates & in_word;
-            hashes[words] = hash;
-            ends[words] = i;
-            closings[words] = static_cast<uint32_t>(at);
-            words += closes;
-            clear_rest(at);
-            plane = (plane + kPlane) & (size_t{0} - continues);
-            planes[plane + at - continues] = kSignedByteOr<'>'>[byte];
-            at += (1 ^ separates) - continues + 2 * closes;
-            hash = ((hash & (separates - 1)) ^ kSignedByteOr<kRestart>[byte]) * kHashPrime;
-            in_word = 1 ^ separates;
+    Feature* found(int32_t length) { return found_.get() + size_t(length - least_length_) * kPlane; }
+
+    // Where every character begins, and the four bytes from there on.
+    void find_characters(size_t size, size_t width) {
+        uint32_t* CORPUSFMT_RESTRICT const starts = starts_.get();
+        uint32_t* CORPUSFMT_RESTRICT const quads = quads_.get() + kFirst;
+        const char* CORPUSFMT_RESTRICT const text = this->text();
+        size_t count = 0;
+        if (width == 1) {
+            for (; count < size; ++count) {
+                starts[count] = static_cast<uint32_t>(count);
+                quads[count] = static_cast<unsigned char>(text[count]);
+            }
+        } else {
+            for (size_t at = 0; at < size; ++at) {
+                starts[count] = static_cast<uint32_t>(at);
+                count += !is_continuation(static_cast<unsigned char>(text[at]));
+            }
+            for (size_t at = 0; at < count; ++at) std::memcpy(quads + at, text + starts[at], sizeof(uint32_t));
         }
-        if (in_word) {
-            hashes[words] = hash;
-            ends[words] = size;
-            closings[words++] = static_cast<uint32_t>(at);
-            clear_rest(at);
-            planes[at] = '>';
-            at += 2;
+        starts[count] = static_cast<uint32_t>(size);
+        quads_[0] = quads_[1] = quads[count] = ' ';
+        characters_ = count;
+    }
+
+    // Plane k holds the k-th byte of every character, zero where it has fewer; a separator is a ">".
+    CORPUSFMT_WIDE void fill_planes(size_t width) {
+        static constexpr std::array<uint32_t, 4> kLeastLead{0, 0xC0, 0xE0, 0xF0};
+        const uint32_t* CORPUSFMT_RESTRICT const quads = quads_.get();
+        uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
+        const size_t end = whole_vectors(kFirst + characters_ + 1);
+        for (size_t at = 0; at < end; ++at) {
+            const uint32_t lead = quads[at] & 0xFF;
+            const bool separates = (lead == 0) | (lead == ' ') | (lead - '\t' <= uint32_t{'\r' - '\t'});
+            separators[at] = separates ? ~uint32_t{0} : 0;
         }
-        words_ = words;
-        end_ = at - 1;
-        planes[0] = 0;
-        clear_rest(0);
-        for (size_t opening = 1, word = 0; word < words; opening = closings[word++] + 1) {
-            planes[opening] = '<';
-            clear_rest(opening);
+        for (size_t k = 0; k < width; ++k) {
+            uint32_t* CORPUSFMT_RESTRICT const plane = planes_.get() + k * kPlane;
+            const uint32_t least = kLeastLead[k];
+            for (size_t at = 0; at < end; ++at) {
+                const uint32_t byte = quads[at] >> 8 * k & 0xFF;
+                plane[at] = (quads[at] & 0xFF) >= least ? byte | all_if_negative(byte << 24) << 8 : 0;
+            }
         }
-        for (size_t k = 0; k < Width; ++k) std::fill_n(planes + k * kPlane + end_, kLongestNgramServed, 0u);
+        uint32_t* CORPUSFMT_RESTRICT const leads = planes_.get();
+        for (size_t at = 0; at < end; ++at) leads[at] = separators[at] ? '>' : leads[at];
     }
 
     // The n-grams that begin at every position.
-    template <int Width>
-    void hash_ngrams() {
-        const bool is_like_lid176 = features_.shortest() == 2 && features_.longest() == 4;
-        if (is_like_lid176 && features_.modulus().exact()) return hash_ngrams_of_2_to_4<Width>();
-        hash_ngrams_length_by_length<Width>();
+    void hash_ngrams(size_t width) {
+        const bool is_like_lid176 = features_.shortest() == 2 && features_.longest() == 4 && features_.modulus().exact();
+        switch (is_like_lid176 ? width : 0) {
+            case 1: return hash_ngrams_of_2_to_4<1>();
+            case 2: return hash_ngrams_of_2_to_4<2>();
+            case 3: return hash_ngrams_of_2_to_4<3>();
+            default: return hash_ngrams_length_by_length(width);
+        }
+    }
+
+    // A byte after the first of a character, zero for none.
+    static uint32_t add_byte(uint32_t hash, uint32_t byte, uint32_t prime) {
+        const uint32_t longer = (hash ^ byte) * prime;
+        return hash ^ ((hash ^ longer) & all_if_negative(byte));  // a choice that every compiler vectorises
     }
 
     template <int Width>
     static uint32_t add_character(uint32_t hash, const uint32_t* character, uint32_t prime) {
         hash = (hash ^ character[0]) * prime;
         for (int k = 1; k < Width; ++k) {
-            const uint32_t byte = character[k * kPlane];
-            const uint32_t longer = (hash ^ byte) * prime;
-            hash = byte ? longer : hash;
+            hash = add_byte(hash, character[k * kPlane], prime);
         }
         return hash;
     }
 
+    // A separator is a ">" that ends a word and a "<" that begins one; an n-gram with one inside, or a lone "<" or ">",
+    // is none.
     template <int Width>
     CORPUSFMT_WIDE void hash_ngrams_of_2_to_4() {
         const uint32_t* CORPUSFMT_RESTRICT const characters = planes_.get();
+        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
         Feature* CORPUSFMT_RESTRICT const out2 = found(2);
         Feature* CORPUSFMT_RESTRICT const out3 = found(3);
         Feature* CORPUSFMT_RESTRICT const out4 = found(4);
         const Modulus modulus = features_.modulus();
+        const Feature nothing = features_.nothing();  // larger than all n-grams
         const uint32_t prime = prime_;
-        const size_t end = end_;
+        const size_t end = whole_vectors(kFirst + characters_);
         for (size_t at = 0; at < end; ++at) {
-            const uint32_t hash1 = add_character<Width>(kHashStart, characters + at, prime);
+            const uint32_t start = kHashStart ^ (separators[at] & ('<' ^ '>'));
+            const uint32_t hash1 = add_character<Width>(start, characters + at, prime);
             const uint32_t hash2 = add_character<Width>(hash1, characters + at + 1, prime);
             const uint32_t hash3 = add_character<Width>(hash2, characters + at + 2, prime);
             const uint32_t hash4 = add_character<Width>(hash3, characters + at + 3, prime);
-            out2[at] = modulus.of<true>(hash2);
-            out3[at] = modulus.of<true>(hash3);
-            out4[at] = modulus.of<true>(hash4);
+            const uint32_t broken = separators[at + 1] & nothing;
+            out2[at] = std::max(modulus.of<true>(hash2), separators[at] & broken);
+            out3[at] = std::max(modulus.of<true>(hash3), broken);
+            out4[at] = std::max(modulus.of<true>(hash4), broken | (separators[at + 2] & nothing));
         }
     }
 
-    template <int Width>
-    void hash_ngrams_length_by_length() {
+    void hash_ngrams_length_by_length(size_t width) {
+        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
         uint32_t* CORPUSFMT_RESTRICT const hashes = hashes_.get();
+        uint32_t* CORPUSFMT_RESTRICT const broken = broken_.get();
         const Modulus modulus = features_.modulus();
-        const size_t end = end_;
-        std::fill_n(hashes, end, kHashStart);
+        const Feature nothing = features_.nothing();
+        const size_t end = whole_vectors(kFirst + characters_);
+        for (size_t at = 0; at < end; ++at) hashes[at] = kHashStart ^ (separators[at] & ('<' ^ '>'));
+        std::fill_n(broken, end, 0u);
         for (int32_t length = 1; length <= features_.longest(); ++length) {
             const uint32_t* const last = planes_.get() + length - 1;
-            for (size_t at = 0; at < end; ++at) hashes[at] = add_character<Width>(hashes[at], last + at, prime_);
+            for (size_t at = 0; at < end; ++at) hashes[at] = (hashes[at] ^ last[at]) * prime_;
+            for (size_t k = 1; k < width; ++k) {
+                const uint32_t* CORPUSFMT_RESTRICT const bytes = last + k * kPlane;
+                for (size_t at = 0; at < end; ++at) hashes[at] = add_byte(hashes[at], bytes[at], prime_);
+            }
+            const uint32_t* const inner = separators + std::max(length - 2, 0);
+            if (length > 2) {
+                for (size_t at = 0; at < end; ++at) broken[at] |= inner[at];
+            }
             if (length < features_.shortest()) continue;
             Feature* CORPUSFMT_RESTRICT const out = found(length);
-            for (size_t at = 0; at < end; ++at) out[at] = modulus.of<false>(hashes[at]);
-        }
-    }
-
-    // An n-gram ends within its word, and a lone "<" or ">" is none.
-    void erase_ngrams_across_words() {
-        for (int32_t length = features_.shortest(); length <= features_.longest(); ++length) {
-            found(length)[0] = features_.nothing();
-            switch (length) {
-                case 1: erase_delimiters(); break;
-                case 2: erase_before_closings<1>(2); break;
-                case 3: erase_before_closings<2>(3); break;
-                case 4: erase_before_closings<3>(4); break;
-                default: erase_before_closings<0>(length); break;
+            for (size_t at = 0; at < end; ++at) {
+                const uint32_t is_none = length > 2 ? broken[at] : separators[at] & separators[at + length - 1];
+                out[at] = std::max(modulus.of<false>(hashes[at]), is_none & nothing);
             }
         }
-    }
-
-    void erase_delimiters() {
-        Feature* const out = found(1);
-        out[1] = features_.nothing();
-        for (size_t word = 0; word < words_; ++word) {
-            out[closings_[word]] = features_.nothing();
-            if (word + 1 < words_) out[closings_[word] + 1] = features_.nothing();
+        for (int32_t length = std::max(features_.longest() + 1, least_length_); length <= most_length_; ++length) {
+            std::fill_n(found(length), end, nothing);
         }
     }
 
-    // The last positions of every word, whose n-grams of this length would reach into the next. Short words let this
-    // reach back into the word before, but only to positions that it has erased for itself.
-    template <uint32_t Count>  // 0: known at run time only
-    void erase_before_closings(int32_t length) {
-        Feature* const out = found(length);
-        const Feature nothing = features_.nothing();
-        const uint32_t count = Count ? Count : static_cast<uint32_t>(length - 1);
-        for (size_t word = 0; word < words_; ++word) {
-            const uint32_t closing = closings_[word];
-            const uint32_t back = Count ? Count : std::min(count, closing);  // every word is three positions long
-            for (uint32_t at = 0; at < back; ++at) out[closing - at] = nothing;
+    // The positions where words begin and end, in turn. Returns how many they are.
+    size_t find_edges() {
+        uint32_t* CORPUSFMT_RESTRICT const edges = edges_.get();
+        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
+        const size_t closing = kFirst + characters_;
+        size_t count = 0;
+        for (size_t at = kFirst; at <= closing; ++at) {
+            edges[count] = static_cast<uint32_t>(at);
+            count += (separators[at] ^ separators[at - 1]) & 1;
         }
+        return count;
     }
 
     // A known word's own feature comes before those of its n-grams: it takes the place of the longest n-gram that
-    // begins at the previous word's ">", which is none.
-    bool find_words(std::string_view chunk) {
+    // begins before the separator before the word, which is none.
+    bool find_words() {
         const Vocabulary& vocabulary = model_.vocabulary;
-        size_t candidates = 0;
-        for (size_t word = 0; word < words_; ++word) {
-            candidates_[candidates] = static_cast<uint32_t>(word);
-            candidates += vocabulary.may_hold(word_hashes_[word]);
-            vocabulary.prefetch(word_hashes_[word]);
+        const uint32_t* CORPUSFMT_RESTRICT const edges = edges_.get();
+        const uint32_t* CORPUSFMT_RESTRICT const starts = starts_.get();
+        Candidate* CORPUSFMT_RESTRICT const candidates = candidates_.get();
+        const char* const text = this->text();
+        const auto word_at = [=](size_t edge) {
+            const uint32_t begin = starts[edges[edge] - kFirst], end = starts[edges[edge + 1] - kFirst];
+            return Word::amid({text + begin, end - begin});
+        };
+        const size_t edge_count = find_edges();
+        size_t count = 0;
+        for (size_t edge = 0; edge < edge_count; edge += 2) {
+            const uint32_t hash = word_at(edge).hash();
+            candidates[count] = {static_cast<uint32_t>(edge), hash};
+            count += vocabulary.may_hold(hash);
+            vocabulary.prefetch(hash);
         }
-        Feature* const out = found_.get() + (lengths_ - 1) * kPlane;
-        for (size_t at = 0; at < candidates; ++at) {
-            const size_t word = candidates_[at];
-            const size_t end = word_ends_[word];
-            const int32_t id = vocabulary.find_ending(chunk, end, word_hashes_[word]);
-            if (id >= vocabulary.words() || is_word_ending(chunk, end, kEndOfLine)) return false;
-            if (id >= 0) out[word == 0 ? 0 : closings_[word - 1]] = features_.word(id);
+        Feature* const out = found(most_length_);
+        for (size_t at = 0; at < count; ++at) {
+            const auto [edge, hash] = candidates[at];
+            const Word word = word_at(edge);
+            const int32_t id = vocabulary.find(word, hash);
+            if (id >= vocabulary.words() || word.text == kEndOfLine) return false;
+            if (id >= 0) out[edges[edge] - 2] = features_.word(id);
         }
         return true;
     }
@@ -1233,7 +1258,8 @@ class Predictor {
             if constexpr (!Pruned) CORPUSFMT_PREFETCH(features_.rows() + size_t{feature} * features_.dimension());
             kept += features_.holds<Pruned>(feature);
         };
-        for (size_t at = 0; at < end_; ++at) {
+        const size_t end = kFirst + characters_;
+        for (size_t at = 0; at < end; ++at) {
             if constexpr (Lengths == 3) {
                 keep(found_[at]);
                 keep(found_[kPlane + at]);
@@ -1310,7 +1336,8 @@ class Predictor {
     }
 
     void add_word(std::string_view word) {
-        const int32_t id = model_.vocabulary.find(word, hash_of(word));
+        const Word known(word);
+        const int32_t id = model_.vocabulary.find(known, known.hash());
         const bool is_unknown_label = id < 0 && word.substr(0, kLabelPrefix.size()) == kLabelPrefix;
         if (id >= model_.vocabulary.words() || is_unknown_label) return;
         if (id >= 0) {
@@ -1345,17 +1372,17 @@ class Predictor {
 
     const Model& model_;
     const Features& features_;
-    size_t lengths_;  // how many lengths of n-grams
+    int32_t least_length_, most_length_;  // of n-grams that have a plane in `found_`
+    size_t lengths_;
     // Not a constant where n-grams are hashed: compilers make twice as many vector operations of a constant factor.
     uint32_t prime_ = kHashPrime;
-    std::unique_ptr<uint32_t[]> planes_, hashes_;
+    std::unique_ptr<char[]> text_;        // the chunk, amid memory that may be read
+    std::unique_ptr<uint32_t[]> starts_;  // of the characters, in bytes of the chunk
+    size_t characters_ = 0;
+    std::unique_ptr<uint32_t[]> quads_, planes_, separators_, hashes_, broken_;
     std::unique_ptr<Feature[]> found_, kept_;
-    std::unique_ptr<uint32_t[]> word_hashes_;
-    std::unique_ptr<uint32_t[]> word_ends_;  // in bytes of the chunk
-    std::unique_ptr<uint32_t[]> closings_;   // the positions of the words' ">"
-    std::unique_ptr<uint32_t[]> candidates_;
-    size_t words_ = 0;
-    size_t end_ = 0;  // character positions in use
+    std::unique_ptr<uint32_t[]> edges_;  // the positions where words begin and end, in turn
+    std::unique_ptr<Candidate[]> candidates_;
     std::vector<float> sum_;
     int64_t rows_ = 0;
     LabelScratch scratch_;
