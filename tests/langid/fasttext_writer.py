@@ -139,6 +139,7 @@ SERVED = {
     "unigrams": ModelSpec(minn=1, maxn=1),
     "unigrams-to-trigrams": ModelSpec(minn=0, maxn=3, quantized=True, kept=1000),
     "long-ngrams": ModelSpec(minn=3, maxn=6, dim=10),
+    "longest-ngrams": ModelSpec(minn=30, maxn=32),
     "only-trigrams": ModelSpec(minn=3, maxn=3),
     "minn-above-maxn": ModelSpec(minn=5, maxn=4),
     "one-bucket": ModelSpec(buckets=1),

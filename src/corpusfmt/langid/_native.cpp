@@ -275,7 +275,7 @@ class Vocabulary {
   private:
     static constexpr size_t kLeastEntry = 1 + sizeof(int64_t) + 1;  // terminator, count, type
 
-    struct Slot {
+    struct alignas(32) Slot {
         uint64_t head = 0, tail = 0;
         uint32_t begin = 0, length = 0;  // in `text_`
         int32_t id = -1;
@@ -497,20 +497,12 @@ class Modulus {
   public:
     explicit Modulus(uint32_t divisor) : divisor_(divisor) {
         while ((divisor >> shift_) > 1) ++shift_;
-        const uint64_t power = uint64_t{1} << (32 + shift_);
-        const uint64_t ceiling = (power + divisor - 1) / divisor;
-        // Granlund and Montgomery (1994): with this reciprocal the quotient is right for every 32-bit number.
-        exact_ = ceiling <= UINT32_MAX && ceiling * divisor - power <= (uint64_t{1} << shift_);
-        reciprocal_ = static_cast<uint32_t>(exact_ ? ceiling : (power - 1) / divisor);
+        reciprocal_ = static_cast<uint32_t>(((uint64_t{1} << (32 + shift_)) - 1) / divisor);
     }
 
-    bool exact() const { return exact_; }
-
-    template <bool Exact>
     uint32_t of(uint32_t value) const {
         const auto high = static_cast<uint32_t>((uint64_t{value} * reciprocal_) >> 32);
         const uint32_t remainder = value - (high >> shift_) * divisor_;
-        if constexpr (Exact) return remainder;
         return std::min(remainder, remainder - divisor_);  // at most one divisor too large
     }
 
@@ -518,7 +510,6 @@ class Modulus {
 
   private:
     uint32_t divisor_, reciprocal_ = 0, shift_ = 0;
-    bool exact_ = false;
 };
 
 using Feature = uint32_t;
@@ -944,11 +935,10 @@ struct Model {
     Feature end_of_line = 0;
 };
 
+constexpr size_t kVector = 16;  // 32-bit numbers in the longest vector that a compiler may use
+
 // Passes over arrays go on to the end of a vector: no loop is needed for the rest, which would take as much code again.
-constexpr size_t whole_vectors(size_t count) {
-    constexpr size_t kLongestVector = 16;  // in 32-bit numbers
-    return (count + (kLongestVector - 1)) & ~(kLongestVector - 1);
-}
+constexpr size_t whole_vectors(size_t count) { return (count + (kVector - 1)) & ~(kVector - 1); }
 
 // Predicts line after line; owns all memory that changes, so threads share a model and keep a predictor each.
 // Lines are valid UTF-8 without a line feed; the line feed that fastText wants at their end is understood.
@@ -965,8 +955,6 @@ class Predictor {
           quads_(new uint32_t[kPlane]()),
           planes_(new uint32_t[4 * kPlane]()),
           separators_(new uint32_t[kPlane]()),
-          hashes_(new uint32_t[kPlane]),
-          broken_(new uint32_t[kPlane]),
           found_(new Feature[lengths_ * kPlane]),
           kept_(new Feature[lengths_ * kPlane]),
           edges_(new uint32_t[kChunk + 2]),
@@ -996,7 +984,7 @@ class Predictor {
     }
 
   private:
-    static constexpr size_t kChunk = 1024;             // bytes of text that the passes treat at a time
+    static constexpr size_t kChunk = 1024;  // bytes of text that the passes treat at a time
     static constexpr size_t kMostWords = kChunk / 2 + 1;
     // Two separators stand before the first character and one after the last.
     static constexpr size_t kFirst = 2;
@@ -1116,14 +1104,44 @@ class Predictor {
         for (size_t at = 0; at < end; ++at) leads[at] = separators[at] ? '>' : leads[at];
     }
 
-    // The n-grams that begin at every position.
-    void hash_ngrams(size_t width) {
-        const bool is_like_lid176 = features_.shortest() == 2 && features_.longest() == 4 && features_.modulus().exact();
-        switch (is_like_lid176 ? width : 0) {
-            case 1: return hash_ngrams_of_2_to_4<1>();
-            case 2: return hash_ngrams_of_2_to_4<2>();
-            case 3: return hash_ngrams_of_2_to_4<3>();
-            default: return hash_ngrams_length_by_length(width);
+    // The n-grams that begin at every position. A separator is a ">" that ends a word and a "<" that begins one: an n-gram
+    // with one inside, or a lone "<" or ">", is none.
+    CORPUSFMT_WIDE void hash_ngrams(size_t width) {
+        const uint32_t* CORPUSFMT_RESTRICT const planes = planes_.get();
+        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
+        const Modulus modulus = features_.modulus();
+        const Feature nothing = features_.nothing();  // larger than all n-grams
+        const uint32_t prime = prime_;
+        const int32_t longest = features_.longest();
+        const size_t end = whole_vectors(kFirst + characters_);
+        for (size_t begin = 0; begin < end; begin += kVector) {
+            uint32_t hashes[kVector], broken[kVector];
+            const uint32_t* const first = separators + begin;
+            for (size_t at = 0; at < kVector; ++at) hashes[at] = kHashStart ^ (first[at] & ('<' ^ '>'));
+            for (int32_t length = 1; length <= longest; ++length) {
+                const uint32_t* const leads = planes + begin + length - 1;
+                for (size_t at = 0; at < kVector; ++at) hashes[at] = (hashes[at] ^ leads[at]) * prime;
+                for (size_t k = 1; k < width; ++k) {
+                    const uint32_t* const bytes = leads + k * kPlane;
+                    for (size_t at = 0; at < kVector; ++at) hashes[at] = add_byte(hashes[at], bytes[at], prime);
+                }
+                if (length == 1) {
+                    for (size_t at = 0; at < kVector; ++at) broken[at] = first[at];
+                } else if (length == 2) {
+                    for (size_t at = 0; at < kVector; ++at) broken[at] = first[at] & first[at + 1];
+                } else {
+                    for (size_t at = 0; at < kVector; ++at) broken[at] |= first[at + length - 2];
+                }
+                if (length < least_length_) continue;
+                Feature features[kVector];
+                for (size_t at = 0; at < kVector; ++at) {
+                    features[at] = std::max(modulus.of(hashes[at]), broken[at] & nothing);
+                }
+                std::memcpy(found(length) + begin, features, sizeof features);
+            }
+        }
+        for (int32_t length = std::max(longest + 1, least_length_); length <= most_length_; ++length) {
+            std::fill_n(found(length), end, nothing);
         }
     }
 
@@ -1131,73 +1149,6 @@ class Predictor {
     static uint32_t add_byte(uint32_t hash, uint32_t byte, uint32_t prime) {
         const uint32_t longer = (hash ^ byte) * prime;
         return hash ^ ((hash ^ longer) & all_if_negative(byte));  // a choice that every compiler vectorises
-    }
-
-    template <int Width>
-    static uint32_t add_character(uint32_t hash, const uint32_t* character, uint32_t prime) {
-        hash = (hash ^ character[0]) * prime;
-        for (int k = 1; k < Width; ++k) {
-            hash = add_byte(hash, character[k * kPlane], prime);
-        }
-        return hash;
-    }
-
-    // A separator is a ">" that ends a word and a "<" that begins one; an n-gram with one inside, or a lone "<" or ">",
-    // is none.
-    template <int Width>
-    CORPUSFMT_WIDE void hash_ngrams_of_2_to_4() {
-        const uint32_t* CORPUSFMT_RESTRICT const characters = planes_.get();
-        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
-        Feature* CORPUSFMT_RESTRICT const out2 = found(2);
-        Feature* CORPUSFMT_RESTRICT const out3 = found(3);
-        Feature* CORPUSFMT_RESTRICT const out4 = found(4);
-        const Modulus modulus = features_.modulus();
-        const Feature nothing = features_.nothing();  // larger than all n-grams
-        const uint32_t prime = prime_;
-        const size_t end = whole_vectors(kFirst + characters_);
-        for (size_t at = 0; at < end; ++at) {
-            const uint32_t start = kHashStart ^ (separators[at] & ('<' ^ '>'));
-            const uint32_t hash1 = add_character<Width>(start, characters + at, prime);
-            const uint32_t hash2 = add_character<Width>(hash1, characters + at + 1, prime);
-            const uint32_t hash3 = add_character<Width>(hash2, characters + at + 2, prime);
-            const uint32_t hash4 = add_character<Width>(hash3, characters + at + 3, prime);
-            const uint32_t broken = separators[at + 1] & nothing;
-            out2[at] = std::max(modulus.of<true>(hash2), separators[at] & broken);
-            out3[at] = std::max(modulus.of<true>(hash3), broken);
-            out4[at] = std::max(modulus.of<true>(hash4), broken | (separators[at + 2] & nothing));
-        }
-    }
-
-    void hash_ngrams_length_by_length(size_t width) {
-        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
-        uint32_t* CORPUSFMT_RESTRICT const hashes = hashes_.get();
-        uint32_t* CORPUSFMT_RESTRICT const broken = broken_.get();
-        const Modulus modulus = features_.modulus();
-        const Feature nothing = features_.nothing();
-        const size_t end = whole_vectors(kFirst + characters_);
-        for (size_t at = 0; at < end; ++at) hashes[at] = kHashStart ^ (separators[at] & ('<' ^ '>'));
-        std::fill_n(broken, end, 0u);
-        for (int32_t length = 1; length <= features_.longest(); ++length) {
-            const uint32_t* const last = planes_.get() + length - 1;
-            for (size_t at = 0; at < end; ++at) hashes[at] = (hashes[at] ^ last[at]) * prime_;
-            for (size_t k = 1; k < width; ++k) {
-                const uint32_t* CORPUSFMT_RESTRICT const bytes = last + k * kPlane;
-                for (size_t at = 0; at < end; ++at) hashes[at] = add_byte(hashes[at], bytes[at], prime_);
-            }
-            const uint32_t* const inner = separators + std::max(length - 2, 0);
-            if (length > 2) {
-                for (size_t at = 0; at < end; ++at) broken[at] |= inner[at];
-            }
-            if (length < features_.shortest()) continue;
-            Feature* CORPUSFMT_RESTRICT const out = found(length);
-            for (size_t at = 0; at < end; ++at) {
-                const uint32_t is_none = length > 2 ? broken[at] : separators[at] & separators[at + length - 1];
-                out[at] = std::max(modulus.of<false>(hashes[at]), is_none & nothing);
-            }
-        }
-        for (int32_t length = std::max(features_.longest() + 1, least_length_); length <= most_length_; ++length) {
-            std::fill_n(found(length), end, nothing);
-        }
     }
 
     // The positions where words begin and end, in turn. Returns how many they are.
@@ -1379,7 +1330,7 @@ class Predictor {
     std::unique_ptr<char[]> text_;        // the chunk, amid memory that may be read
     std::unique_ptr<uint32_t[]> starts_;  // of the characters, in bytes of the chunk
     size_t characters_ = 0;
-    std::unique_ptr<uint32_t[]> quads_, planes_, separators_, hashes_, broken_;
+    std::unique_ptr<uint32_t[]> quads_, planes_, separators_;
     std::unique_ptr<Feature[]> found_, kept_;
     std::unique_ptr<uint32_t[]> edges_;  // the positions where words begin and end, in turn
     std::unique_ptr<Candidate[]> candidates_;
