@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import fasttext
 import pytest
 from langid.fasttext_writer import SERVED, ModelSpec
 from langid.stock import Oracle
-from langid.texts import PIECES, RARE_PIECES, fuzzed_lines, sample_lines
+from langid.texts import PIECES, RARE_PIECES, fuzzed_lines, sample_lines, sample_rows
 
 from corpusfmt.langid import Classifier
 from corpusfmt.langid._model_file import bundled
@@ -37,7 +40,7 @@ def lid176() -> tuple[Classifier, Oracle]:
     return Classifier(backend="native"), Oracle(bundled())
 
 
-def test_459_languages(lid176: tuple[Classifier, Oracle]) -> None:
+def test_468_languages(lid176: tuple[Classifier, Oracle]) -> None:
     lines = sample_lines()
     assert len(lines) > 900
     assert_same(*lid176, lines)
@@ -105,6 +108,33 @@ def test_models_of_every_layout(tmp_path: Path, name: str) -> None:
     for k, threshold in ((2, 0.0), (3, 0.2), (400, 0.0)):
         found = [[label for label, _ in guesses] for guesses in classifier.predict(few, k, threshold)]
         assert found == [[label for _, label in oracle.predict(line, k, threshold)] for line in few]
+
+
+TRAIN = """
+import sys
+import fasttext
+text, model, loss = sys.argv[1:]
+fasttext.train_supervised(text, dim=16, minn=2, maxn=4, bucket=50_000, epoch=3, thread=1, loss=loss).save_model(model)
+"""
+
+
+def python_that_trains() -> str | None:
+    """One whose fastText is built from source: fasttext-predict, as its name says, cannot train."""
+    return sys.executable if hasattr(fasttext, "train_supervised") else os.environ.get("CORPUSFMT_STOCK_PYTHON")
+
+
+@pytest.mark.skipif(not python_that_trains(), reason="set CORPUSFMT_STOCK_PYTHON to a Python whose fastText can train")
+@pytest.mark.parametrize("loss", ["hs", "softmax"])
+def test_a_trained_dense_model(tmp_path: Path, loss: str) -> None:
+    text, model = tmp_path / "text", tmp_path / "model.bin"
+    text.write_text("".join(f"__label__{label} {line}\n" for label, line in sample_rows()), encoding="utf-8")
+    python = python_that_trains()
+    assert python
+    subprocess.run([python, "-c", TRAIN, text, model, loss], check=True, capture_output=True)
+    classifier, oracle = Classifier(model, backend="native"), Oracle(model)
+    assert classifier.model_format == "bin"
+    assert len(set(classifier.labels)) > 400
+    assert_same(classifier, oracle, sample_lines() + fuzzed_lines(6, 20_000))
 
 
 @pytest.mark.skipif("CORPUSFMT_LANGID_TEXT" not in os.environ, reason="set CORPUSFMT_LANGID_TEXT to a text file")

@@ -1,4 +1,4 @@
-"""Texts to compare on: a committed sample of 459 languages, and lines made to hit what is special in fastText."""
+"""Texts to compare on: a committed sample of 468 languages, and lines made to hit what is special in fastText."""
 
 from __future__ import annotations
 
@@ -41,9 +41,14 @@ BROKEN = (
 )
 
 
-def sample_lines() -> list[str]:
+def sample_rows() -> list[tuple[str, str]]:
+    """Language code and paragraph."""
     rows = gzip.decompress(SAMPLE.read_bytes()).decode().split("\n")
-    return [row.split("\t")[1] for row in rows if row]
+    return [(label, line) for label, line in (row.split("\t") for row in rows if row)]
+
+
+def sample_lines() -> list[str]:
+    return [line for _, line in sample_rows()]
 
 
 def fuzzed_line(source: random.Random) -> str:
