@@ -45,10 +45,9 @@ class BuildNative(build_ext):
                 extension.extra_compile_args = ["-std=c++17", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
                 if sys.platform == "linux":  # GCC; elsewhere it is Clang, which vectorises without being told
                     extension.extra_compile_args += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
-                    # Copies of functions, empty pages and detours to its own functions make the file larger, and nothing
-                    # faster.
+                    # Copies of functions and of empty pages make the file larger, and nothing faster.
                     extension.extra_compile_args += ["-fno-inline-functions"]
-                    extension.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code", "-Wl,-Bsymbolic-functions"]
+                    extension.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code"]
         super().build_extensions()
         if self.missing:
             names = ", ".join(self.missing)

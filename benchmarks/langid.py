@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
 MIN_CHARS = 100
-# Of a text: so short that each contender finds some moments in which nothing else goes on.
+# Of a text, equal in lines: so short that each contender finds some moments in which nothing else goes on.
 PARTS = 8
 # Of lid.176.bin.
 MODEL_WORDS = 44_754
@@ -174,7 +174,10 @@ def file_texts(named: list[str], size: int) -> dict[str, str]:
         name, _, path = item.partition("=")
         with open(path, "rb") as file:
             text = file.read(size).decode(errors="ignore")
-        texts[name] = "\n".join([*long_lines(text.split("\n")[:-1]), ""])
+        lines = long_lines(text.split("\n")[:-1])
+        if not lines:
+            raise SystemExit(f"{path}: no line of {MIN_CHARS} characters in its first {size} bytes")
+        texts[name] = "\n".join([*lines, ""])
     return texts
 
 

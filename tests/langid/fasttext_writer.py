@@ -137,6 +137,8 @@ SERVED = {
     "words-only-with-buckets": ModelSpec(minn=0, maxn=0, buckets=50),
     "old-format": ModelSpec(version=11, buckets=0),
     "unigrams": ModelSpec(minn=1, maxn=1),
+    "bigrams": ModelSpec(minn=2, maxn=2),
+    "unigrams-and-bigrams": ModelSpec(minn=1, maxn=2),
     "unigrams-to-trigrams": ModelSpec(minn=0, maxn=3, quantized=True, kept=1000),
     "long-ngrams": ModelSpec(minn=3, maxn=6, dim=10),
     "longest-ngrams": ModelSpec(minn=30, maxn=32),
@@ -153,6 +155,7 @@ SERVED = {
     "labels-without-prefix": ModelSpec(labels=("english", "french", "russian")),
     "no-end-of-line": ModelSpec(words=WORDS[1:]),
     "no-words": ModelSpec(words=()),
+    "repeated-words": ModelSpec(words=(*WORDS, "the", "de")),
     "many-labels": ModelSpec(labels=tuple(f"__label__{n}" for n in range(300)), dim=8),
     "tree-like-a-list": ModelSpec(
         labels=tuple(f"__label__{n}" for n in range(80)), label_counts=tuple(0 for _ in range(80))

@@ -62,9 +62,6 @@
 #define CORPUSFMT_WIDE
 #endif
 
-// Not standard C++, but every compiler has it; without it the passes over arrays are not vectorised.
-#define CORPUSFMT_RESTRICT __restrict
-
 namespace corpusfmt {
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -275,7 +272,7 @@ class Vocabulary {
   private:
     static constexpr size_t kLeastEntry = 1 + sizeof(int64_t) + 1;  // terminator, count, type
 
-    struct alignas(32) Slot {
+    struct alignas(32) Slot {  // never across two cache lines
         uint64_t head = 0, tail = 0;
         uint32_t begin = 0, length = 0;  // in `text_`
         int32_t id = -1;
@@ -985,7 +982,7 @@ class Predictor {
 
   private:
     static constexpr size_t kChunk = 1024;  // bytes of text that the passes treat at a time
-    static constexpr size_t kMostWords = kChunk / 2 + 1;
+    static constexpr size_t kMostWords = kChunk / 2;
     // Two separators stand before the first character and one after the last.
     static constexpr size_t kFirst = 2;
     static constexpr size_t kPlane = whole_vectors(kFirst + kChunk + 1) + kLongestNgramServed;
@@ -1060,9 +1057,9 @@ class Predictor {
 
     // Where every character begins, and the four bytes from there on.
     void find_characters(size_t size, size_t width) {
-        uint32_t* CORPUSFMT_RESTRICT const starts = starts_.get();
-        uint32_t* CORPUSFMT_RESTRICT const quads = quads_.get() + kFirst;
-        const char* CORPUSFMT_RESTRICT const text = this->text();
+        uint32_t* const starts = starts_.get();
+        uint32_t* const quads = quads_.get() + kFirst;
+        const char* const text = this->text();
         size_t count = 0;
         if (width == 1) {
             for (; count < size; ++count) {
@@ -1084,8 +1081,8 @@ class Predictor {
     // Plane k holds the k-th byte of every character, zero where it has fewer; a separator is a ">".
     CORPUSFMT_WIDE void fill_planes(size_t width) {
         static constexpr std::array<uint32_t, 4> kLeastLead{0, 0xC0, 0xE0, 0xF0};
-        const uint32_t* CORPUSFMT_RESTRICT const quads = quads_.get();
-        uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
+        const uint32_t* const quads = quads_.get();
+        uint32_t* const separators = separators_.get();
         const size_t end = whole_vectors(kFirst + characters_ + 1);
         for (size_t at = 0; at < end; ++at) {
             const uint32_t lead = quads[at] & 0xFF;
@@ -1093,22 +1090,22 @@ class Predictor {
             separators[at] = separates ? ~uint32_t{0} : 0;
         }
         for (size_t k = 0; k < width; ++k) {
-            uint32_t* CORPUSFMT_RESTRICT const plane = planes_.get() + k * kPlane;
+            uint32_t* const plane = planes_.get() + k * kPlane;
             const uint32_t least = kLeastLead[k];
             for (size_t at = 0; at < end; ++at) {
                 const uint32_t byte = quads[at] >> 8 * k & 0xFF;
                 plane[at] = (quads[at] & 0xFF) >= least ? byte | all_if_negative(byte << 24) << 8 : 0;
             }
         }
-        uint32_t* CORPUSFMT_RESTRICT const leads = planes_.get();
+        uint32_t* const leads = planes_.get();
         for (size_t at = 0; at < end; ++at) leads[at] = separators[at] ? '>' : leads[at];
     }
 
     // The n-grams that begin at every position. A separator is a ">" that ends a word and a "<" that begins one: an n-gram
     // with one inside, or a lone "<" or ">", is none.
     CORPUSFMT_WIDE void hash_ngrams(size_t width) {
-        const uint32_t* CORPUSFMT_RESTRICT const planes = planes_.get();
-        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
+        const uint32_t* const planes = planes_.get();
+        const uint32_t* const separators = separators_.get();
         const Modulus modulus = features_.modulus();
         const Feature nothing = features_.nothing();  // larger than all n-grams
         const uint32_t prime = prime_;
@@ -1153,8 +1150,8 @@ class Predictor {
 
     // The positions where words begin and end, in turn. Returns how many they are.
     size_t find_edges() {
-        uint32_t* CORPUSFMT_RESTRICT const edges = edges_.get();
-        const uint32_t* CORPUSFMT_RESTRICT const separators = separators_.get();
+        uint32_t* const edges = edges_.get();
+        const uint32_t* const separators = separators_.get();
         const size_t closing = kFirst + characters_;
         size_t count = 0;
         for (size_t at = kFirst; at <= closing; ++at) {
@@ -1168,9 +1165,9 @@ class Predictor {
     // begins before the separator before the word, which is none.
     bool find_words() {
         const Vocabulary& vocabulary = model_.vocabulary;
-        const uint32_t* CORPUSFMT_RESTRICT const edges = edges_.get();
-        const uint32_t* CORPUSFMT_RESTRICT const starts = starts_.get();
-        Candidate* CORPUSFMT_RESTRICT const candidates = candidates_.get();
+        const uint32_t* const edges = edges_.get();
+        const uint32_t* const starts = starts_.get();
+        Candidate* const candidates = candidates_.get();
         const char* const text = this->text();
         const auto word_at = [=](size_t edge) {
             const uint32_t begin = starts[edges[edge] - kFirst], end = starts[edges[edge + 1] - kFirst];
