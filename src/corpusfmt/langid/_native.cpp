@@ -85,13 +85,14 @@ void require(bool condition, const char* reason) {
 constexpr std::string_view kEndOfLine = "</s>";
 constexpr std::string_view kLabelPrefix = "__label__";
 
-constexpr bool is_separator(unsigned char byte) {
-    return byte == ' ' || (byte >= '\t' && byte <= '\r') || byte == 0;
+// Without a branch: it is asked for many bytes at once.
+constexpr bool is_separator(uint32_t byte) {
+    return (byte == ' ') | (byte - '\t' <= uint32_t{'\r' - '\t'}) | (byte == 0);
 }
 
 constexpr std::array<bool, 256> kSeparator = [] {
     std::array<bool, 256> table{};
-    for (int byte = 0; byte < 256; ++byte) table[byte] = is_separator(static_cast<unsigned char>(byte));
+    for (uint32_t byte = 0; byte < 256; ++byte) table[byte] = is_separator(byte);
     return table;
 }();
 
@@ -1078,16 +1079,15 @@ class Predictor {
         characters_ = count;
     }
 
-    // Plane k holds the k-th byte of every character, zero where it has fewer; a separator is a ">".
+    // Plane k holds the k-th byte of every character, zero where it has fewer; a separator is a ">", and has all bits in
+    // `separators_`.
     CORPUSFMT_WIDE void fill_planes(size_t width) {
         static constexpr std::array<uint32_t, 4> kLeastLead{0, 0xC0, 0xE0, 0xF0};
         const uint32_t* const quads = quads_.get();
         uint32_t* const separators = separators_.get();
         const size_t end = whole_vectors(kFirst + characters_ + 1);
         for (size_t at = 0; at < end; ++at) {
-            const uint32_t lead = quads[at] & 0xFF;
-            const bool separates = (lead == 0) | (lead == ' ') | (lead - '\t' <= uint32_t{'\r' - '\t'});
-            separators[at] = separates ? ~uint32_t{0} : 0;
+            separators[at] = is_separator(quads[at] & 0xFF) ? ~uint32_t{0} : 0;
         }
         for (size_t k = 0; k < width; ++k) {
             uint32_t* const plane = planes_.get() + k * kPlane;
