@@ -118,19 +118,17 @@ fasttext.train_supervised(text, dim=16, minn=2, maxn=4, bucket=50_000, epoch=3, 
 """
 
 
-def python_that_trains() -> str | None:
-    """One whose fastText is built from source: fasttext-predict, as its name says, cannot train."""
-    return sys.executable if hasattr(fasttext, "train_supervised") else os.environ.get("CORPUSFMT_STOCK_PYTHON")
+# Its fastText is built from source: fasttext-predict, as its name says, cannot train.
+TRAINER = sys.executable if hasattr(fasttext, "train_supervised") else os.environ.get("CORPUSFMT_STOCK_PYTHON")
 
 
-@pytest.mark.skipif(not python_that_trains(), reason="set CORPUSFMT_STOCK_PYTHON to a Python whose fastText can train")
+@pytest.mark.skipif(not TRAINER, reason="set CORPUSFMT_STOCK_PYTHON to a Python whose fastText can train")
 @pytest.mark.parametrize("loss", ["hs", "softmax"])
 def test_a_trained_dense_model(tmp_path: Path, loss: str) -> None:
     text, model = tmp_path / "text", tmp_path / "model.bin"
     text.write_text("".join(f"__label__{label} {line}\n" for label, line in sample_rows()), encoding="utf-8")
-    python = python_that_trains()
-    assert python
-    subprocess.run([python, "-c", TRAIN, text, model, loss], check=True, capture_output=True)
+    assert TRAINER
+    subprocess.run([TRAINER, "-c", TRAIN, text, model, loss], check=True, capture_output=True)
     classifier, oracle = Classifier(model, backend="native"), Oracle(model)
     assert classifier.model_format == "bin"
     assert len(set(classifier.labels)) > 400

@@ -105,8 +105,8 @@ constexpr uint32_t kHashStart = 2166136261u;
 constexpr uint32_t kHashPrime = 16777619u;
 
 // fastText hashes bytes as *signed* values; published models depend on it.
-constexpr uint32_t signed_byte(unsigned char byte) {
-    return byte < 0x80 ? byte : byte | 0xFFFFFF00u;
+constexpr uint32_t signed_byte(uint32_t byte) {
+    return byte | all_if_negative(byte << 24) << 8;
 }
 
 // A word in the form in which the vocabulary compares it.
@@ -1042,7 +1042,7 @@ class Predictor {
     // False, with nothing added, if the chunk holds a word that needs special treatment.
     bool add_chunk(std::string_view chunk, unsigned char largest_byte) {
         if (chunk.find(kLabelPrefix) != std::string_view::npos) return false;
-        std::memcpy(text_.get() + sizeof(uint64_t), chunk.data(), chunk.size());
+        std::memcpy(text(), chunk.data(), chunk.size());
         const size_t width = largest_byte < 0x80 ? 1 : largest_byte < 0xE0 ? 2 : largest_byte < 0xF0 ? 3 : 4;
         find_characters(chunk.size(), width);
         fill_planes(width);
@@ -1052,7 +1052,7 @@ class Predictor {
         return true;
     }
 
-    const char* text() const { return text_.get() + sizeof(uint64_t); }
+    char* text() const { return text_.get() + sizeof(uint64_t); }
 
     Feature* found(int32_t length) { return found_.get() + size_t(length - least_length_) * kPlane; }
 
@@ -1093,8 +1093,7 @@ class Predictor {
             uint32_t* const plane = planes_.get() + k * kPlane;
             const uint32_t least = kLeastLead[k];
             for (size_t at = 0; at < end; ++at) {
-                const uint32_t byte = quads[at] >> 8 * k & 0xFF;
-                plane[at] = (quads[at] & 0xFF) >= least ? byte | all_if_negative(byte << 24) << 8 : 0;
+                plane[at] = (quads[at] & 0xFF) >= least ? signed_byte(quads[at] >> 8 * k & 0xFF) : 0;
             }
         }
         uint32_t* const leads = planes_.get();
