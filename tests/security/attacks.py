@@ -1,0 +1,177 @@
+"""What an attack is: who makes the data, which command reads it, and what corpusfmt promises all the same.
+
+Every attack runs in processes of its own, below a folder with two parts: `data`, which the attacker made, and `outside`,
+which no command may open. What holds for every attack is in `Outcome.keeps_every_promise`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+GUARD = Path(__file__).parent / "guard"
+
+#: The documented bound on the memory of any process of ours, whatever it is given.
+MOST_MEMORY = 512 * 1024 * 1024
+# Far above the bound: so that a broken promise is a failed test and not a dead machine.
+_ADDRESS_SPACE = 6 * 1024 * 1024 * 1024
+_MOST_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack. `make` is given the folder of the attack, where `data` and `outside` are.
+
+    In `command`, `{data}`, `{outside}` and `{out}` stand for absolute paths; the command runs in `cwd`, relative to the
+    folder of the attack. `promise` checks what is particular to this attack, after the promises that hold for all.
+    """
+
+    name: str
+    make: Callable[[Path], None]
+    command: tuple[str, ...]
+    promise: Callable[[Outcome], None]
+    cwd: str = "."
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    #: Run `command` as it is, not as arguments of corpusfmt.
+    program: bool = False
+    #: Whether opening what is outside is what the user asked for (`--follow-links`).
+    may_open_outside: bool = False
+    memory: int = MOST_MEMORY
+
+    def run(self, folder: Path) -> Outcome:
+        """Make the data, run the command, and return all that can be seen of it."""
+        for name in ("data", "outside"):
+            (folder / name).mkdir()
+        self.make(folder)
+        before = _digest(folder / "data")
+        log = folder / "guard.log"
+        paths = {name: str(folder / name) for name in ("data", "outside", "out")}
+        arguments = [part.format_map(_Kept(paths)) for part in self.command]
+        command = arguments if self.program else [*CORPUSFMT, *arguments]
+        environment = {
+            **os.environ,
+            "CORPUSFMT_GUARD_LOG": str(log),
+            "CORPUSFMT_GUARD_FORBIDDEN": os.path.realpath(folder / "outside"),
+            "PYTHONPATH": str(GUARD),
+            **self.environment,
+        }
+        with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
+            process = subprocess.Popen(
+                command,
+                cwd=folder / self.cwd,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                preexec_fn=_limit,
+            )
+            try:
+                process.communicate(self.stdin, timeout=_MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                raise AssertionError(f"still running after {_MOST_SECONDS} seconds") from None
+        return Outcome(
+            folder=folder,
+            status=process.returncode,
+            stdout=(folder / "stdout").read_bytes(),
+            stderr=(folder / "stderr").read_bytes(),
+            guarded=tuple(log.read_text("utf-8").splitlines()) if log.exists() else (),
+            changed=_digest(folder / "data") != before,
+        )
+
+
+#: The installed script, as users run it: `python -m` has the working folder on its path by Python's own doing.
+CORPUSFMT = (sys.executable, str(Path(__file__).parent / "measured.py"))
+
+
+class _Kept(dict[str, str]):
+    """Fields of a format; what has no value stays as it is, as JSON has braces, too."""
+
+    def __missing__(self, name: str) -> str:
+        return "{" + name + "}"
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _digest(folder: Path) -> str:
+    """Return a digest of names, kinds, link targets and sizes, and of the content of regular files."""
+    found = hashlib.sha256()
+    pending = [os.fsencode(folder)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                found.update(entry.name)
+                if entry.is_symlink():
+                    found.update(os.readlink(entry.path))
+                elif entry.is_dir():
+                    pending.append(entry.path)
+                elif entry.is_file():
+                    found.update(hashlib.sha256(Path(os.fsdecode(entry.path)).read_bytes()).digest())
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What can be seen of a command that was run on an attacker's data."""
+
+    folder: Path
+    status: int
+    stdout: bytes
+    stderr: bytes
+    guarded: tuple[str, ...]
+    changed: bool
+
+    @cached_property
+    def measured(self) -> dict[str, float]:
+        """Peak resident memory in bytes of the largest process, and CPU seconds of all of them."""
+        found: dict[str, float] = json.loads((self.folder / "measured.json").read_text("utf-8"))
+        return found
+
+    @cached_property
+    def report(self) -> Any:
+        """The JSON report on standard output."""
+        return json.loads(self.stdout)
+
+    @property
+    def text(self) -> str:
+        return (self.stdout + self.stderr).decode("utf-8", "surrogateescape")
+
+    @property
+    def rules(self) -> set[str]:
+        return {finding["rule"] for finding in self.report["findings"]}
+
+    def output(self) -> bytes:
+        """Return every byte that the command published below `out`, and what it printed."""
+        out = self.folder / "out"
+        files = sorted(path for path in out.rglob("*") if path.is_file()) if out.is_dir() else []
+        published = b"".join(path.read_bytes() for path in files) + (out.read_bytes() if out.is_file() else b"")
+        return self.stdout + self.stderr + published
+
+    def keeps_every_promise(self, attack: Attack) -> None:
+        """Fail where something happened that must not happen whatever the data is."""
+        assert not (self.folder / "executed").exists(), "code of the data set was run"
+        assert "Traceback" not in self.text, self.text
+        assert "internal error" not in self.text, self.text
+        assert "GEN000" not in self.text, self.text
+        assert self.status in {0, 1, 2, 3}, f"status {self.status}: {self.text}"
+        assert not self.changed, "the input was changed"
+        seen = [line for line in self.guarded if not (attack.may_open_outside and line.startswith("open "))]
+        assert not seen, seen
+        if not attack.program:
+            assert self.measured["memory"] <= attack.memory, f"{self.measured['memory'] / 2**20:.0f} MiB"

@@ -1,0 +1,37 @@
+"""Loaded by every Python process of an attacked command: writes down what no data set may make it do.
+
+Forked workers inherit the hook, spawned ones load it again.
+"""
+
+import os
+import sys
+
+_LOG = os.environ["CORPUSFMT_GUARD_LOG"]
+_FORBIDDEN = os.environ["CORPUSFMT_GUARD_FORBIDDEN"].encode()
+_NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"}
+
+
+def _note(line):
+    descriptor = os.open(_LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
+    os.close(descriptor)
+
+
+def _address(arguments):
+    return arguments[1] if len(arguments) > 1 else arguments[0]
+
+
+def _watch(event, arguments):
+    if event == "open" and isinstance(arguments[0], (str, bytes)):
+        if os.path.realpath(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
+            _note(f"open {os.fsdecode(arguments[0])}")
+    elif event in _NETWORK and not isinstance(_address(arguments), (str, bytes)):
+        # A local socket, as multiprocessing uses, has a path for an address.
+        _note(f"{event} {_address(arguments)}")
+        raise ConnectionRefusedError("no network here")
+    elif event in {"socket.getaddrinfo", "socket.gethostbyname"}:
+        _note(f"{event} {arguments[0]}")
+        raise ConnectionRefusedError("no network here")
+
+
+sys.addaudithook(_watch)

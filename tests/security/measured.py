@@ -1,0 +1,28 @@
+"""Run the installed `corpusfmt` with the given arguments, and write down what it took: memory of its largest process, CPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+
+SCRIPT = Path(sys.executable).with_name("corpusfmt")
+
+
+def main() -> None:
+    """Leave `measured.json` beside the guard's log, and end as the command ended."""
+    child = os.posix_spawn(SCRIPT, [str(SCRIPT), *sys.argv[1:]], os.environ)
+    _, status, own = os.wait4(child, 0)
+    below = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = {
+        "memory": max(own.ru_maxrss, below.ru_maxrss) * 1024,
+        "cpu": max(own.ru_utime + own.ru_stime, below.ru_utime + below.ru_stime),
+    }
+    Path(os.environ["CORPUSFMT_GUARD_LOG"]).with_name("measured.json").write_text(json.dumps(found), "utf-8")
+    raise SystemExit(os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    main()
