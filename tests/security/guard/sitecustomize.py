@@ -3,25 +3,28 @@
 Forked workers inherit the hook, spawned ones load it again.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 _LOG = os.environ["CORPUSFMT_GUARD_LOG"]
 _FORBIDDEN = os.environ["CORPUSFMT_GUARD_FORBIDDEN"].encode()
 _NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"}
 
 
-def _note(line):
+def _note(line: str) -> None:
     descriptor = os.open(_LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
     os.close(descriptor)
 
 
-def _address(arguments):
+def _address(arguments: tuple[Any, ...]) -> Any:
     return arguments[1] if len(arguments) > 1 else arguments[0]
 
 
-def _watch(event, arguments):
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open" and isinstance(arguments[0], (str, bytes)):
         if os.path.realpath(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
             _note(f"open {os.fsdecode(arguments[0])}")
