@@ -4,26 +4,34 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types fuzz fuzz-native wheel clean
+.PHONY: demo test lint types fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
-# Installed once for each state of the project file and the native kernels.
-$(VENV)/.runs: pyproject.toml setup.py $(NATIVE)
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED = --require-hashes --requirement
+
+# Installed once for each state of the project file, the locks and the native kernels.
+$(VENV)/.runs: pyproject.toml setup.py locks/build.txt $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "corpusfmt needs Python 3.11 or later: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[build]'
+	$(PIP) $(LOCKED) locks/build.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.develops: $(VENV)/.runs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/.develops: $(VENV)/.runs locks/dev.txt
+	$(PIP) $(LOCKED) locks/dev.txt
+	@touch $@
+
+$(VENV)/.releases: $(VENV)/.develops locks/release.txt
+	$(PIP) $(LOCKED) locks/release.txt
 	@touch $@
 
 ## Build a corpus from the bundled WET sample, validate it, convert it, describe it.
 demo: $(VENV)/.runs
 	@$(BIN)/python pipeline/demo.py $(DEMO)
 
-## Run every test.
+## Run every test; with CORPUSFMT_INSTALLS=1 also those that install from a package index.
 test: $(VENV)/.develops
 	$(BIN)/python -m pytest -n auto
 
@@ -63,10 +71,17 @@ build/fuzz/.models: tests/langid/fasttext_writer.py
 	$(PYTHON) $< $(@D)
 	@touch $@
 
-wheel: $(VENV)/.develops
+## Pin what is installed, with hashes, for every Python and platform: `run` is what the Action installs, `build` the demo.
+lock: $(VENV)/.releases
+	$(BIN)/python locks/make_locks.py
+
+## Write a CycloneDX bill of materials of what users install, without and with `[build]`.
+sbom: $(VENV)/.releases
+	$(BIN)/python locks/make_sbom.py dist
+
+wheel: $(VENV)/.releases
 	rm -rf dist
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

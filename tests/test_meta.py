@@ -30,7 +30,7 @@ LAYERS = (
     ("formats",),
     ("io", "_resources", "_version"),
     ("rules",),
-    ("model",),
+    ("model", "safe_path"),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

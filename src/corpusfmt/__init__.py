@@ -6,11 +6,8 @@
 <Verdict.VALID: 'valid'>
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+# Nothing is imported here: for `python -m corpusfmt` the working folder is still first on the path.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from corpusfmt.conversion import convert
     from corpusfmt.description import describe
@@ -49,6 +46,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module  # noqa: PLC0415
+
     if name == "__version__":
         return import_module("corpusfmt._version").VERSION
     if name not in _HOMES:

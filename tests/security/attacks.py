@@ -90,7 +90,7 @@ class Attack:
 
 
 #: The installed script, as users run it: `python -m` has the working folder on its path by Python's own doing.
-CORPUSFMT = (sys.executable, str(Path(__file__).parent / "measured.py"))
+CORPUSFMT = (sys.executable, "-I", str(Path(__file__).parent / "measured.py"))
 
 
 class _Kept(dict[str, str]):

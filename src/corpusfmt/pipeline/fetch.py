@@ -41,6 +41,8 @@ class Fetched:
     ahead: int
     _pool: ThreadPoolExecutor = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
+    # As the user set it: starting a worker changes it for a moment.
+    _environment: Mapping[str, str] = field(default_factory=os.environ.copy)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _on_disk: set[str] = field(default_factory=set)
     _largest: int = 0
@@ -132,7 +134,12 @@ class Fetched:
             try:
                 # In a session of its own, so that Ctrl-C reaches it through `close` alone, with all that it started.
                 process = subprocess.Popen(  # noqa: S603 - it is the user's own command
-                    words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+                    words,
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,
                 )
             except OSError as error:
                 return str(error)
