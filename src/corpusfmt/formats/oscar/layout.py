@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from corpusfmt.formats.oscar.parts import (
     parse_name,
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.formats.oscar.shuffled import NoBlankLine, is_shuffled
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, entry_of, open_input, walk
@@ -472,6 +474,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     planner.judge_root(entry, survey)
     for index, folder in enumerate(survey.folders):
         planner.add(folder, index)
+    planner.judge_lines()
     return Plan(version, planner.shards, planner.tally, planner.coverage)
 
 
@@ -526,6 +529,28 @@ class _Planner:
         for name in sorted(listing.digests.keys() - data) if listing and folder.alone is None else ():
             if by_name[name].kind == "file":
                 self._add_shard(folder, index, {"other": by_name[name]}, listing, dedup=False)
+        self._close(judge)
+
+    def judge_lines(self) -> None:
+        """Decide for each 1.0 release whether its lines are documents, and say so in its parts."""
+        if self._version != "1.0":
+            return
+        texts: defaultdict[int, list[Entry]] = defaultdict(list)
+        for shard in self.shards:
+            texts[shard.payload.release_index] += [
+                entry for role, entry in shard.files.items() if role == "text" and entry.kind == "file"
+            ]
+        shuffled = {release for release, entries in texts.items() if is_shuffled(entries)}
+        self.shards = [
+            replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
+            if shard.payload.release_index in shuffled
+            else shard
+            for shard in self.shards
+        ]
+        judge = self._judge(".")
+        for release in sorted(shuffled):
+            first = texts[release][0]
+            judge.check(NoBlankLine(Location(posixpath.dirname(first.parent) or ".")))
         self._close(judge)
 
     def _add_shard(
