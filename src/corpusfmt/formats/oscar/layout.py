@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -304,9 +304,12 @@ class Survey:
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is."""
+    """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is.
+
+    Many a folder is named like a language: there has to be a file with a name of the schema.
+    """
     survey = look(entry)
-    if not survey.folders or _holds_another_format(survey):
+    if not any(map(_codes_in, (folder.entries for folder in survey.folders))) or _holds_another_format(survey):
         return None
     version, reason = version_of(survey)
     return Detection(version, f"{survey.evidence}; {reason}")
@@ -390,8 +393,7 @@ class _Tree:
 
     def codes(self, folder: str) -> list[str]:
         """Return the language codes of the OSCAR file names right in a folder."""
-        names = [(parse_name(entry.name), checksum_code(entry.name)) for entry in self.entries(folder)]
-        return [parsed.code if parsed else code or "" for parsed, code in names if parsed or code]
+        return _codes_in(self.entries(folder))
 
     def kind_of(self, folder: str, name: str) -> str:
         """Return "language", "release", "collection" (of releases), or "" for what is none of these."""
@@ -407,6 +409,18 @@ class _Tree:
         if level < _DEEPEST - 2 and any(self.kind_of(entry.path, entry.name) for entry in directories):
             return "collection"
         return ""
+
+
+def _codes_in(entries: Iterable[Entry]) -> list[str]:
+    names = [(parse_name(entry.name), checksum_code(entry.name)) for entry in entries]
+    return [parsed.code if parsed else code or "" for parsed, code in names if parsed or code]
+
+
+def _is_language(name: str, entries: Sequence[Entry]) -> bool:
+    """Tell whether a directory beside others is a language's: by its label, or by what it holds."""
+    if name in _LABELS or _codes_in(entries):
+        return True
+    return bool(LABEL.fullmatch(name)) and any(_LOOKS_LIKE_DATA.fullmatch(entry.name) for entry in entries)
 
 
 def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
@@ -432,7 +446,7 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
         if entry.kind != "directory" or entry.name == _UNFINISHED:
             survey.beside.append(entry)
             continue
-        is_language = bool(LABEL.fullmatch(entry.name) or tree.codes(entry.path))
+        is_language = _is_language(entry.name, tree.entries(entry.path))
         survey.named.append((entry, is_language))
         if is_language:
             code = entry.name if LABEL.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
