@@ -72,11 +72,12 @@ class FileName:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """Something where the schema has nothing."""
+    """Something where the schema has nothing; `repeats` is set for the only language of a folder of the same name."""
 
     at: Location
     name: str
     directory: bool
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +185,15 @@ def stray_entry(stray: Stray) -> Iterator[Problem]:
     """Something lies where the schema has nothing: a nested directory (an error), or another file (a warning).
 
     Why: readers ignore it, or take it for data.
-    Example: `en/old/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
-    Fix: move it out of the release.
+    Example: `en/old/`, `en/en/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
+    Fix: move it out of the release; move the files of a language that is nested in itself one level up.
     """
     if stray.name == _UNFINISHED:
         hint = "finish the run that left it, or remove the folder"
         yield Problem(f"`{_UNFINISHED}` is the state of an unfinished run of corpusfmt", stray.at, hint, minor=True)
+    elif stray.repeats:
+        hint = f"move its files up into the outer `{stray.name}`"
+        yield Problem(f"language directory `{stray.name}` inside another `{stray.name}`", stray.at, hint)
     elif stray.directory:
         yield Problem(f"directory `{stray.name}` in a language directory", stray.at, "move it out of the release")
     else:
@@ -299,6 +303,7 @@ class Survey:
     folders: list[Folder] = field(default_factory=list)
     named: list[tuple[Entry, bool]] = field(default_factory=list)
     beside: list[Entry] = field(default_factory=list)
+    nested: list[Folder] = field(default_factory=list)
     unreadable: list[Entry] = field(default_factory=list)
     evidence: str = ""
 
@@ -437,7 +442,11 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
     if tree.kind_of(folder, "") == "collection":
         for entry in tree.directories(folder):
             if tree.kind_of(entry.path, entry.name):
+                before = len(survey.folders)
                 release = _collect(tree, entry.path, survey, release)
+                languages = survey.folders[before:]
+                if [folder.path for folder in languages] == [f"{entry.path}/{entry.name}"]:
+                    survey.nested += languages
             else:
                 survey.named.append((entry, False))
         survey.beside += [entry for entry in tree.entries(folder) if entry.kind != "directory"]
@@ -514,6 +523,8 @@ class _Planner:
             named = self._judge(child.path)
             named.check(DirectoryName(Location(child.path), child.name))
             self._close(named)
+        for folder in survey.nested:
+            judge.check(Stray(folder.at, folder.code, directory=True, repeats=True))
         for child in survey.unreadable:
             judge.check(Unreadable(Location(child.path), child.reason))
         for child in survey.beside:
