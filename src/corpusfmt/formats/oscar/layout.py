@@ -34,7 +34,9 @@ from corpusfmt.rules import Judge
 _LABELS = frozenset(LABELS)
 #: Files beside the language directories that belong to a release without being part of the schema.
 ROOT_FILES = re.compile(
-    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?", re.IGNORECASE
+    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
+    r"|.+\.(sig|asc|sigstore(\.json)?)",
+    re.IGNORECASE,
 )
 _UNFINISHED = ".corpusfmt"
 _LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
