@@ -166,6 +166,8 @@ def command(
             log=log,
             progress=show,
         )
+    if report.results.get("finished"):
+        print(f"nothing to do: {output} holds the finished corpus of these inputs and choices", file=sys.stderr)
     for finding in report.findings:
         fate = "left out" if finding.severity is Severity.ERROR else finding.severity
         print(f"{fate}: {finding.location}: {finding.code} {finding.message}{help_line(finding.hint)}", file=sys.stderr)
@@ -184,4 +186,6 @@ def command(
     print(f"  {total['documents']:,} documents, {total['lines']:,} lines, {human_size(total['text_bytes'])} of text")
     print(f"  {len(report.results['stats']['languages']):,} languages")
     print(f"  lines dropped: {dropped}")
+    if cleaned := report.results["stats"].get("cleaned"):
+        print(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))

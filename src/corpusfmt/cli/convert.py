@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.outcome import FailOn, exit_status, resumable
+from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
 from corpusfmt.cli.progress import shown_stages
 
 
@@ -175,6 +175,9 @@ def command(
         )
     print(f"{report.coverage.shards_seen:,} shards -> {destination}: {report.coverage.documents:,} documents", end="")
     print(f" in {report.results['files']:,} files")
+    for remark in report.findings:
+        if not remark.code.startswith("CNV"):
+            print(f"  {remark.code} {remark.location}: {remark.message}{help_line(remark.hint)}")
     for what, count in report.results["losses"].items():
         print(f"  not kept: {what}, {count:,} times")
     if report.results["rejected"]:

@@ -72,7 +72,7 @@ def command(
     jobs: Jobs = None,
 ) -> None:
     """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
-    from corpusfmt.description import REQUIRED, describe
+    from corpusfmt.description import REQUIRED, described_as
     from corpusfmt.engine.config import Config, Details, load_config
     from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
     from corpusfmt.io.publish import publish_bytes
@@ -95,9 +95,9 @@ def command(
         "sd_license": sd_license,
     }
     settings = load_config(config) if config else Config()
-    details = settings.describe.under(Details.of(options)).properties()
+    details = settings.describe.under(Details.of(options))
     with shown_progress("describing") as show:
-        document = describe(corpus, base=output and output.parent, jobs=jobs, progress=show, **details)
+        document = described_as(details, corpus, base=output and output.parent, jobs=jobs, progress=show)
     missing = [name for name in REQUIRED if name not in document]
     if missing:
         print(f"not said, but required by Croissant: {', '.join(missing)}", file=sys.stderr)

@@ -67,7 +67,7 @@ from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 4
+CODE_FORMAT = 5
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -286,8 +286,10 @@ class _Run:
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
-        files = (file for shard in shards for file in shard.files.values())
-        return digest(*self.settings, [(file.path, file.size, version_of(file.url)) for file in files])
+        files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
+        return digest(
+            *self.settings, [(file.path, file.size, version_of(file.url), read_as) for file, read_as in files]
+        )
 
     def _reading(self, shard: Shard) -> Reading:
         destination = self.workplace.destination
@@ -341,6 +343,9 @@ def _report(
     for each in converted:
         losses.update(each.losses)
     tally = Tally()
+    for remark in plan.tally.findings:
+        if remark.severity is Severity.INFO:
+            tally.add(remark)
     severity = _LOSS_SEVERITIES[on_loss]
     for what, count in sorted(losses.items()):
         tally.add(replace(finding(NotKept(Location("."), what, count)), severity=severity))

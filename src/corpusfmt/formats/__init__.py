@@ -53,7 +53,8 @@ class Shard:
 
     `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
     `target` is the path that names what a conversion makes of it, where that of its first file would mislead; `corpus` the
-    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release.
+    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release. `read_as` says how
+    its files are read, where other shards decide that.
     """
 
     index: int
@@ -62,6 +63,7 @@ class Shard:
     payload: Any = None
     target: str = ""
     corpus: str = ""
+    read_as: str = ""
 
     @property
     def size(self) -> int:

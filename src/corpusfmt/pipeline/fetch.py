@@ -25,6 +25,8 @@ from corpusfmt.pipeline.scratch import Scratch
 ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 1.0
 _MOST_ERROR_BYTES = 2000
+# What only a shell makes sense of, where it is a word of its own.
+_SHELL = re.compile(r"[0-9]*(>>?|<)(&[0-9])?|\|\|?|&&?|;|2>&1")
 _HOLE = re.compile(r"\{path\}|\{output\}")
 
 
@@ -56,6 +58,11 @@ class Fetched:
             raise UsageError(f"--fetch-command {self.command!r}: {error}") from error
         if {hole for word in words for hole in _HOLE.findall(word)} != {"{path}", "{output}"}:
             raise UsageError("--fetch-command needs {path} (a line of the list) and {output} (the file to write)")
+        if operators := [word for word in words if _SHELL.fullmatch(word)]:
+            raise UsageError(
+                f"--fetch-command is run without a shell, so `{operators[0]}` would be an argument: "
+                """write it as sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}"""
+            )
         if shutil.which(words[0]) is None:
             raise UsageError(f"--fetch-command: no such program: {words[0]}")
         self._wanted = frozenset(self.paths)
@@ -71,6 +78,9 @@ class Fetched:
     def lacks(self, known: Input) -> bool:
         del known
         return False
+
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        return self._wanted == finished.keys()
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         del known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,16 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.executors import available_processors
+from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.fetch import Fetched
 from corpusfmt.pipeline.filters import AddressFilter, addresses
 from corpusfmt.pipeline.inputs import LIST_SUFFIXES, inputs_named, paths_listed
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.supply import Listed, Supply, Watched
+
+_FILE_NAME = re.compile(r"[^./\0][^/\0]*")
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Selection:
         """Return the recipe with these filters.
 
         Raises `UsageError` for a language that the model does not know, and for what the recipe leaves no room for: its
-        reader may drop addresses, its format may have no documents.
+        reader may drop addresses, its format may have no documents, or no way to name a language of the model.
         """
         asked = {
             "min_lines": self.min_lines,
@@ -47,6 +52,14 @@ class Selection:
         unknown = sorted({*chosen.languages, *chosen.exclude_languages}.difference(known))
         if unknown:
             raise UsageError(f"the model knows no language {', '.join(unknown)}; it knows: {', '.join(sorted(known))}")
+        kept = set(chosen.languages or known).difference(chosen.exclude_languages)
+        fit = LABEL if recipe.output.format in {"oscar-1.0", "oscar-1.1"} else _FILE_NAME
+        if unfit := sorted(label for label in kept if not fit.fullmatch(label)):
+            raise UsageError(
+                f"the format {recipe.output.format} cannot hold languages called {', '.join(unfit[:_MOST_NAMED])}"
+                f"{f' and {len(unfit) - _MOST_NAMED} more' if len(unfit) > _MOST_NAMED else ''}: "
+                "choose a recipe for another format, like dolma, or leave them out with --exclude-languages"
+            )
         if chosen.min_lines < 1:
             raise UsageError(f"a document has at least 1 line; --min-lines is {chosen.min_lines}")
         if recipe.output.format == "goclassy" and chosen.min_lines > 1:

@@ -21,6 +21,7 @@ from corpusfmt.io.paths import is_remote, open_input, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
+from corpusfmt.pipeline.cleaning import cleaned
 from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.filters import AddressFilter, Selector
 from corpusfmt.pipeline.goclassy import GoclassyReader
@@ -100,8 +101,8 @@ class Processed(msgspec.Struct):
     """What became of one input: plain data for a marker.
 
     `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
-    repeat another one of this input, where repetitions go), `dropped` counts lines by reason; `fault` or `defect` says
-    why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read,
+    repeat another one of this input, where repetitions go), `dropped` counts lines by reason, `cleaned` those that were
+    changed; `fault` or `defect` says why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read,
     `padding` what follows its end.
     """
 
@@ -110,6 +111,7 @@ class Processed(msgspec.Struct):
     original: dict[str, Size] = {}
     stored: dict[str, int] = {}
     dropped: dict[str, int] = {}
+    cleaned: dict[str, int] = {}
     fault: Fault | None = None
     defect: tuple[Defect, str] | None = None
     cut: str | None = None
@@ -220,7 +222,9 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
     classifier = Classifier(task.model, backend=task.backend, remember=True)
-    for piece in _pieces(selector.pages(pages), task.recipe, classifier, dropped):
+    changed = Counter[str]()
+    pages = cleaned(selector.pages(pages), task.recipe.lines, changed)
+    for piece in _pieces(pages, task.recipe, classifier, dropped):
         label, document = piece.label, piece.document
         if not selector.keeps(label, document.lines):
             continue
@@ -248,6 +252,7 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     container.finish()
     processed.records = selector.seen
     processed.dropped = dict(sorted(dropped.items()))
+    processed.cleaned = dict(sorted(changed.items()))
     return processed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -37,6 +37,9 @@ class Supply(Protocol):
 
     def lacks(self, known: Input) -> bool:
         """Tell whether an input that counts cannot come again: what is stored of it is all there is."""
+
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        """Tell whether a finished run had these inputs and no others, by name and size (0: not known)."""
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         """Return how many inputs there are with those known, and how many bytes; 0 where nobody can tell."""
@@ -78,6 +81,9 @@ class Listed:
     def lacks(self, known: Input) -> bool:
         return self.delete and not Path(known.key).exists()
 
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        return _are_of(self.inputs, finished, some_gone=self.delete)
+
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         every = {**known, **{each.input.key: each.input for each in self.inputs}}
         return len(every), sum(each.size for each in every.values())
@@ -102,6 +108,13 @@ class Listed:
 
     def close(self) -> None:
         """Nothing runs."""
+
+
+def _are_of(arrivals: Iterable[Arrival], finished: Mapping[str, int], *, some_gone: bool) -> bool:
+    inputs = [each.input for each in arrivals]
+    if any(each.key == STANDARD_INPUT for each in inputs) or not (some_gone or len(inputs) == len(finished)):
+        return False
+    return all(each.path in finished and each.size in {0, finished[each.path]} for each in inputs)
 
 
 def _spooled(state: Path, known: Input) -> Arrival:
@@ -143,6 +156,12 @@ class Watched:
 
     def lacks(self, known: Input) -> bool:
         return not Path(known.key).exists()
+
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        if self.most:
+            return len(finished) == self.most
+        there = [arrival_of(entry.path, entry.url, entry.size) for entry in wet_files(str(self.folder))]
+        return (self.folder / DONE).exists() and _are_of(there, finished, some_gone=self.delete)
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         del known

@@ -102,7 +102,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     if keys is not None:
         keys.close()
     size = sum(source.bytes for source in sources.values())
-    judge.coverage.add(Coverage(documents=text.found, bytes=size))
+    judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
     return ShardResult(judge.tally, judge.coverage)
 
 
