@@ -24,7 +24,10 @@ from corpusfmt.formats.croissant.records import rows
     ("pattern", "path", "expected"),
     [
         ("*.jpg", "a.jpg", True),
-        ("*.jpg", "d/a.jpg", False),
+        ("*.jpg", "d/a.jpg", True),
+        ("*.jpg", "a.jpg/b", False),
+        ("./*.jpg", "a.jpg", True),
+        ("./*.jpg", "d/a.jpg", False),
         ("**/*.jpg", "a.jpg", True),
         ("**/*.jpg", "d/e/a.jpg", True),
         ("d/**", "d/e/a.jpg", True),
@@ -54,6 +57,7 @@ def test_a_glob_gives_an_answer(pattern: str, path: str) -> None:
 def test_a_path_without_wildcards_matches_itself(path: str) -> None:
     if not path.startswith("./"):
         assert matches(path, path)
+    assert matches(f"./{path}", path)
     assert matches("**", path)
     assert not matches(path + "x", path)
 

@@ -6,11 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet
-from corpusfmt.formats.croissant.records.files import NoFile, entry_beside, is_elsewhere, nothing_selected, raw, selects
+from corpusfmt.formats.croissant.records.files import (
+    NoFile,
+    entry_beside,
+    is_elsewhere,
+    nothing_selected,
+    raw,
+    selects,
+    selects_by_name,
+)
 from corpusfmt.formats.croissant.rules.distribution import escapes, size_in_bytes
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
@@ -146,8 +155,18 @@ class Storage:
         containers = self._containers(view)
         if any(id(each) not in self._names for each in containers) or (view.containers and not containers):
             return  # a container that is not here, or not whole, is told of by itself
-        if view.all("cr:includes") and not any(selects(view, path) for path in self._paths_in(containers)):
+        if not view.all("cr:includes"):
+            return
+        selected = (path for path in self._paths_in(containers) if selects(view, path))
+        first = next(selected, None)
+        if first is None:
             self.faults.append(nothing_selected(view))
+            return
+        deep = next((path for path in chain([first], selected) if selects_by_name(view, path)), None)
+        if deep is not None:
+            message = f"{view.title}: a pattern without a slash selects `{deep}`, which is in a folder"
+            hint = "write `**/` before the pattern, or `./` to select from the top folder only"
+            self.faults.append(DataFault("deep", message, view.place("cr:includes"), hint))
 
     def _paths_in(self, containers: list[FileObject]) -> Iterator[str]:
         """Yield the paths in containers; without any, those beside the description."""

@@ -87,10 +87,16 @@ def selects(view: FileSet, path: str) -> bool:
     )
 
 
+def selects_by_name(view: FileSet, path: str) -> bool:
+    """Tell whether a path in a folder is taken in only because patterns without a slash match at any depth."""
+    with_slash = (each.value for each in view.texts("cr:includes") if "/" in each.value)
+    return "/" in path and not any(matches(pattern, path) for pattern in with_slash)
+
+
 def nothing_selected(view: FileSet) -> DataFault:
     """Return the fault that a file set is empty."""
     includes = "`, `".join(literal.value for literal in view.texts("cr:includes"))
-    hint = "`*` stays within a folder, `**/` crosses them"
+    hint = "next to a slash `*` stays within a folder; `**/` crosses folders"
     return DataFault("empty", f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
 
 

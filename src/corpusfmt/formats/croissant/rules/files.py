@@ -76,8 +76,8 @@ def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
 def data_fileset_empty(fault: DataFault) -> Iterator[Problem]:
     """The patterns of a file set select nothing.
 
-    Why: `*` does not cross `/`, `**` does; what is included is then reduced by `excludes`.
-    Example: `"includes": "*.jpg"` where all pictures lie in folders.
+    Why: in a pattern with a slash `*` does not cross folders, `**` does; what is included is then reduced by `excludes`.
+    Example: `"includes": "./*.jpg"` where all pictures are in folders.
     Fix: write `**/*.jpg`.
     """
     yield from _told(fault, "empty")
@@ -170,3 +170,15 @@ def data_foreign_key_violation(fault: DataFault) -> Iterator[Problem]:
     Fix: correct the value, or add the record that it names.
     """
     yield from _told(fault, "foreign")
+
+
+@RULES.rule("CRO614", "data-glob-any-depth", on=DataFault, severity=Severity.INFO, spec="croissant-1.0#fileset")
+def data_glob_any_depth(fault: DataFault) -> Iterator[Problem]:
+    """A pattern without a slash selects files in folders.
+
+    Why: the specification writes `*.jpg` for all pictures of an archive, and most readers take it so; others, to which
+    `*` never crosses a folder, find nothing.
+    Example: `"includes": "*.jpg"`, and a picture `train/1.jpg`.
+    Fix: write `**/*.jpg`, which everybody reads alike; or `./*.jpg` for pictures of the top folder only.
+    """
+    yield from _told(fault, "deep")
