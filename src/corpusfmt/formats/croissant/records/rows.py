@@ -219,7 +219,9 @@ def _getter(take: Take) -> Callable[[Any], Any]:
 
 def _single(values: list[Any] | None, take: Take) -> Any:
     if values is None:
-        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+        raise NotRead(
+            f"the JSON path `{take.name}` is not followed: its filter is of another kind than RFC 9535 comparisons, or it passes too many values"
+        )
     return None if not values else values[0] if len(values) == 1 else values
 
 
@@ -290,7 +292,9 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
 def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
     values = select(tree, steps)
     if values is None:
-        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+        raise NotRead(
+            f"the JSON path `{take.name}` is not followed: its filter is of another kind than RFC 9535 comparisons, or it passes too many values"
+        )
     return values
 
 
