@@ -168,7 +168,7 @@ def test_without_the_option_no_file_is_opened(tmp_path: Path) -> None:
 def test_files_on_the_web_are_said_to_be_left_out(tmp_path: Path) -> None:
     web = described(contentUrl="https://example.org/a.csv")
     report = check(tmp_path / "a.json", document(distribution=web), data=True)
-    assert report.coverage.rules_not_run["CRO601"] == "1 files are on the web, and nothing is fetched"
+    assert report.coverage.rules_not_run["CRO601"] == "1 file is on the web, and nothing is fetched"
 
 
 def test_a_json_file_that_is_too_large_is_said_to_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -301,12 +301,11 @@ class Checker:
         for fault in storage.faults:
             self.judge.check(fault)
         coverage.bytes += storage.bytes_read
-        if storage.elsewhere:
-            reason = f"{storage.elsewhere} files are on the web, and nothing is fetched"
-            coverage.rules_not_run.update(dict.fromkeys(("CRO601", "CRO602", "CRO603"), reason))
-        records, not_run = judge_data(description, folder, self.options.scratch, self.judge.check)
+        records, gaps = judge_data(description, folder, self.options.scratch, self.judge.check)
         coverage.documents += records
-        coverage.rules_not_run.update(not_run)
+        for gap in (*storage.gaps, *gaps):
+            for code in gap.codes:
+                coverage.rules_not_run.setdefault(code, gap.reason)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

@@ -99,13 +99,14 @@ def escapes(path: str) -> bool:
     return False
 
 
-def _is_absolute(path: str) -> bool:
+def is_absolute(path: str) -> bool:
+    """Tell whether a path starts at the root of a file system."""
     return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
 
 
 def _escaping(view: View, name: str) -> Iterator[Problem]:
     for literal in view.texts(name):
-        absolute = name == "sc:contentUrl" and _is_absolute(literal.value)
+        absolute = name == "sc:contentUrl" and is_absolute(literal.value)
         if absolute or escapes(literal.value):
             how = "is absolute" if absolute else "leaves its container"
             message = f"{view.title}: `{view.key(name)}` `{literal.value}` {how}"
@@ -289,7 +290,7 @@ def glob_absolute(file_set: FileSet) -> Iterator[Problem]:
     Fix: leave the first slash out.
     """
     for key, literal in _globs(file_set):
-        if _is_absolute(literal.value):
+        if is_absolute(literal.value):
             message = f"{file_set.title}: `{key}` `{clip(literal.value)}` is absolute"
             yield Problem(message, file_set.place_of(literal), "leave the first slash out")
 
