@@ -38,6 +38,7 @@ from corpusfmt.formats.croissant.rules.document import (
     Selection,
     Several,
 )
+from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
@@ -264,21 +265,20 @@ class Checker:
         description = Description(tree, expansion, places)
         description.wanted_version = self.options.version
         claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
-        description.version = version_of(claims)
+        description.version = version_of(claims, description.expansion.namespaces)
         self._judge_as(description.version)
         self.judge.check(description)
         if description.is_meaningless:
             return
         self.descriptions.append(description)
-        for dataset in description.datasets:
-            self.judge.check(dataset)
         if description.version != "0.8":
+            for dataset in description.datasets:
+                self.judge.check(dataset)
             self._description(description)
             self._files(description)
         else:
-            reason = "a document of version 0.8"
-            skipped = {rule.code for rule in RULES if rule.code[:4] in ("CRO3", "CRO4", "CRO5", "CRO6")}
-            self.judge.coverage.rules_not_run.update(dict.fromkeys(sorted(skipped), reason))
+            skipped = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
+            self._left_out(Gap(tuple(skipped), self.entry.path, "a document of version 0.8"))
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
@@ -304,8 +304,11 @@ class Checker:
         records, gaps = judge_data(description, folder, self.options.scratch, self.judge.check)
         coverage.documents += records
         for gap in (*storage.gaps, *gaps):
-            for code in gap.codes:
-                coverage.rules_not_run.setdefault(code, gap.reason)
+            self._left_out(gap)
+
+    def _left_out(self, gap: Gap) -> None:
+        for code in gap.codes:
+            self.judge.coverage.rules_not_run.setdefault(code, gap.reason)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from corpusfmt.formats.croissant.graph import Dataset, Description
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.rules.document import Mistyped, Several
+from corpusfmt.formats.croissant.rules.document import Mistyped, Several, declared_at
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.shapes import DATASET
-from corpusfmt.formats.croissant.version import VERSION_IRI, conforms_to, near_version
+from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI, conforms_to, near_version
 from corpusfmt.formats.croissant.vocabulary import SPDX
 from corpusfmt.model import Problem, Severity
 
@@ -68,36 +68,41 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
 
 
 @RULES.rule(
-    "CRO204", "conformsto-version", on=Dataset, spec="croissant-1.0#namespaces",
+    "CRO204", "conformsto-version", on=Description, spec="croissant-1.0#namespaces",
     grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
 )  # fmt: skip
-def conformsto_version(dataset: Dataset) -> Iterator[Problem]:
-    """`conformsTo` names no version of Croissant that is known, or not the one that was asked for.
+def conformsto_version(description: Description) -> Iterator[Problem]:
+    """`conformsTo` names no version of Croissant that is known, or not the one that was asked for, or 0.8.
 
     Why: the IRI is compared letter by letter. Version 1.1 is judged by what it shares with 1.0 and its documented
-    changes; of a 0.8 document (milder) only the JSON and the JSON-LD are judged, as its vocabulary is another one.
-    Example: `https://mlcommons.org/croissant/1.0`, `http://mlcommons.org/croissant/1.0/`.
-    Fix: write `http://mlcommons.org/croissant/1.0`.
+    changes; of a 0.8 document only the JSON and the JSON-LD are judged, as its vocabulary is another one. That is milder
+    where it claims to be one.
+    Example: `https://mlcommons.org/croissant/1.0`, `http://mlcommons.org/croissant/1.0/`; the namespace
+    `http://mlcommons.org/schema/` of 0.8, and no `conformsTo`.
+    Fix: write `http://mlcommons.org/croissant/1.0`, and the vocabulary of 1.0.
     """
-    values = dataset.all("dct:conformsTo")
-    if not values:
-        return
-    named = [name for name in (conforms_to(value) for value in values) if name]
-    known = [name for name in named if near_version(name)[1]]
-    wanted = dataset.description.wanted_version
-    if not known:
-        first = named[0] if named else clip(getattr(values[0], "value", None))
-        near, _ = near_version(first)
-        expected = f"{VERSION_IRI}{near or '1.0'}"
-        message = f"`conformsTo` is `{clip(first)}`, expected `{expected}`"
-        yield Problem(message, dataset.place_of(values[0]), f"write `{expected}`")
-    elif wanted and wanted != dataset.description.version:
-        found = dataset.description.version
-        message = f"a document of version {found}, checked as {wanted}"
-        yield Problem(message, dataset.place_of(values[0]), f"check it as croissant-{found}")
-    elif dataset.description.version == "0.8":
-        message = "a document of version 0.8: only its JSON and JSON-LD are judged"
-        yield Problem(message, dataset.place_of(values[0]), "migrate it to 1.0 to have all of it judged", minor=True)
+    version = description.version
+    for dataset in description.datasets:
+        values = dataset.all("dct:conformsTo")
+        at = dataset.place_of(values[0]) if values else dataset.at
+        known = [name for value in values if (name := conforms_to(value)) and near_version(name)[1]]
+        if known and description.wanted_version not in ("", version):
+            message = f"a document of version {version}, checked as {description.wanted_version}"
+            yield Problem(message, at, f"check it as croissant-{version}")
+        elif version == "0.8" and (known or not values):
+            used = next((each for each in description.expansion.namespaces if each in OLD_NAMESPACES), "")
+            if not known:
+                at = description.places.of(
+                    declared_at(description, used) or description.expansion.namespaces.get(used, "")
+                )
+            why = "" if known else f" (vocabulary `{used}`, no `conformsTo`)"
+            message = f"a document of version 0.8{why}: only its JSON and JSON-LD are judged"
+            yield Problem(message, at, "migrate it to 1.0 to have all of it judged", minor=bool(known))
+        elif values and not known:
+            first = conforms_to(values[0]) or clip(getattr(values[0], "value", None))
+            near, _ = near_version(first)
+            expected = f"{VERSION_IRI}{near or '1.0'}"
+            yield Problem(f"`conformsTo` is `{clip(first)}`, expected `{expected}`", at, f"write `{expected}`")
 
 
 def _missing(dataset: Dataset, name: str) -> Iterator[Problem]:

@@ -307,7 +307,7 @@ def containedin_missing(file_set: FileSet) -> Iterator[Problem]:
         yield Problem(f"{file_set.title}: no `containedIn`", file_set.at, "name the archive or folder")
 
 
-@RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT)
+@RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT, grades={"0.8": None})
 def containedin_cycle(description: Description) -> Iterator[Problem]:
     """A file is contained in itself, directly or around a ring.
 

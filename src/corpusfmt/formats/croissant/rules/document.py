@@ -18,6 +18,7 @@ from corpusfmt.formats.croissant.shapes import (
     is_rai,
     rai_names,
 )
+from corpusfmt.formats.croissant.version import OLD_NAMESPACES
 from corpusfmt.formats.croissant.vocabulary import close_to, is_schema_property, likely_property
 from corpusfmt.model import Location, Problem, Severity
 
@@ -238,16 +239,17 @@ def namespace_wrong(description: Description) -> Iterator[Problem]:
     """
     used = description.expansion.namespaces
     for namespace, pointer in used.items():
-        if namespace in MISTAKEN_NAMESPACES and not (description.version == "0.8" and "/schema/" in namespace):
+        if namespace in MISTAKEN_NAMESPACES and not (description.version == "0.8" and namespace in OLD_NAMESPACES):
             right = NAMESPACES[MISTAKEN_NAMESPACES[namespace]]
-            at = description.places.of(_declared_at(description, namespace) or pointer)
+            at = description.places.of(declared_at(description, namespace) or pointer)
             yield Problem(f"namespace `{namespace}`, expected `{right}`", at, f"write `{right}`")
     if {"http://schema.org/", "https://schema.org/"} <= used.keys():
         at = description.places.of(used["http://schema.org/"])
         yield Problem("both http and https schema.org are used", at, "use one of them throughout", minor=True)
 
 
-def _declared_at(description: Description, namespace: str) -> str | None:
+def declared_at(description: Description, namespace: str) -> str | None:
+    """Return the pointer of the context's term for a namespace."""
     for context in description.expansion.contexts:
         if isinstance(context.value, dict):
             for name, value in context.value.items():
@@ -366,7 +368,9 @@ def id_not_string(mistake: Mistake) -> Iterator[Problem]:
 _NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
 
 
-@RULES.rule("CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule(
+    "CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
+)
 def id_not_iri(description: Description) -> Iterator[Problem]:
     """An `@id` is no IRI reference.
 
@@ -402,7 +406,9 @@ def id_missing(element: Element) -> Iterator[Problem]:
         yield Problem(f"{view.title}: no `@id`", view.at, "add one")
 
 
-@RULES.rule("CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule(
+    "CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
+)
 def duplicate_id(description: Description) -> Iterator[Problem]:
     """Two nodes define the same `@id`.
 
