@@ -41,7 +41,7 @@ from corpusfmt.formats.croissant.rules.document import (
 from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
-from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
+from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
 from corpusfmt.formats.general import TooLong, Unreadable
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
@@ -353,7 +353,7 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
             continue
         values = view.all(row.name)
         if len(values) > 1 and not row.many and not _one_in_each_language(values):
-            count = len([value for value in values if not _names_rai(row, value)])
+            count = len({_identity(value) for value in values if not _names_extension(row, value)})
             if count > 1:
                 yield Several(view, row, count)
         if row.mistyped == "CRO214":
@@ -382,9 +382,16 @@ def _one_in_each_language(values: Sequence[Value]) -> bool:
     return len(languages) == len(values)
 
 
-def _names_rai(row: Property, value: Value) -> bool:
-    # The RAI vocabulary asks for a second value of conformsTo, where the table of 1.0 has one.
-    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(RAI_IRI)
+def _identity(value: Value) -> object:
+    """Return what tells a value from others: the same one twice is one value, in RDF."""
+    if isinstance(value, Node):
+        return value.id if value.is_reference else id(value)
+    return type(value.value), str(value.value), value.language
+
+
+def _names_extension(row: Property, value: Value) -> bool:
+    # The RAI and GeoCroissant vocabularies ask for a second value of conformsTo, where the table of 1.0 has one.
+    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(EXTENSION_IRIS)
 
 
 _WORDS = {

@@ -9,7 +9,8 @@ from corpusfmt.formats.croissant.nodes import Literal, Node, Value
 
 VERSIONS = ("0.8", "1.0", "1.1")
 VERSION_IRI = "http://mlcommons.org/croissant/"
-RAI_IRI = "http://mlcommons.org/croissant/RAI/"
+#: What the claims of extensions begin with.
+EXTENSION_IRIS = ("http://mlcommons.org/croissant/RAI/", "http://mlcommons.org/croissant/geo/")
 #: The vocabulary of version 0.8, which had no `conformsTo` at first.
 OLD_NAMESPACES = frozenset({"http://mlcommons.org/schema/", "https://mlcommons.org/schema/"})
 

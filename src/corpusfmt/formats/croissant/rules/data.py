@@ -9,6 +9,7 @@ from typing import Any
 from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Reference
 from corpusfmt.formats.croissant.nodes import Literal
 from corpusfmt.formats.croissant.rules.dataset import is_date
+from corpusfmt.formats.croissant.rules.document import several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.formats.croissant.vocabulary import ATOMIC_TYPES, close_to
@@ -29,6 +30,8 @@ def data_not_json(record_set: RecordSet) -> Iterator[Problem]:
     Fix: map it as `{"@id": "cr:data", "@type": "@json"}`.
     """
     for name in _INLINE:
+        if name not in record_set.node.values and several_lost(record_set.description):
+            continue
         for value in record_set.all(name):
             if not (isinstance(value, Literal) and (value.type == "@json" or _is_url(name, value))):
                 key = record_set.key(name)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from corpusfmt.formats.croissant.graph import Dataset, Description
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.rules.document import Mistyped, Several, declared_at
+from corpusfmt.formats.croissant.rules.document import Mistyped, Several, declared_at, several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.shapes import DATASET
@@ -37,7 +37,10 @@ def dataset_type(description: Description) -> Iterator[Problem]:
         yield Problem(f"{found}, expected `sc:Dataset`", at, 'write `"@type": "sc:Dataset"`')
 
 
-@RULES.rule("CRO202", "dataset-type-cardinality", on=Dataset, severity=Severity.WARNING, spec=_REQUIRED)
+@RULES.rule(
+    "CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+)  # fmt: skip
 def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
     """The data set has several types. That is good JSON-LD, but the table has one.
 
@@ -58,7 +61,9 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: no `conformsTo`, or a context that maps it to schema.org instead of Dublin Core.
     Fix: add `"conformsTo": "http://mlcommons.org/croissant/1.0"`, with the term mapped to `dct:conformsTo`.
     """
-    if dataset.lacks("dct:conformsTo"):
+    if dataset.lacks("dct:conformsTo") and not (
+        "conformsTo" in dataset.description.lost_terms and several_lost(dataset.description)
+    ):
         other = next((name for name in dataset.node.values if name.endswith(("conformsTo", "conformsto"))), None)
         if other is not None:
             message = f"`{dataset.key(other)}` means `{other}` here, expected `dct:conformsTo`"
@@ -232,11 +237,11 @@ def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
 
 
 @RULES.rule(
-    "CRO213", "cardinality-one", on=Several, spec=_REQUIRED, severity=Severity.WARNING,
-    grades={"strict": Severity.ERROR, "strict/minor": Severity.WARNING},
+    "CRO213", "cardinality-one", on=Several, spec=_REQUIRED,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
 )  # fmt: skip
 def cardinality_one(several: Several) -> Iterator[Problem]:
-    """A property of cardinality ONE has several values. Milder outside the table of required properties.
+    """A property of cardinality ONE has several values.
 
     Why: readers take one of them, and which one is up to them.
     Example: two descriptions, two sources of one field.
@@ -244,7 +249,7 @@ def cardinality_one(several: Several) -> Iterator[Problem]:
     """
     view, row = several.view, several.row
     message = f"{view.title}: `{view.key(row.name)}` has {several.count} values, expected one"
-    yield Problem(message, several.at, "keep one of them", minor=row.requirement != "required")
+    yield Problem(message, several.at, "keep one of them")
 
 
 @RULES.rule("CRO214", "value-type", on=Mistyped, spec=_REQUIRED, grades={"minor": Severity.WARNING})
@@ -333,21 +338,32 @@ def is_date(text: str) -> bool:
     return True
 
 
-@RULES.rule("CRO217", "date-invalid", on=Dataset, spec=_REQUIRED)
+@RULES.rule(
+    "CRO217", "date-invalid", on=Dataset, spec=_REQUIRED,
+    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+)  # fmt: skip
 def date_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A date is not ISO 8601, or no day of the calendar.
+    """A date is not ISO 8601, or no day of the calendar. Milder for the time frame of collection, which many tell in prose.
 
     Why: readers parse it as such, and fail.
-    Example: `"datePublished": "31/12/2023"`, `"2023-02-30"`.
-    Fix: write `YYYY-MM-DD`, with `Thh:mm:ssZ` after it where the time matters.
+    Example: `"datePublished": "31/12/2023"`, `"2023-02-30"`; `"rai:dataCollectionTimeframe": "spring 2024"`.
+    Fix: write `YYYY-MM-DD`, with `Thh:mm:ssZ` after it where the time matters, and a slash between start and end of a time.
     """
     names = [row.name for row in DATASET.properties if row.kinds == ("Date",)]
     for name in names:
         for literal in dataset.texts(name):
-            parts = literal.value.split("/") if name.startswith("rai:") else [literal.value]
-            if not all(is_date(part.strip()) for part in parts):
-                message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected an ISO 8601 date"
-                yield Problem(message, dataset.place_of(literal), "write YYYY-MM-DD")
+            is_span = name.startswith("rai:")
+            if not (is_date(literal.value) or (is_span and _is_interval(literal.value))):
+                wanted = "an ISO 8601 date" + (" or interval" if is_span else "")
+                message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected {wanted}"
+                hint = "write YYYY-MM-DD" + ("/YYYY-MM-DD" if is_span else "")
+                yield Problem(message, dataset.place_of(literal), hint, minor=is_span)
+
+
+def _is_interval(text: str) -> bool:
+    start, slash, end = text.partition("/")
+    sides = [side.strip() for side in (start, end)]
+    return bool(slash) and any(map(is_date, sides)) and all(side in ("", "..") or is_date(side) for side in sides)
 
 
 _SEMVER = re.compile(
