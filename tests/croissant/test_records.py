@@ -322,7 +322,7 @@ def packed(kind: str, members: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-MEMBERS = {"d/a.jpg": b"\xff\xd8a", "d/e/b.jpg": b"\xff\xd8b", "c.txt": b"no", "../out.jpg": b"out"}
+MEMBERS = {"d/a.jpg": b"\xff\xd8\xffa", "d/e/b.jpg": b"\xff\xd8\xffb", "c.txt": b"no", "../out.jpg": b"out"}
 
 
 @pytest.mark.parametrize("kind", ["zip", "", "gz", "xz"])

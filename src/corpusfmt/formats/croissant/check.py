@@ -38,9 +38,10 @@ from corpusfmt.formats.croissant.rules.document import (
     Selection,
     Several,
 )
+from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
-from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
+from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
 from corpusfmt.formats.general import TooLong, Unreadable
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
@@ -264,21 +265,20 @@ class Checker:
         description = Description(tree, expansion, places)
         description.wanted_version = self.options.version
         claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
-        description.version = version_of(claims)
+        description.version = version_of(claims, description.expansion.namespaces)
         self._judge_as(description.version)
         self.judge.check(description)
         if description.is_meaningless:
             return
         self.descriptions.append(description)
-        for dataset in description.datasets:
-            self.judge.check(dataset)
         if description.version != "0.8":
+            for dataset in description.datasets:
+                self.judge.check(dataset)
             self._description(description)
             self._files(description)
         else:
-            reason = "a document of version 0.8"
-            skipped = {rule.code for rule in RULES if rule.code[:4] in ("CRO3", "CRO4", "CRO5", "CRO6")}
-            self.judge.coverage.rules_not_run.update(dict.fromkeys(sorted(skipped), reason))
+            skipped = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
+            self._left_out(Gap(tuple(skipped), self.entry.path, "a document of version 0.8"))
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
@@ -301,12 +301,14 @@ class Checker:
         for fault in storage.faults:
             self.judge.check(fault)
         coverage.bytes += storage.bytes_read
-        if storage.elsewhere:
-            reason = f"{storage.elsewhere} files are on the web, and nothing is fetched"
-            coverage.rules_not_run.update(dict.fromkeys(("CRO601", "CRO602", "CRO603"), reason))
-        records, not_run = judge_data(description, folder, self.options.scratch, self.judge.check)
+        records, gaps = judge_data(description, folder, self.options.scratch, self.judge.check)
         coverage.documents += records
-        coverage.rules_not_run.update(not_run)
+        for gap in (*storage.gaps, *gaps):
+            self._left_out(gap)
+
+    def _left_out(self, gap: Gap) -> None:
+        for code in gap.codes:
+            self.judge.coverage.rules_not_run.setdefault(code, gap.reason)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:
@@ -351,7 +353,7 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
             continue
         values = view.all(row.name)
         if len(values) > 1 and not row.many and not _one_in_each_language(values):
-            count = len([value for value in values if not _names_rai(row, value)])
+            count = len({_identity(value) for value in values if not _names_extension(row, value)})
             if count > 1:
                 yield Several(view, row, count)
         if row.mistyped == "CRO214":
@@ -380,9 +382,16 @@ def _one_in_each_language(values: Sequence[Value]) -> bool:
     return len(languages) == len(values)
 
 
-def _names_rai(row: Property, value: Value) -> bool:
-    # The RAI vocabulary asks for a second value of conformsTo, where the table of 1.0 has one.
-    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(RAI_IRI)
+def _identity(value: Value) -> object:
+    """Return what tells a value from others: the same one twice is one value, in RDF."""
+    if isinstance(value, Node):
+        return value.id if value.is_reference else id(value)
+    return type(value.value), str(value.value), value.language
+
+
+def _names_extension(row: Property, value: Value) -> bool:
+    # The RAI and GeoCroissant vocabularies ask for a second value of conformsTo, where the table of 1.0 has one.
+    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(EXTENSION_IRIS)
 
 
 _WORDS = {

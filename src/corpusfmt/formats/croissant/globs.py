@@ -1,5 +1,7 @@
 """Glob patterns over paths: `*` and `?` stay within a path segment, `**` as a whole segment crosses them.
 
+A pattern without a slash is about names, as in `.gitignore`: it matches at any depth.
+
 Matching is by segments and without regular expressions, so that no pattern takes more than the product of its length
 and that of the path.
 """
@@ -13,6 +15,8 @@ _STARS = re.compile(r"\*+")
 
 def matches(pattern: str, path: str) -> bool:
     """Tell whether a path (POSIX, relative) matches a pattern."""
+    if "/" not in pattern:
+        return _segment(pattern, path.rpartition("/")[2])
     wanted = pattern.removeprefix("./").lstrip("/").split("/")
     collapsed = [part for index, part in enumerate(wanted) if part != "**" or wanted[index - 1 : index] != ["**"]]
     return _segments(collapsed, path.split("/"))

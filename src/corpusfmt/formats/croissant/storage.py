@@ -6,15 +6,29 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
-from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet
-from corpusfmt.formats.croissant.records.files import NoFile, entry_beside, is_elsewhere, nothing_selected, raw, selects
-from corpusfmt.formats.croissant.rules.distribution import escapes, size_in_bytes
-from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
+from corpusfmt.formats.croissant.records.files import (
+    NoFile,
+    claims_archive,
+    entry_beside,
+    is_elsewhere,
+    no_archive,
+    no_reader,
+    nothing_selected,
+    raw,
+    selects,
+    selects_by_name,
+)
+from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
+from corpusfmt.formats.croissant.rules.files import DataFault, Gap
+from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
 
+_OF_FILES = ("CRO601", "CRO602", "CRO603")
 # Sizes given with a unit are rounded by whoever wrote them.
 _ROUNDING = 0.05
 
@@ -34,20 +48,27 @@ class Storage:
     description: Description
     folder: str
     faults: list[DataFault] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
-    #: Files on the web, which are not fetched.
-    elsewhere: int = 0
+    _elsewhere: int = 0
     _names: dict[int, list[str]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
         files = [view for view in self.description.views.values() if isinstance(view, FileObject)]
         for file in files:
+            containers = self._containers(file)
             if not file.containers:
                 self._top(file, [each for each in files if file in self._containers(each)])
+            elif not containers or any(each.containers for each in containers):
+                self._leave_out(file, f"{file.title}: its container is not followed")
         for view in self.description.views.values():
             if isinstance(view, FileSet):
                 self._file_set(view)
+        if self._elsewhere:
+            are = "files are" if self._elsewhere > 1 else "file is"
+            reason = f"{self._elsewhere} {are} on the web, and nothing is fetched"
+            self.gaps.append(Gap(_OF_FILES, self.description.places.path, reason, self._elsewhere))
 
     def _containers(self, view: FileObject | FileSet) -> list[FileObject]:
         found = (self.description.view_of(value) for value in view.containers)
@@ -58,7 +79,7 @@ class Storage:
 
     def _entry(self, file: FileObject, path: str) -> Entry | None:
         if is_elsewhere(path):
-            self.elsewhere += 1
+            self._elsewhere += 1
             return None
         try:
             return entry_beside(self.folder, path)
@@ -81,8 +102,10 @@ class Storage:
             with open_input(entry.url) as source:
                 head = source.read(512)
             self._judge(file, self._facts(file, raw(entry.url)))
-            if is_archive(head) and (contained or self._is_container(file)):
-                self._archive(file, entry, contained)
+            fault = signature_fault(file, path or "", head[:HEAD], file.place("sc:encodingFormat"))
+            self.faults += [fault] if fault is not None else []
+            if contained or self._is_container(file) or claims_archive(file, entry.name):
+                self._container(file, entry, head, contained)
         except OSError as error:
             self._fault(
                 "missing", file, "sc:contentUrl", f"`{path}` cannot be read: {reason_of(error)}", "make it readable"
@@ -100,12 +123,26 @@ class Storage:
         elif not escapes(path):
             self._fault("missing", file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path")
 
+    def _container(self, file: FileObject, entry: Entry, head: bytes, contained: list[FileObject]) -> None:
+        path = file.text("sc:contentUrl") or ""
+        if is_archive(head):
+            self._archive(file, entry, contained)
+        elif claims_archive(file, path):
+            self.faults.append(no_archive(file, path))
+        else:
+            self._leave_out(file, str(no_reader(file, path)))
+
+    def _leave_out(self, view: Resource, reason: str) -> None:
+        self.gaps.append(Gap(_OF_FILES, view.text("sc:contentUrl") or self.description.places.path, reason))
+
     def _archive(self, file: FileObject, entry: Entry, contained: list[FileObject]) -> None:
         wanted = {str(PurePosixPath(each.text("sc:contentUrl") or "")): each for each in contained}
         names: list[str] = []
+        strange: list[str] = []
         try:
             for member in members(lambda: open_input(entry.url), entry.size):
                 names.append(member.path)
+                strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)
                 if inner is not None:
                     self._judge(inner, self._facts(inner, member.chunks))
@@ -113,6 +150,13 @@ class Storage:
             message = f"`{entry.name}` does not read to its end: {fault}"
             self._fault("corrupt", file, "sc:contentUrl", message, "fetch or pack it again")
             return
+        finally:
+            if strange:
+                message = (
+                    f"{file.title}: member `{strange[0]}` of `{entry.name}` leads out of the folder it is unpacked in"
+                )
+                hint = "pack it again with relative paths"
+                self.faults.append(DataFault("slip", message, file.place("sc:contentUrl"), hint, len(strange)))
         self._names[id(file)] = names
         for path, missing in wanted.items():
             if not escapes(path):
@@ -144,10 +188,23 @@ class Storage:
 
     def _file_set(self, view: FileSet) -> None:
         containers = self._containers(view)
-        if any(id(each) not in self._names for each in containers) or (view.containers and not containers):
-            return  # a container that is not here, or not whole, is told of by itself
-        if view.all("cr:includes") and not any(selects(view, path) for path in self._paths_in(containers)):
+        if any(each.containers for each in containers) or (view.containers and not containers):
+            self._leave_out(view, f"{view.title}: its container is not followed")
+            return
+        if any(id(each) not in self._names for each in containers):
+            return  # a container that is not here, or not whole, is reported by itself
+        if not view.all("cr:includes"):
+            return
+        selected = (path for path in self._paths_in(containers) if selects(view, path))
+        first = next(selected, None)
+        if first is None:
             self.faults.append(nothing_selected(view))
+            return
+        deep = next((path for path in chain([first], selected) if selects_by_name(view, path)), None)
+        if deep is not None:
+            message = f"{view.title}: a pattern without a slash selects `{deep}`, which is in a folder"
+            hint = "write `**/` before the pattern, or `./` to select from the top folder only"
+            self.faults.append(DataFault("deep", message, view.place("cr:includes"), hint))
 
     def _paths_in(self, containers: list[FileObject]) -> Iterator[str]:
         """Yield the paths in containers; without any, those beside the description."""

@@ -41,10 +41,14 @@ Fault = DataFault | NoColumn | BadText | BadJson | TooLong | BrokenStream
 
 
 class NotRead(Exception):
-    """Data cannot be read here, through no fault of its own: it lies on the web, needs a package, is too large.
+    """Data cannot be read here, through no fault of its own: it is on the web, needs a package, is too large.
 
-    The message says what to do.
+    The message says what to do; `path` is the file, where it is one.
     """
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(reason)
+        self.path = path
 
 
 class Broken(Exception):

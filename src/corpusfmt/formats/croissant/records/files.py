@@ -87,11 +87,47 @@ def selects(view: FileSet, path: str) -> bool:
     )
 
 
+def selects_by_name(view: FileSet, path: str) -> bool:
+    """Tell whether a path in a folder is taken in only because patterns without a slash match at any depth."""
+    with_slash = (each.value for each in view.texts("cr:includes") if "/" in each.value)
+    return "/" in path and not any(matches(pattern, path) for pattern in with_slash)
+
+
 def nothing_selected(view: FileSet) -> DataFault:
     """Return the fault that a file set is empty."""
     includes = "`, `".join(literal.value for literal in view.texts("cr:includes"))
-    hint = "`*` stays within a folder, `**/` crosses them"
+    hint = "next to a slash `*` stays within a folder; `**/` crosses folders"
     return DataFault("empty", f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
+
+
+_ARCHIVES = frozenset(
+    f"application/{name}"
+    for name in (
+        "zip", "x-zip", "x-zip-compressed", "x-tar", "tar", "x-gtar", "tar+gzip", "x-tgz", "x-compressed-tar",
+        "x-gtar-compressed", "x-bzip-compressed-tar", "x-bzip2-compressed-tar", "x-xz-compressed-tar",
+    )
+)  # fmt: skip
+_ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tar\.(gz|bz2|xz))", re.IGNORECASE | re.DOTALL)
+
+
+def claims_archive(view: Resource, path: str) -> bool:
+    """Tell whether a file is described as a zip or tar: by its encodingFormat, or by its name."""
+    return any(each.strip().lower() in _ARCHIVES for each in view.formats) or bool(_ARCHIVE_NAME.fullmatch(path))
+
+
+def no_archive(view: Resource, path: str) -> DataFault:
+    """Return the fault that a file is not the archive that it claims to be."""
+    message = f"{view.title}: `{path}` is not a zip or tar archive"
+    hint = "fetch or pack it again, or correct `encodingFormat`"
+    return DataFault("corrupt", message, view.place("sc:contentUrl"), hint)
+
+
+def no_reader(view: Resource, path: str) -> NotRead:
+    """Return that a container is of a format that nothing here reads."""
+    said = ", ".join(view.formats) or "none"
+    return NotRead(
+        f"{view.title}: members of `{path}` are not read: it is not a zip or tar (encodingFormat {said})", path
+    )
 
 
 def _anything(_path: str) -> bool:
@@ -192,7 +228,11 @@ class Files:
             with open_input(entry.url) as file:
                 head = file.read(512)
             if not is_archive(head):
-                raise NotRead(f"{container.title}: `{path}` is no archive that can be read here (zip or tar)")
+                raise (
+                    Broken(no_archive(container, path))
+                    if claims_archive(container, path)
+                    else no_reader(container, path)
+                )
             for member in members(lambda: open_input(entry.url), entry.size, wanted):
                 yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry, member.chunks))
         except ArchiveFault as fault:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from corpusfmt.formats.croissant.graph import Resource
+from corpusfmt.formats.croissant.graph import FileObject, Resource
 from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
 from corpusfmt.formats.croissant.jsontree import JsonFault, decode, parse
 from corpusfmt.formats.croissant.records.batches import (
@@ -28,6 +28,7 @@ from corpusfmt.formats.croissant.records.batches import (
 from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened, decompressed
 from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
 from corpusfmt.formats.general import BadJson, BrokenStream, TooLong
 from corpusfmt.io import text as judged
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
@@ -83,9 +84,16 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
         raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file do not make records together")
     content = Take("fileProperty", "content")
     whole: dict[Take, Any] = {}
+    beside: list[Fault] = []
     try:
         if content in takes:
             opened, whole[content] = _with_content(opened)
+            is_alone = isinstance(view, FileObject) and not view.containers
+            at = view.place("sc:encodingFormat") if is_alone else Location(opened.path)
+            fault = signature_fault(view, opened.path, whole[content][:HEAD], at)
+            if fault is not None and not fault.minor:
+                raise Broken(fault)
+            beside = [fault] if fault is not None else []
         if inside:
             found = _structured(view, opened, inside)
         elif of_lines:
@@ -97,6 +105,7 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
                 whole[take] = opened.name if take.name == "filename" else opened.full_path
         for batch in found:
             batch.columns = {**batch.columns, **{take: [value] * batch.size for take, value in whole.items()}}
+            batch.faults, beside = [*beside, *batch.faults], []
             yield batch
     except StreamFault as fault:
         raise Broken(BrokenStream(Location(opened.path), fault)) from fault
@@ -130,7 +139,8 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
         _only(view, takes, "column")
         return _parquet(opened, takes)
     said = ", ".join(view.formats) or "none"
-    raise NotRead(f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}")
+    reason = f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}"
+    raise NotRead(reason, opened.path)
 
 
 def _only(view: Resource, takes: Sequence[Take], kind: str) -> None:
@@ -219,7 +229,9 @@ def _getter(take: Take) -> Callable[[Any], Any]:
 
 def _single(values: list[Any] | None, take: Take) -> Any:
     if values is None:
-        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+        raise NotRead(
+            f"the JSON path `{take.name}` is not followed: its filter is of another kind than RFC 9535 comparisons, or it passes too many values"
+        )
     return None if not values else values[0] if len(values) == 1 else values
 
 
@@ -231,7 +243,8 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     for chunk in opened.contents:
         data += chunk
         if len(data) > MAX_JSON:
-            raise NotRead(f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines")
+            reason = f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines"
+            raise NotRead(reason, opened.path)
     try:
         tree, _ = parse(decode(bytes(data))[0])
     except JsonFault as fault:
@@ -290,7 +303,9 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
 def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
     values = select(tree, steps)
     if values is None:
-        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+        raise NotRead(
+            f"the JSON path `{take.name}` is not followed: its filter is of another kind than RFC 9535 comparisons, or it passes too many values"
+        )
     return values
 
 
@@ -302,7 +317,8 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         import pyarrow as pa  # noqa: PLC0415 - large, and an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError:
-        raise NotRead(f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'") from None
+        reason = f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'"
+        raise NotRead(reason, opened.path) from None
     spooled = opened.url is None or is_remote(opened.url)
     with tempfile.TemporaryFile() as spool:
         if spooled:

@@ -23,7 +23,7 @@ from corpusfmt.formats.croissant.graph import (
 from corpusfmt.formats.croissant.jsonpath import jsonpath_fault
 from corpusfmt.formats.croissant.nodes import Literal, local_name, short
 from corpusfmt.formats.croissant.rules.distribution import strange
-from corpusfmt.formats.croissant.rules.document import Element, Selection
+from corpusfmt.formats.croissant.rules.document import Element, Selection, several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import around, clip, first_and_more, one_of
 from corpusfmt.formats.croissant.shapes import TRANSFORM
@@ -123,8 +123,8 @@ def source_missing(record_set: RecordSet) -> Iterator[Problem]:
     """
     if not record_set.lacks("cr:data"):
         return
-    lost = [each for each in record_set.every_field if each.fallen("cr:source") and "cr:source" not in each.node.values]
-    if lost:
+    lost = record_set.description.lost_terms.get("source", [])
+    if lost and lost[0].root is record_set and not several_lost(record_set.description):
         message = f"{first_and_more(lost)}: the context does not map `source`, so that it means `sc:source`"
         hint = 'add `"source": "cr:source"` to the context'
         yield Problem(message, lost[0].place("cr:source"), hint, count=len(lost))
@@ -147,7 +147,7 @@ def source_ambiguous(source: DataSource) -> Iterator[Problem]:
         yield Problem(f"{source.title}: {one_of(named)}, expected one of them", source.at, "keep one of them")
 
 
-@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD)
+@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD, grades={"0.8": None})
 def source_cycle(description: Description) -> Iterator[Problem]:
     """A field takes its values from itself, directly or around a ring.
 
@@ -399,9 +399,11 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
     Fix: add `dataType`, such as `sc:Text`.
     """
     if field.fallen("cr:dataType") and "cr:dataType" not in field.node.values:
-        message = f"{field.title}: the context does not map `dataType`, so that it means `sc:dataType`"
-        hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
-        yield Problem(message, field.place("cr:dataType"), hint)
+        lost = [each for each in field.description.lost_terms["dataType"] if isinstance(each, Field)]
+        if lost[0] is field and not several_lost(field.description):
+            message = f"{first_and_more(lost)}: the context does not map `dataType`, so that it means `sc:dataType`"
+            hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
+            yield Problem(message, field.place("cr:dataType"), hint, count=len(lost))
         return
     if not field.lacks("cr:dataType") or field.sub_fields or field.is_parent_field:
         return
