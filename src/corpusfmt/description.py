@@ -18,7 +18,7 @@ from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description,
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.paths import entry_of, is_remote, open_input
+from corpusfmt.io.paths import Entry, entry_of, is_remote
 from corpusfmt.io.streams import DigestReader
 from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 
@@ -154,6 +154,7 @@ def describe(
     in_language: str | Sequence[str] = (),
     same_as: str | Sequence[str] = (),
     sd_license: str | None = None,
+    follow_links: bool = False,
     jobs: int | None = 1,
     progress: Callable[[Progress], None] | None = None,
 ) -> Json:
@@ -161,7 +162,8 @@ def describe(
 
     What only its owner knows of a dataset is called as in the options of the command; languages that are not given are
     those of the corpus. Paths are relative to `base`, the folder that the description will lie in, where the corpus is that
-    folder or below it, and else to the corpus. Every data file is read for its digest, and documents for what they have.
+    folder or below it, and else to the corpus. Every data file is read for its digest, and documents for what they have;
+    `follow_links` lets links lead out of it.
     Raises `UsageError` where `path` is no corpus or a value cannot be, `BadInput` where its records are wrong, `OSError`
     where a file cannot be read.
     """
@@ -184,7 +186,7 @@ def describe(
             "sd_license": sd_license,
         }
     )
-    return described_as(details, path, base=base, jobs=jobs, progress=progress)
+    return described_as(details, path, base=base, follow_links=follow_links, jobs=jobs, progress=progress)
 
 
 def described_as(
@@ -192,16 +194,18 @@ def described_as(
     path: str | Path,
     *,
     base: str | Path | None,
+    follow_links: bool,
     jobs: int | None,
     progress: Callable[[Progress], None] | None,
 ) -> Json:
     """As `describe`, with details from wherever they are."""
-    entry = entry_of(str(path))
+    entry = entry_of(str(path), follow_links=follow_links)
     fmt, detection = detect(entry)
     kind = _kind_name(fmt, detection.version)
     if kind not in _KINDS:
         raise UsageError(f"{path} is {fmt.name}: only OSCAR, Dolma and Parquet corpora can be described")
     plan = fmt.plan(entry, CheckOptions(version=detection.version))
+    plan.refuse_gaps()
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
@@ -297,7 +301,7 @@ def _looks(
 
 
 def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -> _Look:
-    files = {entry.path: _facts(entry.url) for entry in shard.files.values()}
+    files = {entry.path: _facts(entry) for entry in shard.files.values()}
     if _KINDS[kind].language is not None:
         return _Look(files, Contents(_languages(kind, files)))
     fmt, _ = named_format(format_name)
@@ -339,8 +343,8 @@ def _columns(shard: Shard) -> Mapping[str, str]:
         return {}  # reading it has said so
 
 
-def _facts(url: str) -> FileFacts:
-    with open_input(url) as file:
+def _facts(entry: Entry) -> FileFacts:
+    with entry.open() as file:
         reader = DigestReader(file)
         reader.drain()
         return FileFacts(reader.size, reader.sha256)

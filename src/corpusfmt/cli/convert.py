@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
 from corpusfmt.cli.progress import shown_stages
 
@@ -143,6 +144,7 @@ def command(
     compression: Compression = None,
     jobs: Jobs = None,
     engine: Engine = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Write a corpus in another format, checking what is read; nothing is lost in silence."""
     from corpusfmt.conversion import convert
@@ -171,6 +173,7 @@ def command(
             compression=compression,
             jobs=jobs,
             engine=engine,
+            follow_links=follow_links,
             progress=show,
         )
     print(f"{report.coverage.shards_seen:,} shards -> {destination}: {report.coverage.documents:,} documents", end="")

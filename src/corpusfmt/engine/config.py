@@ -102,6 +102,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     ignore: tuple[str, ...] = ()
     rule: tuple[_RuleTable, ...] = ()
     describe: Details = Details()
+    follow_links: bool = False
 
     @property
     def overrides(self) -> tuple[Override, ...]:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpusfmt.engine.executors import available_processors
+from corpusfmt.engine.workplace import DOWNLOADS
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.inputs import Arrival, Input
 from corpusfmt.pipeline.scratch import Scratch
@@ -91,7 +93,7 @@ class Fetched:
 
     def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
         self._scratch = scratch
-        folder = state / "fetched"
+        folder = state / DOWNLOADS
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         waiting = deque(path for path in sorted(self.paths) if path not in known)
@@ -131,10 +133,11 @@ class Fetched:
             output.parent.mkdir()
             reason = self._run(path, output)
             if not reason:
-                return Arrival(Input(path, path, output.stat().st_size), str(output))
+                # The user's own command may as well have made a link.
+                return Arrival(Input(path, path, output.stat().st_size), entry_of(str(output), follow_links=True))
             shutil.rmtree(output.parent, ignore_errors=True)
         shutil.rmtree(own, ignore_errors=True)
-        return Arrival(Input(path, path), "", f"the fetch command failed {ATTEMPTS} times: {reason}")
+        return Arrival(Input(path, path), defect=("unreadable", f"the fetch command failed {ATTEMPTS} times: {reason}"))
 
     def _run(self, path: str, output: Path) -> str:
         """Run the command once; return why there is no file now, or nothing."""
@@ -169,8 +172,8 @@ class Fetched:
         del quarantined
         self._on_disk.discard(arrival.input.key)
         self._scratch.hold(-arrival.input.size)
-        if arrival.url:
-            shutil.rmtree(Path(arrival.url).parent.parent, ignore_errors=True)
+        if arrival.entry:
+            shutil.rmtree(Path(arrival.entry.url).parent.parent, ignore_errors=True)
 
     def close(self) -> None:
         self._stop.set()

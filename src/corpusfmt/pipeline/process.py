@@ -17,7 +17,7 @@ import msgspec
 
 from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.paths import is_remote, open_input, reason_of
+from corpusfmt.io.paths import Entry, OutsideRoot, is_remote, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
@@ -71,7 +71,7 @@ class StoredDocument(msgspec.Struct, array_like=True, gc=False):
 class ProcessTask:
     """One input; `backend` and `model` are those of `Classifier`."""
 
-    url: str
+    entry: Entry
     container: Path
     recipe: Recipe
     addresses: AddressFilter
@@ -162,17 +162,17 @@ def process(task: ProcessTask) -> Processed:
             forgiven: list[StreamFault] = []
 
             def open_source() -> DigestReader:
-                readers.append(DigestReader(_opened(task.url, opened)))
+                readers.append(DigestReader(_opened(task.entry, opened)))
                 return readers[-1]
 
             if task.recipe.records.reader == "goclassy":
-                reader = GoclassyReader(wet_chunks(open_source(), task.url, forgiven))
+                reader = GoclassyReader(wet_chunks(open_source(), task.entry.url, forgiven))
                 processed = _store(batches(reader.records()), task, ContainerWriter(file))
                 processed.cut = reader.cut
                 if reader.unended:
                     processed.dropped["without a line end"] = reader.unended
             else:
-                processed = _store(wet_batches(open_source, task.url, forgiven), task, ContainerWriter(file))
+                processed = _store(wet_batches(open_source, task.entry.url, forgiven), task, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
             if forgiven:
@@ -190,7 +190,8 @@ def _reading(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WetDefect("unreadable", reason_of(error)) from error
+        defect: Defect = "outside" if isinstance(error, OutsideRoot) else "unreadable"
+        raise WetDefect(defect, reason_of(error)) from error
     except Exception as error:
         if not is_remote(url):
             raise
@@ -208,9 +209,9 @@ class _Source:
             return self.file.read(size)
 
 
-def _opened(url: str, stack: ExitStack) -> _Source:
-    with _reading(url):
-        return _Source(url, stack.enter_context(open_input(url)))
+def _opened(entry: Entry, stack: ExitStack) -> _Source:
+    with _reading(entry.url):
+        return _Source(entry.url, stack.enter_context(entry.open()))
 
 
 def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:

@@ -18,10 +18,10 @@ from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats.general import BrokenStream, Unreadable
+from corpusfmt.formats.general import BrokenStream, OutOfBounds, Unreadable
 from corpusfmt.io.compress import FileFacts, all_there, compressor_of
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.paths import version_of
+from corpusfmt.io.paths import refuse_remote, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
 from corpusfmt.model import Coverage, Incomplete, Json, Location, Report, UsageError
@@ -94,6 +94,7 @@ def build(
     where a stage could not be finished.
     """
     started = _now()
+    refuse_remote(destination, "the output")
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     root = Path(destination)
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root) or is_finished(root))
@@ -295,7 +296,8 @@ def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
         judge.check(BrokenStream(at, processed.fault.error))
     elif processed.defect:
         defect, reason = processed.defect
-        judge.check(Unreadable(at, reason) if defect == "unreadable" else BrokenWet(at, defect, reason))
+        subjects = {"unreadable": Unreadable(at, reason), "outside": OutOfBounds(at, reason)}
+        judge.check(subjects.get(defect) or BrokenWet(at, defect, reason))
 
 
 def _choices(recipe: Recipe, addresses: AddressFilter, classifier: Classifier) -> Json:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from corpusfmt.engine.executors import available_processors, default_jobs
-from corpusfmt.io.paths import is_remote, version_of
+from corpusfmt.io.paths import Entry, entry_of, is_remote, version_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
@@ -59,8 +59,9 @@ class Supply(Protocol):
 
 def remove_if_unchanged(arrival: Arrival) -> None:
     """Delete a local input of which everything is stored; a file that has changed since is another one."""
-    if arrival.url and not is_remote(arrival.url) and version_of(arrival.url) == arrival.input.version:
-        Path(arrival.url).unlink(missing_ok=True)
+    url = arrival.entry.url if arrival.entry else ""
+    if url and not is_remote(url) and version_of(url) == arrival.input.version:
+        Path(url).unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -128,7 +129,7 @@ def _spooled(state: Path, known: Input) -> Arrival:
     with spool.open("rb") as file:
         whole = DigestReader(file)
         whole.drain()
-    return Arrival(Input(known.path, known.key, whole.size, whole.sha256), str(spool))
+    return Arrival(Input(known.path, known.key, whole.size, whole.sha256), entry_of(str(spool)))
 
 
 @dataclass(slots=True)
@@ -142,6 +143,7 @@ class Watched:
     folder: Path
     most: int = 0
     delete: bool = False
+    follow_links: bool = False
     _taken: dict[str, Input] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
     _seen: dict[str, tuple[Input, float]] = field(default_factory=dict)
@@ -160,7 +162,7 @@ class Watched:
     def gave(self, finished: Mapping[str, int]) -> bool:
         if self.most:
             return len(finished) == self.most
-        there = [arrival_of(entry.path, entry.url, entry.size) for entry in wet_files(str(self.folder))]
+        there = list(map(arrival_of, self._files()))
         return (self.folder / DONE).exists() and _are_of(there, finished, some_gone=self.delete)
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
@@ -191,14 +193,16 @@ class Watched:
             if ended and not self._busy:
                 return
 
+    def _files(self) -> Iterator[Entry]:
+        return wet_files(entry_of(str(self.folder), follow_links=self.follow_links))
+
     def _full(self) -> bool:
         return 0 < self.most <= len(self._taken)
 
     def _settled(self, *, ended: bool) -> list[Arrival]:
         settled = []
         now = time.monotonic()
-        for entry in wet_files(str(self.folder)):
-            arrival = arrival_of(entry.path, entry.url, entry.size)
+        for arrival in map(arrival_of, self._files()):
             key = arrival.input.key
             if self._taken.get(key) == arrival.input or key in self._busy:
                 continue
@@ -206,7 +210,7 @@ class Watched:
             if before != arrival.input:
                 since = now
                 self._seen[key] = (arrival.input, now)
-            if ended or (entry.size and now - since >= _SETTLED_SECONDS):
+            if ended or (arrival.input.size and now - since >= _SETTLED_SECONDS):
                 settled.append(arrival)
         return settled
 

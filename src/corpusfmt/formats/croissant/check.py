@@ -42,9 +42,9 @@ from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
-from corpusfmt.formats.general import TooLong, Unreadable
+from corpusfmt.formats.general import OutOfBounds, TooLong, barred
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
-from corpusfmt.io.paths import Entry, open_input, reason_of, walk
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Location, Tally, UsageError
 from corpusfmt.rules import Judge
 
@@ -58,7 +58,7 @@ _MAX_SNIFFED = 8 * 1024 * 1024
 
 
 def _content(entry: Entry, limit: int = -1) -> bytes:
-    with open_input(entry.url) as file:
+    with entry.open() as file:
         parts = []
         while limit and (part := file.read(limit if limit > 0 else 1 << 20)):
             parts.append(part)
@@ -69,6 +69,8 @@ def _content(entry: Entry, limit: int = -1) -> bytes:
 def _claims(entry: Entry) -> Detection | None:
     if not entry.name.endswith(_SUFFIXES):
         return None
+    if entry.is_barred:
+        return Detection("", f"the name {entry.name}")
     try:
         data = _content(entry, _MAX_SNIFFED)
     except OSError:
@@ -102,12 +104,12 @@ def detect(entry: Entry) -> Detection | None:
         return _claims(entry)
     if entry.kind != "directory":
         return None
-    listed = list(islice(walk(entry.url), _MOST_LISTED))
+    listed = list(islice(walk(entry), _MOST_LISTED))
     table = next((each for each in listed if each.name.endswith(".parquet")), None)
     inside = [each for each in listed if each.path.count("/") <= 1]
     if _is_corpus(inside) or (table is not None and is_own_parquet(table)):
         return None
-    documents = {each.path: each for each in inside if each.kind == "file" and each.path in DESCRIPTIONS}
+    documents = {each.path: each for each in inside if each.kind != "directory" and each.path in DESCRIPTIONS}
     for name in DESCRIPTIONS:
         if name in documents:
             return _claims(documents[name])
@@ -118,16 +120,16 @@ _MOST_LISTED = 10_000
 
 
 def _shallow(entry: Entry) -> Iterator[Entry]:
-    listed = islice(walk(entry.url), _MOST_LISTED)
+    listed = islice(walk(entry), _MOST_LISTED)
     return (each for each in listed if each.path.count("/") <= 1)
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
     if entry.kind == "directory":
-        files = {each.path: each for each in _shallow(entry) if each.kind == "file" and "/" not in each.path}
+        files = {each.path: each for each in _shallow(entry) if each.kind != "directory" and "/" not in each.path}
         found = [files[name] for name in DESCRIPTIONS if name in files][:1]
-        found = found or [each for each in files.values() if _claims(each) is not None]
+        found = found or [each for each in files.values() if each.kind == "file" and _claims(each) is not None]
         if not found:
             raise UsageError(f"no croissant.json or metadata.json in {entry.path}")
     else:
@@ -182,6 +184,7 @@ class Checker:
         self.judge = self._judge_for(options.version or "1.0")
         #: What was understood: one for each JSON-LD document in the file.
         self.descriptions: list[Description] = []
+        self._links: set[OutOfBounds] = set()
 
     def _judge_for(self, version: str) -> Judge:
         options = self.options
@@ -196,7 +199,7 @@ class Checker:
         try:
             data = _content(self.entry)
         except OSError as error:
-            self.judge.check(Unreadable(at, reason_of(error)))
+            self.judge.check(barred(error, at))
             return
         coverage.bytes = len(data)
         try:
@@ -295,13 +298,13 @@ class Checker:
         from corpusfmt.formats.croissant.records.judging import judge_data  # noqa: PLC0415
         from corpusfmt.formats.croissant.storage import Storage  # noqa: PLC0415
 
-        folder = self.entry.url.rpartition("/")[0]
+        folder = self.entry.folder()
         storage = Storage(description, folder)
         storage.check()
         for fault in storage.faults:
-            self.judge.check(fault)
+            self._tell(fault)
         coverage.bytes += storage.bytes_read
-        records, gaps = judge_data(description, folder, self.options.scratch, self.judge.check)
+        records, gaps = judge_data(description, folder, self.options.scratch, self._tell)
         coverage.documents += records
         for gap in (*storage.gaps, *gaps):
             self._left_out(gap)
@@ -309,6 +312,14 @@ class Checker:
     def _left_out(self, gap: Gap) -> None:
         for code in gap.codes:
             self.judge.coverage.rules_not_run.setdefault(code, gap.reason)
+
+    def _tell(self, fault: object) -> None:
+        """Judge what reading the data showed; a link out of the folder once, whatever is behind it."""
+        if isinstance(fault, OutOfBounds):
+            if fault in self._links:
+                return
+            self._links.add(fault)
+        self.judge.check(fault)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

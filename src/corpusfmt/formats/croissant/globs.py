@@ -22,6 +22,18 @@ def matches(pattern: str, path: str) -> bool:
     return _segments(collapsed, path.split("/"))
 
 
+def may_match_below(pattern: str, folder: str) -> bool:
+    """Tell whether a pattern can match something in a folder, whatever that holds."""
+    wanted = pattern.removeprefix("./").lstrip("/").split("/")
+    parts = folder.split("/")
+    for part, of_path in zip(wanted, parts, strict=False):
+        if part == "**":
+            return True
+        if not _segment(part, of_path):
+            return False
+    return len(wanted) > len(parts)
+
+
 def _segments(pattern: list[str], parts: list[str]) -> bool:
     at, position, star, resume = 0, 0, -1, 0
     while position < len(parts):

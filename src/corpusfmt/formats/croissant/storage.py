@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
+from corpusfmt.formats.croissant.records.batches import Fault
 from corpusfmt.formats.croissant.records.files import (
     NoFile,
     claims_archive,
     entry_beside,
     is_elsewhere,
+    link_on_the_way,
+    may_select,
     no_archive,
     no_reader,
     nothing_selected,
@@ -26,7 +30,9 @@ from corpusfmt.formats.croissant.records.files import (
 from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
 from corpusfmt.formats.croissant.rules.files import DataFault, Gap
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
-from corpusfmt.io.paths import Entry, open_input, reason_of, walk
+from corpusfmt.formats.general import barred
+from corpusfmt.io.paths import Entry, reason_of, walk
+from corpusfmt.model import Location
 
 _OF_FILES = ("CRO601", "CRO602", "CRO603")
 # Sizes given with a unit are rounded by whoever wrote them.
@@ -46,12 +52,14 @@ class Storage:
     """Checks the files of one description, which lie beside it."""
 
     description: Description
-    folder: str
-    faults: list[DataFault] = field(default_factory=list)
+    folder: Entry
+    faults: list[Fault] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
     _elsewhere: int = 0
     _names: dict[int, list[str]] = field(default_factory=dict)
+    #: By container that is a folder, the links that lead out of it.
+    _links: dict[int, list[Entry]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
@@ -84,7 +92,7 @@ class Storage:
         try:
             return entry_beside(self.folder, path)
         except NoFile as fault:
-            self._fault("missing", file, "sc:contentUrl", str(fault), fault.hint)
+            self.faults.append(fault.about(file))
             return None
 
     def _top(self, file: FileObject, contained: list[FileObject]) -> None:
@@ -93,15 +101,16 @@ class Storage:
         if entry is None:
             return
         if entry.kind == "directory":
-            names = [each.path for each in walk(entry.url) if each.kind == "file"]
-            self._names[id(file)] = names
+            listed = {each.path: each for each in walk(entry)}
+            self._names[id(file)] = [path for path, each in listed.items() if each.kind == "file"]
+            self._links[id(file)] = [each for each in listed.values() if each.kind == "outside"]
             for each in contained:
-                self._in_folder(each, entry, set(names))
+                self._in_folder(each, file, listed)
             return
         try:
-            with open_input(entry.url) as source:
+            with entry.open() as source:
                 head = source.read(512)
-            self._judge(file, self._facts(file, raw(entry.url)))
+            self._judge(file, self._facts(file, raw(entry)))
             fault = signature_fault(file, path or "", head[:HEAD], file.place("sc:encodingFormat"))
             self.faults += [fault] if fault is not None else []
             if contained or self._is_container(file) or claims_archive(file, entry.name):
@@ -115,11 +124,13 @@ class Storage:
         views = self.description.views.values()
         return any(isinstance(view, FileSet) and file in self._containers(view) for view in views)
 
-    def _in_folder(self, file: FileObject, folder: Entry, names: set[str]) -> None:
+    def _in_folder(self, file: FileObject, container: FileObject, listed: Mapping[str, Entry]) -> None:
         path = str(PurePosixPath(file.text("sc:contentUrl") or ""))
-        if path in names:
-            entry = Entry(path, f"{folder.url}/{path}", "file")
-            self._judge(file, self._facts(file, raw(entry.url)))
+        entry = listed.get(path)
+        if entry is not None and entry.kind == "file":
+            self._judge(file, self._facts(file, raw(entry)))
+        elif link := next((each for each in self._links[id(container)] if link_on_the_way(each, path)), None):
+            self.faults.append(barred(link, Location(link.path)))
         elif not escapes(path):
             self._fault("missing", file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path")
 
@@ -140,7 +151,7 @@ class Storage:
         names: list[str] = []
         strange: list[str] = []
         try:
-            for member in members(lambda: open_input(entry.url), entry.size):
+            for member in members(entry.open, entry.size):
                 names.append(member.path)
                 strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)
@@ -195,6 +206,10 @@ class Storage:
             return  # a container that is not here, or not whole, is reported by itself
         if not view.all("cr:includes"):
             return
+        links = [link for link in self._links_in(containers) if may_select(view, link)]
+        self.faults += [barred(link, Location(link.path)) for link in links]
+        if links:
+            return
         selected = (path for path in self._paths_in(containers) if selects(view, path))
         first = next(selected, None)
         if first is None:
@@ -211,7 +226,17 @@ class Storage:
         for each in containers:
             yield from self._names[id(each)]
         if not containers:
-            yield from (entry.path for entry in walk(self.folder or ".") if entry.kind == "file")
+            yield from (entry.path for entry in self._beside if entry.kind == "file")
+
+    def _links_in(self, containers: list[FileObject]) -> Iterator[Entry]:
+        for each in containers:
+            yield from self._links.get(id(each), ())
+        if not containers:
+            yield from (entry for entry in self._beside if entry.kind == "outside")
+
+    @cached_property
+    def _beside(self) -> list[Entry]:
+        return list(walk(self.folder))
 
 
 def _digest(file: FileObject, name: str) -> str | None:

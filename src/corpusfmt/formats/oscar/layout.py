@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.general import judge_barred
 from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
 from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
@@ -27,8 +27,8 @@ from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
 from corpusfmt.formats.oscar.shuffled import NoBlankLine, is_shuffled
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
-from corpusfmt.io.paths import Entry, entry_of, open_input, walk
-from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
+from corpusfmt.io.paths import Entry, walk
+from corpusfmt.model import Coverage, Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 _LABELS = frozenset(LABELS)
@@ -337,7 +337,7 @@ def look(entry: Entry) -> Survey:
     """Find the language directories at a path, in it, or in the variants of a release that it holds."""
     if entry.kind != "directory":
         return _look_at_file(entry)
-    tree = _Tree(entry.url)
+    tree = _Tree(entry)
     survey = Survey()
     if tree.kind_of("", Path(entry.url).absolute().name) == "language":
         survey.folders.append(Folder("", _code_of(tree, "", entry), tree.entries("")))
@@ -357,22 +357,15 @@ def _look_at_file(entry: Entry) -> Survey:
         return survey
     other: Role = "metadata" if parsed.role == "text" else "text"
     siblings = (data_name(parsed.code, other, parsed.number), f"{parsed.code}_sha256.txt")
-    entries = [entry, *filter(None, (_sibling(entry, name) for name in siblings))]
+    entries = [entry, *filter(None, map(entry.folder().child, siblings))]
     survey.folders.append(Folder("", parsed.code, entries, alone=entry.name))
     return survey
-
-
-def _sibling(entry: Entry, name: str) -> Entry | None:
-    try:
-        return entry_of(entry.url[: -len(entry.name)] + name)
-    except UsageError:
-        return None
 
 
 class _Tree:
     """The entries below a root by parent folder, looked up as deep as is needed."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: Entry) -> None:
         self._root = root
         self._depth = 0
         self._by_parent: dict[str, list[Entry]] = {}
@@ -485,7 +478,7 @@ def _lists_metadata(entry: Entry) -> bool:
     if entry.kind != "file":
         return False
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             return b"_meta" in file.read(_LIST_HEAD)
     except OSError:
         return False  # planning opens it again, and then says so
@@ -528,7 +521,7 @@ class _Planner:
         for folder in survey.nested:
             judge.check(Stray(folder.at, folder.code, directory=True, repeats=True))
         for child in survey.unreadable:
-            judge.check(Unreadable(Location(child.path), child.reason))
+            judge_barred(child, judge)
         for child in survey.beside:
             _judge_beside(judge, child, self._version)
         odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
@@ -603,8 +596,8 @@ class _Planner:
         if entry is None or entry.kind != "file":
             if entry is None and folder.alone is None and (language.texts or language.metadata):
                 judge.check(NoList(folder.at, f"{folder.code}_sha256.txt", empty=False))
-            elif entry is not None and entry.kind != "directory":
-                judge.check(Unreadable(Location(entry.path), entry.reason))
+            elif entry is not None:
+                judge_barred(entry, judge)
             return None
 
         def told(name: str) -> bool:
@@ -634,9 +627,7 @@ def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
     at = Location(entry.path)
     if entry.name == _UNFINISHED:
         judge.check(Stray(at, entry.name, directory=False))
-    elif entry.kind == "other":
-        judge.check(Unreadable(at, entry.reason))
-    elif ROOT_FILES.fullmatch(entry.name):
+    elif judge_barred(entry, judge) or ROOT_FILES.fullmatch(entry.name):
         return
     elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
@@ -679,13 +670,14 @@ class _Slots:
         self._judge.check(FileName(at, entry.name, self._folder.code, code, parsed, self._version))
         if parsed is not None and not (parsed.role == "metadata" and self._version == "1.0"):
             self._place(entry, parsed)
+        elif entry is not self.checksums:
+            judge_barred(entry, self._judge)
 
     def _judge_other(self, entry: Entry) -> None:
-        at = Location(entry.path)
-        if entry.kind == "other":
-            self._judge.check(Unreadable(at, entry.reason))
-        elif self._folder.path or not ROOT_FILES.fullmatch(entry.name):
-            self._judge.check(Stray(at, entry.name, directory=False))
+        if judge_barred(entry, self._judge):
+            return
+        if self._folder.path or not ROOT_FILES.fullmatch(entry.name):
+            self._judge.check(Stray(Location(entry.path), entry.name, directory=False))
 
     def _place(self, entry: Entry, parsed: DataName) -> None:
         parts = self._parts[parsed.role]
@@ -693,7 +685,8 @@ class _Slots:
             self._odd.append((entry, parsed.digits))
         if parsed.number is None:
             self._singles.append(entry)
-        parts.setdefault(parsed.number, entry)
+        if parts.setdefault(parsed.number, entry) is not entry:
+            judge_barred(entry, self._judge)
 
     def language(self) -> Language:
         return Language(

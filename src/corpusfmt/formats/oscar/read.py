@@ -13,7 +13,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.general import BadText, BrokenStream, TooLong, Unreadable
+from corpusfmt.formats.general import BadText, BrokenStream, TooLong
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
 from corpusfmt.formats.oscar.check import Source
@@ -89,8 +89,8 @@ def unpaired(shard: Shard) -> Finding | None:
 
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
     """Yield what went wrong with a file as a file; zero bytes behind its end hide nothing."""
-    if source.unreadable is not None:
-        yield Rejected(_finding(Unreadable(source.at, source.unreadable), version), b"")
+    if source.barred is not None:
+        yield Rejected(_finding(source.barred, version), b"")
     elif source.fault is not None and source.fault.kind != "padding":
         yield Rejected(_finding(BrokenStream(source.at, source.fault), version), b"")
 

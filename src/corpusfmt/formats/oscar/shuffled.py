@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT
-from corpusfmt.io.paths import Entry, open_input
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Location, Problem, Severity
 
@@ -52,7 +52,7 @@ def _has_blank_line(text: Entry) -> bool | None:
     size = 0
     before = b"\n"
     try:
-        with open_input(text.url) as file:
+        with text.open() as file:
             for chunk in Chunks(file, "gzip"):
                 data = before + chunk
                 if _BLANK_LINE.search(data):

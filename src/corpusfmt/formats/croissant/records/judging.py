@@ -37,6 +37,7 @@ from corpusfmt.formats.croissant.rules.files import DataFault, Gap
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.io.keys import KeyWriter, among, few_hashes, repeated
 from corpusfmt.io.keys import unmatched as absent
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location
 
 # As many faults of one kind as a report shows; beyond them only the number is told.
@@ -101,7 +102,7 @@ def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tupl
 
 
 def judge_data(
-    description: Description, folder: str, scratch: Path | None, tell: Callable[[Fault], Any]
+    description: Description, folder: Entry, scratch: Path | None, tell: Callable[[Fault], Any]
 ) -> tuple[int, list[Gap]]:
     """Read the record sets of a description in a folder, and tell what is wrong with their data.
 

@@ -21,6 +21,7 @@ from corpusfmt.formats.croissant.records.rows import batches
 from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class RecordReader:
     Raises `NotRead` where data cannot be read here at all; what is wrong with data is a fault in the stream.
     """
 
-    def __init__(self, description: Description, folder: str, scratch: Path | None = None) -> None:
+    def __init__(self, description: Description, folder: Entry, scratch: Path | None = None) -> None:
         self.files = Files(description, folder)
         self.patterns = Patterns(TIME_LIMIT)
         self._closing = ExitStack()

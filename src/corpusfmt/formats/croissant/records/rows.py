@@ -319,14 +319,14 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     except ImportError:
         reason = f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'"
         raise NotRead(reason, opened.path) from None
-    spooled = opened.url is None or is_remote(opened.url)
-    with tempfile.TemporaryFile() as spool:
-        if spooled:
+    local = opened.entry is not None and not is_remote(opened.entry.url)
+    with opened.entry.open() if opened.entry and local else tempfile.TemporaryFile() as source:
+        if not local:
             for chunk in opened.chunks:
-                spool.write(chunk)
-            spool.seek(0)
+                source.write(chunk)
+            source.seek(0)
         try:
-            with pq.ParquetFile(spool if spooled else opened.url) as file:
+            with pq.ParquetFile(source) as file:
                 names = file.schema_arrow.names
                 missing = [take for take in takes if take.name not in names]
                 if missing:
