@@ -1,13 +1,11 @@
 """Loaded by every Python process of an attacked command: writes down what no data set may make it do.
 
-Forked workers inherit the hook, spawned ones load it again.
+Forked workers inherit the hook, spawned ones load it again. It imports only what Python has loaded by now: anything else
+could come from the data set.
 """
-
-from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 _LOG = os.environ["CORPUSFMT_GUARD_LOG"]
 _FORBIDDEN = os.environ["CORPUSFMT_GUARD_FORBIDDEN"].encode()
@@ -20,11 +18,11 @@ def _note(line: str) -> None:
     os.close(descriptor)
 
 
-def _address(arguments: tuple[Any, ...]) -> Any:
+def _address(arguments: tuple[object, ...]) -> object:
     return arguments[1] if len(arguments) > 1 else arguments[0]
 
 
-def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event == "open" and isinstance(arguments[0], (str, bytes)):
         if os.path.realpath(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
             _note(f"open {os.fsdecode(arguments[0])}")
