@@ -116,6 +116,16 @@ def test_one_process_does_the_work_where_others_could_not_be_started_safely(tmp_
     assert (done.returncode, done.stdout[-28:]) == (0, "VALID: 0 errors, 0 warnings\n"), done.stderr
 
 
+def test_an_engine_of_others_is_refused_there(tmp_path: Path) -> None:
+    command = [sys.executable, "-E", "-m", "corpusfmt", "validate", "."]
+    engine = ("--engine", "py:concurrent.futures:ProcessPoolExecutor", "--jobs", "2")
+    done = subprocess.run([*command, *engine], cwd=_data_set(tmp_path), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: workers of `python -E` would import from the working folder: run `python -E -P`\n",
+    )
+
+
 @pytest.mark.parametrize("engine", ["dask", "ray"])
 def test_no_engine_of_ours_runs_code_of_the_data_set(engine: str, tmp_path: Path) -> None:
     """Where its package is installed: Ray is too large for every run of the tests."""
