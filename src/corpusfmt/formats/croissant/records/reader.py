@@ -209,8 +209,10 @@ def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
         return
     for leaf in leaves:
         if leaf.take == fault.take and leaf.view is not None:
-            message = f"{leaf.view.title}: no column `{fault.take.name}` in `{fault.at.path}`"
-            yield DataFault("column", message, leaf.view.place("cr:column"), fault.hint)
+            is_column = fault.take.kind == "column"
+            what = f"no column `{fault.take.name}`" if is_column else f"`{fault.take.name}` selects nothing"
+            place = leaf.view.place("cr:column" if is_column else "cr:jsonPath")
+            yield DataFault("column", f"{leaf.view.title}: {what} in `{fault.at.path}`", place, fault.hint)
 
 
 def value_fault(leaf: Leaf, reason: str, at: Location) -> DataFault:
