@@ -884,3 +884,31 @@ def test_any_bytes(kind: str, content: bytes, tmp_path_factory: pytest.TempPathF
     counts = report.by_rule.items()
     wrong = sum(count for code, count in counts if code.startswith(("CRO6", "GEN")) and code not in of_a_pass)
     assert len(read(path)[1]) == wrong
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "application/json", "application/jsonlines"])
+def test_findings_come_where_their_records_would(kind: str, tmp_path: Path) -> None:
+    values = [1, "x", 3, 4, "y", 6]
+    content = {
+        "text/csv": "a\n" + "".join(f"{value}\n" for value in values),
+        "application/json": json.dumps([{"a": value} for value in values]),
+        "application/jsonlines": "".join(json.dumps({"a": value}) + "\n" for value in values),
+    }[kind]
+    extract = {"jsonPath": "$[*].a"} if kind == "application/json" else {"column": "a"}
+    path = write(tmp_path, [file("t", kind)], record_set(field("a", "t", extract, "sc:Integer")), t=content.encode())
+    found = [each.code if isinstance(each, Finding) else each.values["r/a"] for each in corpusfmt.records(path)]
+    assert found == [1, "CRO609", 3, 4, "CRO609", 6]
+    for limit, status in (("1", 1), ("2", 1), ("9", 1)):
+        done = run_cli("records", path, "--limit", limit)
+        assert done.returncode == status
+        assert done.stdout.count(b"\n") == min(int(limit), 4)
+        assert done.stderr.count(b": CRO609 error") == (2 if limit == "9" else 1)
+
+
+def test_a_join_without_a_match_is_reported_behind_its_record(tmp_path: Path) -> None:
+    joined = record_set(*VIEWS, {"@type": "cr:Field", "@id": "r/title", "source": {"@id": "films/title"}})
+    path = write(tmp_path, TABLES, FILMS, joined, **CONTENTS)
+    found = [
+        each.code if isinstance(each, Finding) else each.values["r/title"] for each in corpusfmt.records(path, "r")
+    ]
+    assert found == ["Brazil", "Alien", "Brazil", None, "CRO613", None]
