@@ -94,6 +94,14 @@ def test_an_archive_in_an_archive_is_left_out(tmp_path: Path) -> None:
     assert report.coverage.rules_not_run["CRO601"] == 'distribution "c.txt": its container is not followed'
 
 
+def test_a_set_without_a_pattern_is_left_out(tmp_path: Path) -> None:
+    without = {name: value for name, value in files("names-set", "*").items() if name != "includes"}
+    report = corpusfmt.validate(write(tmp_path, [without], NAMES), format="croissant", data=True, profile="strict")
+    assert found(report) == []
+    reason = 'distribution "names-set": no pattern says which files belong to it'
+    assert report.coverage.rules_not_run["CRO601"] == reason
+
+
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3, "name": "c"}]
 
 

@@ -114,6 +114,17 @@ def test_a_class_of_another_namespace_is_named_with_it(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"), [("string", "Text"), ("int", "Integer"), ("float", "Float"), ("Txt", "Text")]
+)
+def test_a_data_type_that_is_nearly_known(written: str, meant: str, tmp_path: Path) -> None:
+    each = {"@type": "cr:Field", "@id": "r/a", "dataType": f"sc:{written}"}
+    content = document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
+    ((_, message, hint),) = messages(tmp_path, content, "CRO421")
+    assert message.endswith(f"no data type `sc:{written}`")
+    assert hint == f"did you mean `sc:{meant}`?"
+
+
 @pytest.mark.parametrize("source", [{}, {"extract": {"column": "a"}}])
 def test_a_source_that_names_nothing(source: dict[str, Any], tmp_path: Path) -> None:
     each = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "source": source}

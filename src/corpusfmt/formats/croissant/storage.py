@@ -205,6 +205,7 @@ class Storage:
         if any(id(each) not in self._names for each in containers):
             return  # a container that is not here, or not whole, is reported by itself
         if not view.all("cr:includes"):
+            self._leave_out(view, f"{view.title}: no pattern says which files belong to it")
             return
         links = [link for link in self._links_in(containers) if may_select(view, link)]
         self.faults += [barred(link, Location(link.path)) for link in links]

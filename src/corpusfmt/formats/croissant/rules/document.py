@@ -446,19 +446,29 @@ _NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
     "CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
 )
 def id_not_iri(description: Description) -> Iterator[Problem]:
-    """An `@id` is no IRI reference.
+    """An `@id` is no IRI reference. Those of fields that only repeat the one of their record set are counted with it.
 
     Why: identifiers are interpreted as IRIs, which have no spaces, and no quotes, braces or angle brackets.
     Example: `"@id": "my files"`.
     Fix: write it without them; `name` may hold any text.
     """
+    groups: dict[int, list[View]] = {}
     seen: set[str] = set()
     for view in description.parts:
         written = view.node.written_id
         if isinstance(written, str) and written not in seen and (not written or _NO_IRI.search(written)):
             seen.add(written)
-            at = description.places.of(f"{view.node.pointer}/@id")
-            yield Problem(f"{view.title}: `{written}` is no IRI", at, "write it without spaces and quotes")
+            above = view.parent
+            prefix = f"{above.node.written_id}/" if above is not None else ""
+            inherited = prefix and written.startswith(prefix) and not _NO_IRI.search(written, len(prefix))
+            group = groups.get(id(above)) if inherited else None
+            group = groups[id(view)] = [] if group is None else group
+            group.append(view)
+    for group in {id(group): group for group in groups.values()}.values():
+        view = group[0]
+        at = description.places.of(f"{view.node.pointer}/@id")
+        message = f"{view.title}: `{view.node.written_id}` is no IRI"
+        yield Problem(message, at, "write it without spaces and quotes", count=len(group))
 
 
 _REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")

@@ -96,11 +96,11 @@ def data_fileset_empty(fault: DataFault) -> Iterator[Problem]:
 
 @RULES.rule("CRO606", "data-column-missing", on=DataFault, spec="croissant-1.0#extract")
 def data_column_missing(fault: DataFault) -> Iterator[Problem]:
-    """A CSV or TSV file has no column of the name that a field extracts. Case matters.
+    """A file has no column of the name that a field extracts, or its JSON path leads nowhere in all records. Case matters.
 
-    Why: the field cannot be loaded.
-    Example: `"column": "userid"` where the header has `userId`.
-    Fix: write the name as the header has it.
+    Why: the field cannot be loaded. A member that some objects of JSON lack is no value in their records, and no finding.
+    Example: `"column": "userid"` where the header has `userId`; `$[*].prize` where the objects have `price`.
+    Fix: write the name as the file has it.
     """
     yield from _told(fault, "column")
 
@@ -121,8 +121,8 @@ def data_ragged_columns(fault: DataFault) -> Iterator[Problem]:
     """The JSON paths of one record set select different numbers of values from one file.
 
     Why: each record takes one value of each, so the lists cannot be put side by side.
-    Example: `$[*].id` gives 3 values and `$[*].price` 2, as one object has no price.
-    Fix: complete the objects, with null where there is no value.
+    Example: `$[*].id` gives 3 values and `$[*].prices[*].amount` 7.
+    Fix: let the paths lead to the same records: a list inside of each is a `repeated` field, or a record set of its own.
     """
     yield from _told(fault, "ragged")
 

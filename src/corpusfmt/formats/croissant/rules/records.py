@@ -431,6 +431,13 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
         yield Problem(message, view.place_of(strings[0]), hint)
 
 
+# What types are called elsewhere.
+_OTHER_NAMES = {
+    "sc:bool": "sc:Boolean", "sc:double": "sc:Float", "sc:int": "sc:Integer", "sc:long": "sc:Integer",
+    "sc:str": "sc:Text", "sc:string": "sc:Text", "sc:timestamp": "sc:DateTime",
+}  # fmt: skip
+
+
 @RULES.rule(
     "CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE,
     grades={"minor": Severity.WARNING, "strict": Severity.WARNING},
@@ -447,7 +454,7 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
         return
     unknown = [name for name in view.data_types if not is_known_type(name)]
     for name in dict.fromkeys(unknown):
-        likely = close_to(name, ATOMIC_TYPES)
+        likely = _OTHER_NAMES.get(name.lower()) or close_to(name, ATOMIC_TYPES)
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
         message = f"{view.title}: no data type `{name}`"
         minor = len(unknown) < len(view.data_types) or isinstance(view, RecordSet)
