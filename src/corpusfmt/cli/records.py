@@ -25,6 +25,7 @@ def command(
 ) -> None:
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
     from corpusfmt.formats.croissant.records.stream import records
+    from corpusfmt.formats.general import LINK_OUTSIDE_ROOT
     from corpusfmt.model import Coverage, Finding, Report, Tally
     from corpusfmt.report.text import concise
 
@@ -42,6 +43,8 @@ def command(
     if tally.counts:
         for line in concise(report):
             print(line, file=sys.stderr)
+        if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT), ""):
+            print(f"help: {hint}", file=sys.stderr)
     raise typer.Exit(exit_status(report, FailOn.ERROR))
 
 

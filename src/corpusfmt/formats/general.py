@@ -12,6 +12,7 @@ from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Crash, Judge, RuleSet
 
 GENERAL = RuleSet()
+LINK_OUTSIDE_ROOT = "GEN002"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def unreadable(subject: Unreadable) -> Iterator[Problem]:
     yield Problem(f"cannot be read: {subject.reason}", subject.at, "check permissions and the disk, then run again")
 
 
-@GENERAL.rule("GEN002", "link-outside-root", on=OutOfBounds)
+@GENERAL.rule(LINK_OUTSIDE_ROOT, "link-outside-root", on=OutOfBounds)
 def link_outside_root(subject: OutOfBounds) -> Iterator[Problem]:
     """A path leads outside of the folder that was named, most often by a symbolic link; it was not opened.
 

@@ -196,7 +196,8 @@ def entry_of(url: str, *, follow_links: bool = False) -> Entry:
 
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
     """Return a folder as a root, whether it is there or not; what it holds has paths that begin there."""
-    root = Root() if is_remote(url) else Root(os.path.realpath(local_path(url)), follow_links)
+    url = local_path(url)
+    root = Root() if is_remote(url) else Root(os.path.realpath(url), follow_links)
     return Entry("", url, "directory", root=root)
 
 
@@ -250,7 +251,7 @@ def _matching_locally(pattern: str, *, follow_links: bool) -> Iterator[Entry]:
         yield folder
     for entry in walk(folder, None if "**" in wanted else every, enter=leads_on):
         if every in _reached(wanted, entry.path) or (entry.kind == "outside" and leads_on(entry)):
-            yield replace(entry, path=entry.name)
+            yield replace(entry, path=entry.name, url=str(Path(entry.url)))
 
 
 def _reached(pattern: tuple[str, ...], path: str) -> set[int]:
