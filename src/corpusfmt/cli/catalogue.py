@@ -11,7 +11,11 @@ from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Rule, UsageError
 
 Rules = Annotated[
-    list[str], typer.Argument(metavar="[CODE|SLUG]...", help="Rules to explain; without any, all are listed.")
+    list[str],
+    typer.Argument(
+        metavar="[CODE|SLUG]...",
+        help="Rules to explain: codes, beginnings of codes, slugs; without any, all are listed.",
+    ),
 ]
 
 
@@ -39,8 +43,11 @@ def rule(names: Rules = []) -> None:  # noqa: B006
             print(f"{code}  {owners[0][1].severity:<7}  {owners[0][1].slug}")
         return
     for name in names:
-        meant = [owners for code, owners in known.items() if name.upper() == code or name == owners[0][1].slug]
-        if not meant:
+        prefix = name.upper()
+        meant = [
+            owners for code, owners in sorted(known.items()) if code.startswith(prefix) or name == owners[0][1].slug
+        ]
+        if not name or not meant:
             raise UsageError(f"unknown rule {name!r}; `corpusfmt rule` lists codes and slugs")
         for owners in meant:
             _explain([owner for owner, _ in owners], owners[0][1])

@@ -148,7 +148,10 @@ def command(
 ) -> None:
     """Write a corpus in another format, checking what is read; nothing is lost in silence."""
     from corpusfmt.conversion import convert
+    from corpusfmt.model import UsageError
 
+    if source == "-":
+        raise UsageError("convert reads files and folders, not standard input: write it to a file and name that")
     with shown_stages() as show:
         report = convert(
             source,

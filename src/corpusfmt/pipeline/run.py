@@ -103,8 +103,8 @@ def build(
         stack.enter_context(closing(supply))
         journal = stack.enter_context(Journal(log))
         workers = stack.enter_context(Workers(engine, supply.workers(jobs)))
-        classifier = _classifier(model, langid)
         asked = load_recipe(recipe, _instead(keep_original=keep_original, compression=compression))
+        classifier = _classifier(model, langid)
         chosen = selection.applied(asked, classifier.labels)
         compressor_of(chosen.output.compressor)
         addresses = selection.by_address
