@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from corpusfmt.cli.console import read_or_not
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+from corpusfmt.wording import json_text
 
 Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
 RecordSetName = Annotated[
@@ -35,9 +37,11 @@ def command(
         elif coverage.documents == limit:
             break
         else:
-            sys.stdout.buffer.write(_line(each.values))
+            with read_or_not():
+                sys.stdout.buffer.write(_line(each.values))
             coverage.documents += 1
-    sys.stdout.buffer.flush()
+    with read_or_not():
+        sys.stdout.buffer.flush()
     report = Report("croissant", "", tally, coverage)
     if tally.counts:
         for line in concise(report):
@@ -47,7 +51,7 @@ def command(
 
 def _line(values: dict[str, Any]) -> bytes:
     text = json.dumps(_printable(values), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass") + b"\n"
+    return json_text(text).encode() + b"\n"
 
 
 def _printable(value: Any) -> Any:
