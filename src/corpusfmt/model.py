@@ -202,9 +202,8 @@ class Coverage:
 
     @property
     def rules_not_run(self) -> Mapping[str, str]:
-        """One reason for each rule that was not run on everything, by code (and for whatever else is a gap)."""
-        noted = sorted([*self.gaps, *self.not_run], reverse=True)
-        return MappingProxyType({what: reason for _, what, reason in noted})
+        """One reason for each rule that was not run on everything, by code."""
+        return MappingProxyType({rule: reason for _, rule, reason in sorted(self.not_run, reverse=True)})
 
     def add(self, other: Coverage) -> None:
         """Take another run or shard into account."""
