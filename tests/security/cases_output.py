@@ -15,9 +15,8 @@ from xml.etree import ElementTree as ET
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from support import REPOSITORY, wet_file, wet_record
-
 from security.attacks import Attack, Outcome
+from support import REPOSITORY, wet_file, wet_record
 
 # What may be part of a file name. Values may be all of these.
 NAMES = (
