@@ -154,6 +154,19 @@ def test_what_several_workers_found_is_settled_as_one() -> None:
     assert (sum(whole.counts.values()), len(whole.findings)) == (1, 1)
 
 
+def test_ten_thousand_known_findings_in_a_thousand_files_leave_room_for_a_new_one() -> None:
+    known = {("TST101", str(number)): 10 for number in range(1_001)}
+    whole = Tally(known=known)
+    for number in range(1_003):
+        judge = Judge(RULES, Grading(known=known), version="1.0", path="shard")
+        for _ in range(10):
+            judge.check(Number(Location(str(number)), 11))
+        whole.merge(judge.tally)
+    assert whole.settle("known") == []
+    assert {each.location.path for each in whole.findings} == {"1001", "1002"}
+    assert (len(whole.findings), sum(whole.suppressed.values())) == (20, 10_010)
+
+
 def test_what_settings_leave_out_is_counted_by_reason() -> None:
     assert judged(11, 11, 3, grading=Grading(ignore=("TST9", "TST101"))).tally.suppressed == {
         ("TST101", "shard", "ignored (TST101)"): 3

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli.console import read_or_not
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
 from corpusfmt.wording import json_text
@@ -37,11 +36,9 @@ def command(
         elif coverage.documents == limit:
             break
         else:
-            with read_or_not():
-                sys.stdout.buffer.write(_line(each.values))
+            sys.stdout.buffer.write(_line(each.values))
             coverage.documents += 1
-    with read_or_not():
-        sys.stdout.buffer.flush()
+    sys.stdout.buffer.flush()
     report = Report("croissant", "", tally, coverage)
     if tally.counts:
         for line in concise(report):
