@@ -196,6 +196,13 @@ def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(
     assert json.loads((tmp_path / "r.json").read_bytes())["counts"]["warning"] == count
 
 
+@pytest.mark.parametrize("command", ["rule", "formats"])
+def test_a_reader_that_reads_nothing_is_no_error(command: str) -> None:
+    script = f"{sys.executable} -m corpusfmt {command} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_text_is_limited_and_info_is_on_request(tmp_path: Path) -> None:
     rows(tmp_path / "d/documents/a.jsonl", 30)
     done = run_cli("validate", tmp_path / "d", "--max-per-rule", "30", "--max-findings", "5")

@@ -11,6 +11,7 @@ import typer
 
 from corpusfmt._version import VERSION
 from corpusfmt.cli import build, catalogue, convert, describe, records, render, validate
+from corpusfmt.cli.console import read_or_not
 from corpusfmt.cli.grouped import GroupedCommand
 from corpusfmt.wording import plain
 
@@ -66,6 +67,8 @@ def main() -> None:
     except _WRONG_ARGUMENTS as error:
         _explain(error)
         status = error.exit_code
+    with read_or_not():
+        sys.stdout.flush()
     raise SystemExit(status)
 
 
