@@ -28,11 +28,12 @@ LAYERS = (
     ("cli",),
     ("pipeline", "conversion"),
     ("description",),
-    ("report", "engine", "langid"),
+    ("engine", "langid"),
+    ("report",),
     ("formats",),
     ("io", "_resources", "_version"),
     ("rules",),
-    ("model", "safe_path"),
+    ("model", "safe_path", "wording"),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

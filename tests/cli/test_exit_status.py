@@ -186,7 +186,7 @@ def test_conversion_stops_at_a_bad_record_or_sets_it_aside(tmp_path: Path) -> No
     assert not [path for path in tree(tmp_path / "out") if not path.startswith(".corpusfmt/")]
     done = run_cli("convert", source, tmp_path / "kept", "--to", "dolma", "--on-bad-record", "quarantine")
     assert done.returncode == 0
-    assert b"rejected: 1 records" in done.stdout
+    assert b"rejected: 1 record," in done.stdout
     (rejected,) = tree(tmp_path / "kept-quarantine").values()
     assert json.loads(rejected)["rule"] == "DOL302"
 

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Rule, UsageError
+from corpusfmt.wording import plain
 
 Rules = Annotated[
     list[str],
@@ -73,7 +75,8 @@ def recipe(
     """List the recipes of `corpusfmt build`, or print one with the source of each choice."""
     from corpusfmt.pipeline.recipe import recipe_names, recipe_text
 
-    print(recipe_text(name) if name else "\n".join(recipe_names()))
+    text = recipe_text(name) if name else "\n".join(recipe_names())
+    write(plain(line) for line in text.split("\n"))
 
 
 @guarded
@@ -92,4 +95,4 @@ def detect(path: Annotated[str, typer.Argument(metavar="PATH")]) -> None:
     from corpusfmt.io.paths import entry_of
 
     fmt, detection = registry.detect(entry_of(path))
-    print(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")
+    say(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")

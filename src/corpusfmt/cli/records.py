@@ -11,6 +11,7 @@ import typer
 
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+from corpusfmt.wording import json_text
 
 Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
 RecordSetName = Annotated[
@@ -50,7 +51,7 @@ def command(
 
 def _line(values: dict[str, Any]) -> bytes:
     text = json.dumps(_printable(values), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass") + b"\n"
+    return json_text(text).encode() + b"\n"
 
 
 def _printable(value: Any) -> Any:

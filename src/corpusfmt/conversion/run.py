@@ -365,11 +365,14 @@ def _report(
         documents=sum(each.documents for each in converted),
         bytes=sum(shard.size for shard in plan.shards),
     )
+    cut = sorted(path for each in converted for path in each.cut)
+    for path in cut:
+        coverage.gap(path, "rest of the file", "it breaks off, how much is missing is unknown")
     report = Report(target.name, version, tally, coverage)
     report.results = {
         "files": files,
         "rejected": sum(each.rejected for each in converted),
-        "cut": sorted(path for each in converted for path in each.cut),
+        "cut": cut,
         "losses": dict(losses),
     }
     return report

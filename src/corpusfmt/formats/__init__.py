@@ -95,6 +95,7 @@ class ShardResult:
     tally: Tally
     coverage: Coverage
     facts: Any = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

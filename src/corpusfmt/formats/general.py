@@ -76,6 +76,13 @@ class TooLong:
     limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """An input without a single document."""
+
+    at: Location
+
+
 @GENERAL.rule("GEN000", "internal-error", on=Crash)
 def internal_error(crash: Crash) -> Iterator[Problem]:
     """A rule or reader of corpusfmt failed on this input.
@@ -154,6 +161,17 @@ def compressed_multi_member(members: Members) -> Iterator[Problem]:
     """
     if members.count > 1:
         yield Problem(f"{members.count} gzip members", members.at, "compress the content again as one member")
+
+
+@GENERAL.rule("GEN104", "nothing-to-check", on=Nothing)
+def nothing_to_check(nothing: Nothing) -> Iterator[Problem]:
+    """The whole input holds no document.
+
+    Why: an empty file or folder is what a failed download or an export that found nothing leaves; nothing in it was checked.
+    Example: `corpusfmt validate - --format dolma </dev/null`.
+    Fix: check how the input was made; where it may be empty, ignore this rule.
+    """
+    yield Problem("no document in the whole input, nothing was checked", nothing.at, "check how the input was made")
 
 
 @GENERAL.rule("GEN201", "invalid-utf8", on=BadText)
