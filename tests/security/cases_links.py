@@ -311,7 +311,7 @@ def _nested(folder: Path) -> None:
     (documents / "a.jsonl").write_bytes(_row("a"))
     with _inside(documents):
         for _ in range(_NESTED):
-            Path("d").mkdir()
+            os.mkdir("d")  # noqa: PTH102 - a `Path` for each takes twice as long
             os.chdir("d")
 
 
@@ -323,7 +323,7 @@ def _remove_nested(folder: Path) -> None:
             depth += 1
         for _ in range(depth):
             os.chdir("..")
-            Path("d").rmdir()
+            os.rmdir("d")  # noqa: PTH106
 
 
 def _loops(folder: Path) -> None:
