@@ -134,5 +134,5 @@ def test_a_number_that_no_reader_can_hold_is_not_changed_in_silence(tmp_path: Pa
     (tmp_path / "dolma/documents").mkdir(parents=True)
     line = b'{"id":"1","text":"%b","source":"test","n":1e999}\n' % LONG_LINE.encode()
     (tmp_path / "dolma/documents/a.jsonl").write_bytes(line)
-    with pytest.raises(BadInput, match="DOL203"):
+    with pytest.raises(BadInput, match="GEN303"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma")

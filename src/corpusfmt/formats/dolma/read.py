@@ -9,7 +9,6 @@ from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.clean import clean_documents
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
-from corpusfmt.formats.dolma.rows import overflow
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.model import Document, Finding, Json, Location, Severity
@@ -75,7 +74,6 @@ def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document |
     judge = _fresh_judge(shard)
     row = judged_document(line, at, judge)
     fault = next((finding for finding in judge.tally.findings if _unbearable(finding, row)), None)
-    fault = fault or overflow(judge, row or {})
     if fault is not None:
         return Rejected(fault, line)
     assert row is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR
@@ -24,7 +24,7 @@ from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry, open_input, reason_of
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
-from corpusfmt.io.text import JsonFault, strict_json
+from corpusfmt.io.text import json_object
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
@@ -170,7 +170,7 @@ class Columns:
 
     def row(self, index: int) -> Json | None:
         """Return the object on a row that was judged before, None where there is none."""
-        return object_on(self.lines[index]) if self.lines else None
+        return json_object(self.lines[index]) if self.lines else None
 
 
 @dataclass(slots=True)
@@ -348,12 +348,3 @@ def lines_of(block: Block) -> list[bytes]:
     if not lines[-1]:
         lines.pop()
     return lines
-
-
-def object_on(line: bytes) -> Json | None:
-    """Return the object on a line, None where there is none."""
-    try:
-        value: Any = strict_json(line).value
-    except (UnicodeDecodeError, JsonFault):
-        return None
-    return value if isinstance(value, dict) else None

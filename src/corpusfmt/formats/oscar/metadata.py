@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from corpusfmt.formats.general import BadJson, BadText, TooLong
+from corpusfmt.formats.general import BadJson, BadText, OutOfRange, TooLong, json_subject
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.text import JsonFault, strict_json, utf8_fault
+from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -618,18 +618,17 @@ _VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a line of metadata is no JSON value; `blank` where it cannot stand for a record."""
+    """Why a line of metadata cannot be read; `blank` where it cannot stand for a record."""
 
-    reason: str
-    column: int | None
-    encoding: bool = False
+    why: JsonFault | TextFault
     blank: bool = False
 
-    def subject(self, at: Location) -> BadText | BadJson:
+    def subject(self, at: Location) -> BadText | BadJson | OutOfRange:
         """Return what the general rules judge, at the place of the line."""
-        byte = None if at.byte is None or self.column is None else at.byte + self.column - 1
-        place = Location(at.path, at.line, byte if self.encoding else at.byte, self.column)
-        return BadText(place, self.reason) if self.encoding else BadJson(place, self.reason)
+        if isinstance(self.why, JsonFault):
+            return json_subject(self.why, at)
+        byte = None if at.byte is None else at.byte + self.why.column - 1
+        return BadText(Location(at.path, at.line, byte, self.why.column), self.why.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -646,9 +645,10 @@ def read_record(data: bytes) -> Decoded | Fault:
         found = strict_json(data)
     except UnicodeDecodeError:
         fault = utf8_fault(data)
-        return Fault(fault.reason if fault else "", fault.column if fault else None, encoding=True)
+        assert fault is not None
+        return Fault(fault)
     except JsonFault as error:
-        return Fault(error.reason, error.column, blank=not data.strip(b" \t\r"))
+        return Fault(error, blank=not data.strip(b" \t\r"))
     return Decoded(found.value, found.duplicate_keys)
 
 

@@ -182,8 +182,8 @@ def _peeked(source: Source) -> tuple[Iterator[Block | LongLine], bool]:
     return chain(seen, blocks), not source.cut
 
 
-class _Plain(msgspec.Struct):
-    """A record as nearly all are; whatever else a record has stays in its text."""
+class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+    """A record as nearly all are."""
 
     headers: dict[str, str]
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
