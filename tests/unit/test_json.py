@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from math import ulp
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ GREATEST = 1.7976931348623157e308
 #: Halfway to what would be the next float: from there on a number is rounded to infinity.
 TOO_GREAT = int(GREATEST) + 2**969 * 2
 
-SMALLEST = Decimal.from_float(5e-324)
+SMALLEST = Decimal(ulp(0.0))
 
 
 def nested(levels: int, inside: str) -> str:
