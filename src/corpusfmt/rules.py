@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
@@ -130,8 +130,8 @@ class Judge:
         self._applicable: dict[type, list[Rule]] = {}
         self._severities: dict[tuple[str, bool, str], Severity | None] = {}
 
-    def check(self, subject: Any) -> bool:
-        """Run every rule on one subject; return whether none of them fired."""
+    def check(self, subject: Any, times: int = 1) -> bool:
+        """Run every rule on one subject, which occurs so many times; return whether none of them fired."""
         kind = type(subject)
         rules = self._applicable.get(kind)
         if rules is None:
@@ -145,7 +145,7 @@ class Judge:
             try:
                 for problem in rule.check(subject):
                     clean = False
-                    self._record(rule, problem)
+                    self._record(rule, problem if times == 1 else replace(problem, count=problem.count * times))
             except Exception as error:
                 if rule.subject is Crash:
                     raise

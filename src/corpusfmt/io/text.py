@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import threading
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isinf
@@ -120,59 +121,79 @@ def parsed_json(text: str) -> StrictJson:
     Raises `JsonFault` for NaN and Infinity, lone surrogates and raw control characters, `DepthFault` for more than
     `MAX_DEPTH` levels, and `NumberFault` for a number that no 64-bit float comes near.
     """
-    duplicates: list[str] = []
-    infinite: list[str] = []
-    inexact: list[str] = []
-
-    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            seen: set[str] = set()
-            for name, _ in pairs:
-                if name in seen:
-                    duplicates.append(name)
-                seen.add(name)
-        return found
-
-    def refuse_constant(name: str) -> Any:
-        raise JsonFault(f"`{name}` is not a JSON number", text.find(name) + 1, "write null, or a number")
-
-    def integer(digits: str) -> int | float:
-        if len(digits) < _DIGITS_OF_INTEGERS:
-            return int(digits)
-        if isinf(float(digits)):
-            infinite.append(digits)
-            return 0
-        value = int(digits)
-        if value not in INTEGER_RANGE:
-            inexact.append(digits)
-        return value
-
-    def fraction(digits: str) -> float:
-        value = float(digits)
-        if isinf(value):
-            infinite.append(digits)
-        elif value and len(digits) > _DIGITS_OF_DOUBLES + 1 and not _is_exact(digits, value):
-            inexact.append(digits)
-        return value
-
     try:
-        value = json.loads(
-            text, object_pairs_hook=collect, parse_constant=refuse_constant, parse_int=integer, parse_float=fraction
-        )
+        found = _decoding.decoded(text)
     except json.JSONDecodeError as error:
         _refuse_depth(text)
         raise JsonFault(_reason(error, text), error.pos + 1) from error
     except RecursionError as error:
         _refuse_depth(text)
         raise DepthFault("nested deeper than can be decoded") from error
-    if text.count("{") + text.count("[") > MAX_DEPTH and _is_too_deep(value):
+    if _has_many_brackets(text) and _is_too_deep(found.value):
         _refuse_depth(text)
-    _refuse_surrogates(text, value)
-    if infinite:
+    _refuse_surrogates(text, found.value)
+    if infinite := _decoding.infinite:
         columns = (match.start() + 1 for match in _NUMBER.finditer(text) if match.group() == infinite[0])
         raise NumberFault(infinite[0], next(columns, None), len(infinite))
-    return StrictJson(value, tuple(duplicates), tuple(inexact))
+    return found
+
+
+class _Decoding(threading.local):
+    """A decoder made once, as making one takes longer than decoding a short line, and what it saw in one text."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._duplicates: list[str] = []
+        self._inexact: list[str] = []
+        self.infinite: list[str] = []
+        self._decode = json.JSONDecoder(
+            object_pairs_hook=self._collect,
+            parse_constant=self._refuse_constant,
+            parse_int=self._integer,
+            parse_float=self._fraction,
+        ).decode
+
+    def decoded(self, text: str) -> StrictJson:
+        """Decode a text as the standard library does, infinite numbers to be looked for afterwards."""
+        self._text = text
+        self._duplicates, self._inexact, self.infinite = [], [], []
+        value = self._decode(text)
+        return StrictJson(value, tuple(self._duplicates), tuple(self._inexact))
+
+    def _collect(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            seen: set[str] = set()
+            for name, _ in pairs:
+                if name in seen:
+                    self._duplicates.append(name)
+                seen.add(name)
+        return found
+
+    def _refuse_constant(self, name: str) -> Any:
+        raise JsonFault(f"`{name}` is not a JSON number", self._text.find(name) + 1, "write null, or a number")
+
+    def _integer(self, digits: str) -> int | float:
+        if len(digits) < _DIGITS_OF_INTEGERS:
+            return int(digits)
+        if isinf(float(digits)):
+            self.infinite.append(digits)
+            return 0
+        value = int(digits)
+        if value not in INTEGER_RANGE:
+            self._inexact.append(digits)
+        return value
+
+    def _fraction(self, digits: str) -> float:
+        value = float(digits)
+        if isinf(value):
+            self.infinite.append(digits)
+        elif value and len(digits) > _DIGITS_OF_DOUBLES + 1 and not _is_exact(digits, value):
+            self._inexact.append(digits)
+        return value
+
+
+_decoding = _Decoding()
 
 
 def _is_exact(digits: str, value: float) -> bool:
@@ -203,7 +224,13 @@ def _is_too_deep(value: Any) -> bool:
     return bool(level)
 
 
+def _has_many_brackets(text: str) -> bool:
+    return text.count("{") + text.count("[") > MAX_DEPTH
+
+
 def _refuse_depth(text: str) -> None:
+    if not _has_many_brackets(text):
+        return
     depth = 0
     for match in _BRACKET.finditer(text):
         piece = match.group()

@@ -418,13 +418,13 @@ def pointer(*names: str | int) -> str:
     return "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
-def explain(line: bytes, at: Location, judge: Judge) -> Json | None:
-    """Judge what holds for a line of any kind of file; return its object where it has one."""
-    decoded = judged_json(line, at, judge)
+def explain(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
+    """Judge what holds for a line of any kind of file, `times` of which follow each other; return its object, if any."""
+    decoded = judged_json(line, at, judge, times)
     if decoded is None:
         return None
     value = decoded.value
     if isinstance(value, dict) and isinstance(value.get("id"), str):
         at = replace(at, record=value["id"])
-    judge.check(Row(at, decoded))
+    judge.check(Row(at, decoded), times)
     return value if isinstance(value, dict) else None

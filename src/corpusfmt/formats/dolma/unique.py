@@ -64,7 +64,7 @@ class UniqueKeys:
 
     def add(self, columns: DocumentColumns) -> None:
         """Take the keys of consecutive rows; a row without an id has none."""
-        if self._writer is None:
+        if self._writer is None or columns.ids.count(None) == len(columns.ids):
             return
         keys = zip(columns.sources, columns.ids, strict=True)
         if None not in columns.ids:

@@ -16,7 +16,7 @@ from corpusfmt.formats.general import BadJson, BadText, OutOfRange, TooLong, jso
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
-from corpusfmt.io.lines import Block, LongLine
+from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -481,25 +481,20 @@ class MetadataScan:
         return True
 
     def _feed_lines(self, block: Block) -> None:
-        byte = block.byte
-        lines = block.data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        for number, data in enumerate(lines, block.line):
-            self._feed_line(data, number, byte)
-            byte += len(data) + 1
-
-    def _feed_line(self, data: bytes, line: int, byte: int) -> None:
-        records = _decode_block(data + b"\n")
-        if records is not None and self._accept(records, line):
-            return
-        decoded = read_record(data)
-        if isinstance(decoded, Fault):
-            self._judge.check(decoded.subject(self.at(line, byte=byte)))
-            if not decoded.blank:
-                self._add_unknown(line)
-            return
-        self._judge_record(decoded.value, decoded.duplicate_keys, line, byte)
+        for run in runs(block):
+            records = _decode_block(run.data + b"\n")
+            decoded = read_record(run.data) if records is None else None
+            if isinstance(decoded, Fault):
+                self._judge.check(decoded.subject(self.at(run.line, byte=run.byte)), run.count)
+                for line in range(run.line, run.line + (0 if decoded.blank else run.count)):
+                    self._add_unknown(line)
+                continue
+            for again in range(run.count):
+                line, byte = run.line + again, run.byte + again * (len(run.data) + 1)
+                if records is None or not self._accept(records, line):
+                    decoded = decoded or read_record(run.data)
+                    assert isinstance(decoded, Decoded)
+                    self._judge_record(decoded.value, decoded.duplicate_keys, line, byte)
 
     def _add_unknown(self, line: int) -> None:
         self.found += 1
