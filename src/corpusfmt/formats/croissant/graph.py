@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from corpusfmt.formats.croissant.shapes import (
     TRANSFORM,
     Shape,
 )
+from corpusfmt.formats.croissant.vocabulary import NearMisses
 from corpusfmt.model import Location
 
 #: The properties of a DataSource that name where data comes from, and what each may name.
@@ -158,11 +160,17 @@ class FileSet(Resource):
     """Files of one kind inside a container."""
 
 
+def identity_of(value: Any) -> str:
+    """Return what is equal for equal JSON values."""
+    return json.dumps(value, sort_keys=True)
+
+
 @dataclass(eq=False)
 class RecordSet(View):
     """A record set; `fields` are its own, nested ones are below them."""
 
     fields: list[Field] = field(default_factory=list)
+    _values: dict[Field, frozenset[str]] = field(default_factory=dict)
 
     @property
     def every_field(self) -> Iterator[Field]:
@@ -177,6 +185,27 @@ class RecordSet(View):
     def rows(self) -> list[tuple[str, Any]] | None:
         """The inline records with their JSON pointers; None where there is no `data` that is JSON."""
         return self.inline("cr:data")
+
+    @cached_property
+    def columns(self) -> dict[str, dict[str, Any]]:
+        """The inline records by key: what each has under it, by the JSON pointer of the record."""
+        found: dict[str, dict[str, Any]] = {}
+        for pointer, row in self.rows or ():
+            for key, value in row.items() if isinstance(row, dict) else ():
+                found.setdefault(key, {})[pointer] = value
+        return found
+
+    def column(self, each: Field) -> dict[str, Any]:
+        """Return what the inline records have for a field, under its id as written or else as expanded."""
+        names = dict.fromkeys(name for name in (each.id, each.node.written_id) if isinstance(name, str))
+        first, *others = [self.columns.get(name, {}) for name in names] or [{}]
+        return first | others[0] if others else first
+
+    def values_of(self, each: Field) -> frozenset[str]:
+        """Return the identities of what the inline records have for a field."""
+        if each not in self._values:
+            self._values[each] = frozenset(map(identity_of, self.column(each).values()))
+        return self._values[each]
 
     def inline(self, name: str) -> list[tuple[str, Any]] | None:
         """Return what `data` or `examples` hold: a single object counts as a list of one."""
@@ -334,6 +363,7 @@ class Description:
         self.places = places
         self.version = ""
         self.wanted_version = ""
+        self.near_misses = NearMisses()
         self.definitions: dict[str, list[Node]] = {}
         self._index()
         self.views: dict[int, View] = {}
@@ -483,6 +513,15 @@ class Description:
         for view in self.parts:
             vars(view).clear()
         vars(self).clear()
+
+    @cached_property
+    def files(self) -> dict[View | None, list[FileObject]]:
+        """The FileObjects by what they are described in."""
+        found: dict[View | None, list[FileObject]] = {}
+        for view in self.views.values():
+            if isinstance(view, FileObject):
+                found.setdefault(view.parent, []).append(view)
+        return found
 
     @cached_property
     def parts(self) -> list[View]:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
+from corpusfmt.formats.croissant.globs import literal_in
 from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet
-from corpusfmt.formats.croissant.records.files import NoFile, entry_beside, is_elsewhere, nothing_selected, raw, selects
+from corpusfmt.formats.croissant.records.files import (
+    NoFile,
+    entry_beside,
+    is_elsewhere,
+    nothing_selected,
+    raw,
+    selection,
+)
 from corpusfmt.formats.croissant.rules.distribution import escapes, size_in_bytes
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.io.paths import Entry, open_input, reason_of, walk
@@ -27,6 +36,14 @@ class _Facts:
     digests: dict[str, str]
 
 
+class _Names:
+    """The paths of all files at one place, each for itself and as one text."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.text = "\n".join(paths)
+
+
 @dataclass
 class Storage:
     """Checks the files of one description, which lie beside it."""
@@ -37,17 +54,25 @@ class Storage:
     bytes_read: int = 0
     #: Files on the web, which are not fetched.
     elsewhere: int = 0
-    _names: dict[int, list[str]] = field(default_factory=dict)
+    _names: dict[int, _Names] = field(default_factory=dict)
+    #: The files beside the description, once a file set has asked for them.
+    _beside: _Names | None = None
+    _holding_sets: set[int] = field(default_factory=set)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
         files = [view for view in self.description.views.values() if isinstance(view, FileObject)]
+        sets = [view for view in self.description.views.values() if isinstance(view, FileSet)]
+        inside: defaultdict[FileObject, list[FileObject]] = defaultdict(list)
+        for file in files:
+            for container in self._containers(file):
+                inside[container].append(file)
+        self._holding_sets = {id(container) for view in sets for container in self._containers(view)}
         for file in files:
             if not file.containers:
-                self._top(file, [each for each in files if file in self._containers(each)])
-        for view in self.description.views.values():
-            if isinstance(view, FileSet):
-                self._file_set(view)
+                self._top(file, inside[file])
+        for view in sets:
+            self._file_set(view)
 
     def _containers(self, view: FileObject | FileSet) -> list[FileObject]:
         found = (self.description.view_of(value) for value in view.containers)
@@ -73,7 +98,7 @@ class Storage:
             return
         if entry.kind == "directory":
             names = [each.path for each in walk(entry.url) if each.kind == "file"]
-            self._names[id(file)] = names
+            self._names[id(file)] = _Names(names)
             for each in contained:
                 self._in_folder(each, entry, set(names))
             return
@@ -81,16 +106,12 @@ class Storage:
             with open_input(entry.url) as source:
                 head = source.read(512)
             self._judge(file, self._facts(file, raw(entry.url)))
-            if is_archive(head) and (contained or self._is_container(file)):
+            if is_archive(head) and (contained or id(file) in self._holding_sets):
                 self._archive(file, entry, contained)
         except OSError as error:
             self._fault(
                 "missing", file, "sc:contentUrl", f"`{path}` cannot be read: {reason_of(error)}", "make it readable"
             )
-
-    def _is_container(self, file: FileObject) -> bool:
-        views = self.description.views.values()
-        return any(isinstance(view, FileSet) and file in self._containers(view) for view in views)
 
     def _in_folder(self, file: FileObject, folder: Entry, names: set[str]) -> None:
         path = str(PurePosixPath(file.text("sc:contentUrl") or ""))
@@ -113,7 +134,7 @@ class Storage:
             message = f"`{entry.name}` does not read to its end: {fault}"
             self._fault("corrupt", file, "sc:contentUrl", message, "fetch or pack it again")
             return
-        self._names[id(file)] = names
+        self._names[id(file)] = _Names(names)
         for path, missing in wanted.items():
             if not escapes(path):
                 message = f"no member `{path}` in `{entry.name}`"
@@ -146,15 +167,23 @@ class Storage:
         containers = self._containers(view)
         if any(id(each) not in self._names for each in containers) or (view.containers and not containers):
             return  # a container that is not here, or not whole, is told of by itself
-        if view.all("cr:includes") and not any(selects(view, path) for path in self._paths_in(containers)):
+        if view.all("cr:includes") and not any(_some_selected(view, names) for names in self._names_in(containers)):
             self.faults.append(nothing_selected(view))
 
-    def _paths_in(self, containers: list[FileObject]) -> Iterator[str]:
+    def _names_in(self, containers: list[FileObject]) -> Iterator[_Names]:
         """Yield the paths in containers; without any, those beside the description."""
         for each in containers:
-            yield from self._names[id(each)]
+            yield self._names[id(each)]
         if not containers:
-            yield from (entry.path for entry in walk(self.folder or ".") if entry.kind == "file")
+            if self._beside is None:
+                self._beside = _Names([entry.path for entry in walk(self.folder or ".") if entry.kind == "file"])
+            yield self._beside
+
+
+def _some_selected(view: FileSet, names: _Names) -> bool:
+    # Most patterns that match no path at all are told by one search in all of them.
+    likely = any(literal_in(each.value) in names.text for each in view.texts("cr:includes"))
+    return likely and any(map(selection(view), names.paths))
 
 
 def _digest(file: FileObject, name: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import READ_SIZE, ArchiveFault, is_archive, members
@@ -80,11 +79,15 @@ def raw(url: str) -> Iterator[bytes]:
             yield data
 
 
-def selects(view: FileSet, path: str) -> bool:
-    """Tell whether a file set takes in a path: one of `includes` matches it, none of `excludes` does."""
-    return any(matches(each.value, path) for each in view.texts("cr:includes")) and not any(
-        matches(each.value, path) for each in view.texts("cr:excludes")
-    )
+def selection(view: FileSet) -> Callable[[str], bool]:
+    """Return what tells whether a file set takes in a path: one of `includes` matches it, none of `excludes` does."""
+    includes = [each.value for each in view.texts("cr:includes")]
+    excludes = [each.value for each in view.texts("cr:excludes")]
+
+    def selects(path: str) -> bool:
+        return any(matches(each, path) for each in includes) and not any(matches(each, path) for each in excludes)
+
+    return selects
 
 
 def nothing_selected(view: FileSet) -> DataFault:
@@ -158,7 +161,7 @@ class Files:
     def local(self, view: Resource) -> Iterator[Entry]:
         """Yield the files on disk that a FileObject or FileSet is read from; of what is not there, nothing."""
         containers = self._containers(view)
-        wanted = partial(selects, view) if isinstance(view, FileSet) else _anything
+        wanted = selection(view) if isinstance(view, FileSet) else _anything
         try:
             sources = [self._entry(each, self._path_of(each)) for each in containers]
             if not containers:
@@ -171,7 +174,7 @@ class Files:
             yield from [source] if source.kind == "file" else (e for e in inside if e.kind == "file" and wanted(e.path))
 
     def _selected(self, view: FileSet) -> Iterator[Opened]:
-        wanted = partial(selects, view)
+        wanted = selection(view)
         containers = self._containers(view)
         for container in containers:
             yield from self._inside(container, wanted)

@@ -18,7 +18,7 @@ from corpusfmt.formats.croissant.shapes import (
     is_rai,
     rai_names,
 )
-from corpusfmt.formats.croissant.vocabulary import close_to, is_schema_property, likely_property
+from corpusfmt.formats.croissant.vocabulary import is_schema_property
 from corpusfmt.model import Location, Problem, Severity
 
 MistakeKind = OneOf["syntax", "encoding", "bom", "depth", "top", "jsonld", "page", "context", "remote", "id"]
@@ -314,15 +314,15 @@ def unknown_property(part: Part) -> Iterator[Problem]:
                 message = f"{view.title}: the context does not map `{key}`, so that it means `{name}`"
                 yield Problem(message, view.place(name), f'add `"{local}": "cr:{local}"` to the context')
         elif prefix == "sc" and not is_schema_property(local) and local not in UNMAPPED_BY_APPENDIX:
-            likely = likely_property(local, _CROISSANT)
+            likely = view.description.near_misses.of_property(local, _CROISSANT)
             hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
             yield Problem(f"{view.title}: schema.org has no property `{key}`", view.place(name), hint)
         elif prefix == "cr" and name not in CROISSANT_PROPERTIES:
-            likely = likely_property(local, _CROISSANT)
+            likely = view.description.near_misses.of_property(local, _CROISSANT)
             hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
             yield Problem(f"{view.title}: Croissant has no property `{key}`", view.place(name), hint)
         elif prefix == "rai" and not is_rai(name):
-            likely = close_to(name, rai_names())
+            likely = view.description.near_misses.of(name, rai_names())
             hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
             yield Problem(f"{view.title}: the RAI vocabulary has no property `{key}`", view.place(name), hint)
 
@@ -473,8 +473,7 @@ def reference_dangling(reference: Reference) -> Iterator[Problem]:
     written = target
     if isinstance(reference.value, Node) and isinstance(reference.value.written_id, str):
         written = reference.value.written_id
-    known = holder.description.definitions
-    likely = close_to(target, known) if len(known) < 2000 else ""
+    likely = holder.description.near_misses.of(target, holder.description.definitions)
     hint = f"did you mean `{likely}`?" if likely else "correct it, or add the node that it names"
     what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
     yield Problem(
