@@ -15,9 +15,8 @@ from corpusfmt.model import Document, Finding, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
 
 _FIELDS = ("id", "text", "source", "added", "created", "metadata", "attributes")
-# A document can do without a source, and with a null for a timestamp or metadata.
+# A document without a source may still be given one.
 _BEARABLE = {"DOL306"}
-_NULLABLE = ("added", "created", "metadata")
 
 
 def attribute_sets(shard: Shard) -> list[str]:
@@ -28,8 +27,8 @@ def attribute_sets(shard: Shard) -> list[str]:
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a shard in order; a row that cannot be one, and a stream that breaks off, as `Rejected`.
 
-    Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and a null
-    where a field of the document's own is null rather than absent. The rows of attribute sets come with their documents.
+    Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and metadata
+    that is null rather than absent. The rows of attribute sets come with their documents.
     Raises `BadInput` where the rows of a set do not line up with the documents: nothing in the shard can then be trusted.
     """
     judge = _fresh_judge(shard)
@@ -73,24 +72,22 @@ def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document |
         return _document(clean.rows[0], clean.texts[0])
     judge = _fresh_judge(shard)
     row = judged_document(line, at, judge)
-    fault = next((finding for finding in judge.tally.findings if _unbearable(finding, row)), None)
+    fault = next(filter(_unbearable, judge.tally.findings), None)
     if fault is not None:
         return Rejected(fault, line)
     assert row is not None
     return _document(row, row.pop("text"))
 
 
-def _unbearable(finding: Finding, row: Json | None) -> bool:
-    if finding.severity is not Severity.ERROR or finding.code in _BEARABLE:
-        return False
-    name = (finding.location.pointer or "").removeprefix("/")
-    return not (row is not None and name in _NULLABLE and row[name] is None)
+def _unbearable(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR and finding.code not in _BEARABLE
 
 
 def _document(row: Json, text: str) -> Document:
-    nulls = {name: None for name in _NULLABLE if name in row and row[name] is None}
     extra = {name: value for name, value in row.items() if name not in _FIELDS}
     metadata = row.get("metadata")
+    if metadata is None and "metadata" in row:
+        extra["metadata"] = None
     return Document(
         id=row["id"],
         text=text,
@@ -100,7 +97,7 @@ def _document(row: Json, text: str) -> Document:
         created=row.get("created"),
         metadata=metadata,
         attributes=row.get("attributes"),
-        extra=extra | nulls,
+        extra=extra,
     )
 
 
