@@ -163,3 +163,20 @@ def test_a_file_that_vanishes_while_it_is_checked(tmp_path: Path) -> None:
 def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such path"):
         corpusfmt.validate(tmp_path / "nowhere", format="dolma")
+
+
+def test_an_attribute_set_that_is_an_empty_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"documents/a.jsonl": encoded(documents(1))})
+    (tmp_path / "attributes/qa/deep").mkdir(parents=True)
+    (tmp_path / "attributes/.cache").mkdir()
+    report = check(tmp_path)
+    assert [(finding.code, finding.location.path) for finding in report.findings] == [("DOL410", "attributes/qa")]
+
+
+def test_the_end_of_a_span_in_lower_case(tmp_path: Path) -> None:
+    row = {"id": "1", "text": "İstanbul İzmir", "source": "web"}
+    spans = {"id": "1", "attributes": {"a": [[0, len("İstanbul İzmir".lower()), 1.0]]}, "source": "web"}
+    write(tmp_path, {"documents/a.jsonl": encoded([row]), "attributes/c4/a.jsonl": encoded([spans])})
+    (finding,) = check(tmp_path).findings
+    assert finding.code == "DOL604"
+    assert "in lower case, where `İ` is two code points" in finding.hint

@@ -89,6 +89,11 @@ def _description(top: str, folder: Path, encoding: str = "application/jsonlines"
     )
 
 
+def describe_numbers(folder: Path) -> None:
+    """Write a description that is right, of a file `rows.jsonl` with one field."""
+    _description(f"{_ISSUE}1", folder, source="rows.jsonl")
+
+
 _ISSUE = '"sc:issueNumber": '
 
 

@@ -175,5 +175,7 @@ def _wrong_span(document: Document, row: _AttributesRow) -> Finding | None:
     fields = fields_of(document)
     for key, value in strict_json(row.line).value["attributes"].items():
         if isinstance(value, list):
-            judge.check(Spans(replace(row.at, record=document.id), key, value, fields))
+            judge.check(
+                Spans(replace(row.at, record=document.id), key, value, fields, has_source=row.source is not None)
+            )
     return _first_error(judge)

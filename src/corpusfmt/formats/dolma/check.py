@@ -124,7 +124,7 @@ class _AttributesSet:
         at = replace(columns.place(index), record=columns.ids[index])
         for key, value in row["attributes"].items():
             if isinstance(value, list):
-                self._judge.check(Spans(at, key, value, document))
+                self._judge.check(Spans(at, key, value, document, has_source=columns.sources[index] is not None))
 
     def finish(self, documents: RowFile) -> None:
         """Read what is left, and judge how the two files line up."""

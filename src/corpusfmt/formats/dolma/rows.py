@@ -362,23 +362,25 @@ def is_proper_key(key: str) -> bool:
     return _KEY_CHARACTERS.fullmatch(key) is not None and key.count("__") != 1
 
 
-@RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, grades={"minor": Severity.WARNING}, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def attribute_key_form(key: AttributeKey) -> Iterator[Problem]:
     """The name of an attribute does not have the form `experiment__tagger__name`, in `[A-Za-z0-9_]`.
 
-    A name without any `__` is fine. Exactly one of them is an error, other characters are a warning. Told once for each
-    name in a file.
+    A name without any `__` is fine; none with exactly one of them is. Reported once for each name in a file.
 
-    Why: the toolkit splits names at the first two `__` and raises where there is only one; its own writer replaces all
-    other characters by `_`, so two names can become one.
-    Example: `pii__email`, `my-experiment__pii__email`.
+    Why: `dolma stat` splits names at the first two `__` and stops where there is only one, while the tagger, the deduper and
+    the mixer take any name: nothing is lost, so it is a warning. The toolkit's writer replaces other characters by `_`, so
+    that two names can become one.
+    Example: `pii__email`, `my-experiment__pii__email`, the empty name.
     Fix: rename the attribute.
     """
     if key.key.count("__") == 1:
         yield Problem(f"`{key.key}` has exactly one `__`", key.at, "name it `experiment__tagger__name`")
+    elif not key.key:
+        yield Problem("an attribute has the empty name", key.at, "name it `experiment__tagger__name`")
     elif not _KEY_CHARACTERS.fullmatch(key.key):
         hint = f"name it `{re.sub('[^A-Za-z0-9_]', '_', key.key)}`"
-        yield Problem(f"`{clipped(key.key)}` has characters outside of `[A-Za-z0-9_]`", key.at, hint, minor=True)
+        yield Problem(f"`{clipped(key.key)}` has characters outside of `[A-Za-z0-9_]`", key.at, hint)
 
 
 @RULES.rule("DOL408", "attribute-key-collision", on=SharedKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
