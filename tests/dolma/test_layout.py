@@ -180,3 +180,20 @@ def test_the_end_of_a_span_in_lower_case(tmp_path: Path) -> None:
     (finding,) = check(tmp_path).findings
     assert finding.code == "DOL604"
     assert "in lower case, where `İ` is two code points" in finding.hint
+
+
+def test_attributes_alone(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "attributes": {"a__b__c": [[5, 9, 1.0]]}},
+        {"id": "2", "attributes": {"a__b__c": [[9, 5, 1.0]]}},
+    ]
+    write(tmp_path, {"part-0.jsonl.gz": encoded(rows)})
+    path = tmp_path / "part-0.jsonl.gz"
+    fmt, detection = detect(entry_of(str(path)))
+    assert (fmt.name, detection.evidence) == ("dolma", "rows with an id and attributes, without a text")
+    report = corpusfmt.validate(path)
+    assert [(finding.code, finding.location.line) for finding in report.findings] == [("DOL605", 2)]
+    assert report.coverage.rules_not_run["DOL502"] == "needs the documents of part-0.jsonl.gz"
+    assert corpusfmt.validate(path, format="dolma").by_rule == report.by_rule
+    with pytest.raises(UsageError, match="name the dataset that it belongs to"):
+        corpusfmt.convert(path, tmp_path / "out", to="dolma")

@@ -272,17 +272,24 @@ class _Tree:
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a folder that holds (or is) `documents`, and whatever starts with a row that has an id and a text."""
+    """Claim a folder that holds (or is) `documents`, and whatever starts with a row of documents, or a file of attributes."""
     if entry.kind == "directory":
         if _child(entry, DOCUMENTS) is not None:
             return Detection(VERSION, "a folder `documents`")
         first = next((found for found in walk(entry.url) if _is_data(found)), None)
-        return detect(first) if first else None
-    return (
-        Detection(VERSION, "rows with an id and a text")
-        if _is_data(entry) and first_row_has(entry, "id", "text")
-        else None
-    )
+        return _documents_in(first) if first else None
+    if _holds_attributes(entry):
+        return Detection(VERSION, "rows with an id and attributes, without a text")
+    return _documents_in(entry)
+
+
+def _documents_in(entry: Entry) -> Detection | None:
+    found = _is_data(entry) and first_row_has(entry, "id", "text")
+    return Detection(VERSION, "rows with an id and a text") if found else None
+
+
+def _holds_attributes(entry: Entry) -> bool:
+    return _is_data(entry) and first_row_has(entry, "id", "attributes") and not first_row_has(entry, "text")
 
 
 def _is_data(entry: Entry) -> bool:
@@ -300,11 +307,14 @@ def _child(entry: Entry, name: str) -> Entry | None:
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the shards below a dataset, a `documents` folder or one file, and judge names and pairing.
 
+    A file of attributes that lies in no dataset is a shard of its own.
     Raises `UsageError` for a blocklist that cannot be read.
     """
     if options.blocklist is not None:
         load_blocklist(options.blocklist)
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
+    if _holds_attributes(entry) and _home_of(entry) is None:
+        return Plan(VERSION, [Shard(0, entry.path, {ATTRIBUTES: entry})], judge.tally, judge.coverage)
     wanted, entries = _entries(entry)
     tree = _sorted_out(entries, judge, wanted)
     pairs = _only(wanted, _paired(tree))

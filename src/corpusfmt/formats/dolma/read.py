@@ -11,7 +11,7 @@ from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.model import Document, Finding, Json, Location, Severity
+from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
 
 _FIELDS = ("id", "text", "source", "added", "created", "metadata", "attributes")
@@ -21,7 +21,7 @@ _BEARABLE = {"DOL306"}
 
 def attribute_sets(shard: Shard) -> list[str]:
     """Return the names of the attribute sets that lie beside the documents."""
-    return [role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role != DOCUMENTS]
+    return [role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role not in {DOCUMENTS, ATTRIBUTES}]
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
@@ -31,6 +31,8 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     that is null rather than absent. The rows of attribute sets come with their documents.
     Raises `BadInput` where the rows of a set do not line up with the documents: nothing in the shard can then be trusted.
     """
+    if DOCUMENTS not in shard.files:
+        raise UsageError(f"{shard.name} holds attributes, and no documents: name the dataset that it belongs to")
     judge = _fresh_judge(shard)
     file = RowFile(shard.files[DOCUMENTS], judge, options)
     sets = Beside(shard, options) if len(shard.files) > 1 else None
