@@ -99,6 +99,11 @@ def _data_sets(description: Json) -> None:
     description["hasPart"] = [{"@type": "sc:Dataset", "@id": f"d{number}"} for number in range(5_000)]
 
 
+def _escapes(description: Json) -> None:
+    description["description"] = "a\n" * 5_000_000
+    description["descripton"] = ""
+
+
 def _file_sets(pattern: str, folder: Path) -> None:
     def change(description: Json) -> None:
         description["distribution"] += [
@@ -144,6 +149,7 @@ ATTACKS = [
             "GEN301",
         ),
         ("unknown-names", partial(_described, _unknown_names), _DATA, "CRO117"),
+        ("string-of-escapes", partial(_described, _escapes), _DATA, "CRO117"),
         ("unknown-types", partial(_described, _unknown_types), _DATA, "CRO421"),
         ("dangling-references", partial(_described, _dangling), _DATA, "CRO131"),
         ("chain-of-containers", partial(_described, partial(_contained, 0)), _DATA, "CRO131"),

@@ -17,7 +17,7 @@ from corpusfmt.io.text import JsonFault, parsed_json
 from corpusfmt.model import Location
 
 _BOM = "\ufeff"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
 
 
 class EncodingFault(Exception):
