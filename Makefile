@@ -4,26 +4,34 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types fuzz fuzz-native wheel clean
+.PHONY: demo test lint types fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
-# Installed once for each state of the project file and the native kernels.
-$(VENV)/.runs: pyproject.toml setup.py $(NATIVE)
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED = --require-hashes --requirement
+
+# Installed once for each state of the project file, the locks and the native kernels.
+$(VENV)/.runs: pyproject.toml setup.py locks/build.txt $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "corpusfmt needs Python 3.11 or later: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[build]'
+	$(PIP) $(LOCKED) locks/build.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.develops: $(VENV)/.runs
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/.develops: $(VENV)/.runs locks/dev.txt
+	$(PIP) $(LOCKED) locks/dev.txt
+	@touch $@
+
+$(VENV)/.releases: $(VENV)/.develops locks/release.txt
+	$(PIP) $(LOCKED) locks/release.txt
 	@touch $@
 
 ## Build a corpus from the bundled WET sample, validate it, convert it, describe it.
 demo: $(VENV)/.runs
 	@$(BIN)/python pipeline/demo.py $(DEMO)
 
-## Run every test.
+## Run every test; with CORPUSFMT_INSTALLS=1 also those that install from a package index.
 test: $(VENV)/.develops
 	$(BIN)/python -m pytest -n auto
 
@@ -38,35 +46,61 @@ types: $(VENV)/.develops
 fuzz: $(VENV)/.develops
 	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
 
-## Run each native kernel under AddressSanitizer and UBSan on odd and damaged inputs for FUZZ_SECONDS.
+## Run each native kernel under AddressSanitizer and UBSan on odd and damaged inputs for FUZZ_SECONDS; where Clang has
+## libFuzzer, as long again on what that comes up with, led by coverage. What it keeps for the next time is in build/fuzz.
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 1
-SANITIZED = $(CXX) -std=c++17 -O1 -g -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all
+CLANG ?= clang++
+CHECKED = -std=c++17 -O1 -g -ffp-contract=off -fno-sanitize-recover=all
+SANITIZED = $(CXX) $(CHECKED) -fsanitize=address,undefined
+GUIDED = $(CLANG) $(CHECKED) -fsanitize=fuzzer,address,undefined -DCORPUSFMT_LIBFUZZER
 FUZZED = $(patsubst tests/%/fuzz_native.cpp,%,$(wildcard tests/*/fuzz_native.cpp))
+HAS_LIBFUZZER = echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' | $(GUIDED) -x c++ - -o build/fuzz/.probe
 
 fuzz-native: $(FUZZED:%=fuzz-native-%)
 
 $(FUZZED:%=fuzz-native-%): fuzz-native-%: build/fuzz/%
 	$< $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_FILES)
+	@if $(HAS_LIBFUZZER) 2>/dev/null; then $(MAKE) --no-print-directory fuzz-guided-$*; \
+	else echo "not led by coverage: \`$(CLANG)\` makes no programs with libFuzzer here"; fi
+
+$(FUZZED:%=fuzz-guided-%): fuzz-guided-%: build/fuzz/%-guided build/fuzz/%
+	@mkdir -p build/fuzz/$*-seeds build/fuzz/$*-corpus
+	build/fuzz/$* seeds build/fuzz/$*-seeds $(FUZZ_FILES)
+	$< -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -max_len=65536 -timeout=20 $(FUZZ_OPTIONS) -print_final_stats=1 \
+	  -artifact_prefix=build/fuzz/$*- build/fuzz/$*-corpus build/fuzz/$*-seeds >build/fuzz/$*.log 2>&1 || { cat build/fuzz/$*.log; exit 1; }
+	@echo "led by coverage: $$(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/$*.log) inputs, $$(ls build/fuzz/$*-corpus | wc -l) kept: nothing found"
 
 $(FUZZED:%=build/fuzz/%): build/fuzz/%: tests/%/fuzz_native.cpp tests/fuzzing.hpp $(NATIVE)
 	@mkdir -p $(@D)
 	$(SANITIZED) $< -o $@
 
+$(FUZZED:%=build/fuzz/%-guided): build/fuzz/%-guided: tests/%/fuzz_native.cpp tests/fuzzing.hpp $(NATIVE)
+	@mkdir -p $(@D)
+	$(GUIDED) $< -o $@
+
 # Damaged models ask for more memory than there is.
-fuzz-native-langid: export ASAN_OPTIONS = allocator_may_return_null=1
-fuzz-native-langid: FUZZ_FILES = build/fuzz/*.model
-fuzz-native-langid: build/fuzz/.models
+fuzz-native-langid fuzz-guided-langid: export ASAN_OPTIONS = allocator_may_return_null=1
+fuzz-native-langid fuzz-guided-langid: FUZZ_FILES = build/fuzz/*.model
+fuzz-native-langid fuzz-guided-langid: build/fuzz/.models
+fuzz-guided-langid: FUZZ_OPTIONS = -malloc_limit_mb=1048576
 
 build/fuzz/.models: tests/langid/fasttext_writer.py
 	@mkdir -p $(@D)
 	$(PYTHON) $< $(@D)
 	@touch $@
 
-wheel: $(VENV)/.develops
+## Pin what is installed, with hashes, for every Python and platform: `run` is what the Action installs, `build` the demo.
+lock: $(VENV)/.releases
+	$(BIN)/python locks/make_locks.py
+
+## Write a CycloneDX bill of materials of what users install, without and with `[build]`.
+sbom: $(VENV)/.releases
+	$(BIN)/python locks/make_sbom.py dist
+
+wheel: $(VENV)/.releases
 	rm -rf dist
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	$(BIN)/python -m build
+	$(BIN)/python -m build --no-isolation
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
-"""What a declarative build cannot say: two top-level folders shipped inside the package, optional extensions."""
+"""What a declarative build cannot say: folders shipped inside the package, optional extensions, links of the README."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,13 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 _SHIPPED = ("schemas", "pipeline")
+_REPOSITORY = "https://github.com/corpusfmt/corpusfmt/blob/main/"
+
+
+def readme_elsewhere() -> str:
+    """Return the README for a page that is not beside the files it links to."""
+    text = Path("README.md").read_text("utf-8")
+    return re.sub(r"(\]\()(?!https?:|#)", rf"\1{_REPOSITORY}", text)
 
 
 class BuildWithData(build_py):
@@ -57,6 +65,8 @@ class BuildNative(build_ext):
 
 
 setup(
+    long_description=readme_elsewhere(),
+    long_description_content_type="text/markdown",
     cmdclass={"build_ext": BuildNative, "build_py": BuildWithData},
     ext_modules=[
         Extension(

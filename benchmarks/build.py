@@ -30,7 +30,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
@@ -141,13 +140,13 @@ def parts(backend: BackendChoice, *files: str) -> dict[str, float]:
 
     Splitting is what classifying takes where no line is long enough to be classified.
     """
-    from corpusfmt.io.paths import open_input
+    from corpusfmt.io.paths import entry_of
     from corpusfmt.langid import Classifier
     from corpusfmt.pipeline.wet import Batch, wet_batches
 
     def batches() -> Iterator[Batch]:
         for path in files:
-            yield from wet_batches(partial(open_input, path), path)
+            yield from wet_batches(entry_of(str(path)).open, path)
 
     clock = Clock()
     clock.timed("inflate", deque)(batches(), maxlen=0)

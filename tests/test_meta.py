@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from support import FIXTURES, REPOSITORY
 
 import corpusfmt
-from corpusfmt import formats
+from corpusfmt import formats, model
 from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.model import Rule
 from corpusfmt.report import RENDERERS
@@ -30,7 +32,7 @@ LAYERS = (
     ("formats",),
     ("io", "_resources", "_version"),
     ("rules",),
-    ("model",),
+    ("model", "safe_path"),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
@@ -131,9 +133,28 @@ def test_each_rule_has_a_case_that_fires_and_one_that_must_not() -> None:
 
 def test_public_names_are_sorted_and_there() -> None:
     assert corpusfmt.__all__ == sorted(corpusfmt.__all__)
-    for name in corpusfmt.__all__:
+    assert set(corpusfmt.__all__) <= set(dir(corpusfmt))
+    for name in set(corpusfmt.__all__) - {"__version__"}:
         assert getattr(corpusfmt, name).__module__.startswith("corpusfmt.")
         assert getattr(corpusfmt, name).__doc__
+
+
+def test_errors_that_are_documented_are_public() -> None:
+    errors = {name for name, each in vars(model).items() if isinstance(each, type) and issubclass(each, Exception)}
+    assert errors <= set(corpusfmt.__all__)
+
+
+def test_a_type_checker_knows_every_name_and_no_other(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(
+        "".join(f"import corpusfmt\nprint(corpusfmt.{each})\n" for each in corpusfmt.__all__)
+    )
+    (tmp_path / "bad.py").write_text("import corpusfmt\ncorpusfmt.convrt('a', 'b', to='dolma')\n")
+    files = [str(tmp_path / name) for name in ("good.py", "bad.py")]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert [line.partition("bad.py:")[2] for line in done.stdout.split("\n")[:-2]] == [
+        '2: error: Module has no attribute "convrt"; maybe "convert"?  [attr-defined]'
+    ]
 
 
 def test_submodules_do_not_shadow_public_functions() -> None:

@@ -6,25 +6,53 @@
 <Verdict.VALID: 'valid'>
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+# Nothing is imported here: for `python -m corpusfmt` the working folder is still first on the path.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from corpusfmt.conversion import convert
     from corpusfmt.description import describe
+    from corpusfmt.engine.run import Progress
     from corpusfmt.engine.validate import validate
     from corpusfmt.formats.croissant.records.stream import records
-    from corpusfmt.model import Document, Finding, Report, Severity
+    from corpusfmt.model import (
+        BadInput,
+        CorpusfmtError,
+        Coverage,
+        Document,
+        Finding,
+        Incomplete,
+        Location,
+        Problem,
+        Report,
+        Severity,
+        UsageError,
+        Verdict,
+    )
+    from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
     from corpusfmt.report import render
+    from corpusfmt.rules import Override
+
+    __version__: str
 
 __all__ = [
+    "BadInput",
+    "CorpusfmtError",
+    "Coverage",
     "Document",
     "Finding",
+    "Incomplete",
+    "Location",
+    "Override",
+    "Problem",
+    "Progress",
     "Report",
+    "Selection",
     "Severity",
+    "Sourcing",
+    "UsageError",
+    "Verdict",
+    "__version__",
     "build",
     "convert",
     "describe",
@@ -33,12 +61,12 @@ __all__ = [
     "validate",
 ]
 
-# Where each public name lives: loaded when first used, so that importing corpusfmt costs nothing.
+# Where each public name lives that is not of the model: loaded when first used, so that importing corpusfmt costs nothing.
 _HOMES = {
-    "Document": "corpusfmt.model",
-    "Finding": "corpusfmt.model",
-    "Report": "corpusfmt.model",
-    "Severity": "corpusfmt.model",
+    "Override": "corpusfmt.rules",
+    "Progress": "corpusfmt.engine.run",
+    "Selection": "corpusfmt.pipeline.options",
+    "Sourcing": "corpusfmt.pipeline.options",
     "build": "corpusfmt.pipeline.run",
     "convert": "corpusfmt.conversion",
     "describe": "corpusfmt.description",
@@ -47,10 +75,17 @@ _HOMES = {
     "validate": "corpusfmt.engine.validate",
 }
 
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
 
-def __getattr__(name: str) -> object:
-    if name == "__version__":
-        return import_module("corpusfmt._version").VERSION
-    if name not in _HOMES:
-        raise AttributeError(f"module 'corpusfmt' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    def __getattr__(name: str) -> object:
+        from importlib import import_module  # noqa: PLC0415
+
+        if name == "__version__":
+            return import_module("corpusfmt._version").VERSION
+        if name not in __all__:
+            raise AttributeError(f"module 'corpusfmt' has no attribute {name!r}")
+        return getattr(import_module(_HOMES.get(name, "corpusfmt.model")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})

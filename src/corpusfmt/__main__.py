@@ -1,6 +1,11 @@
 """`python -m corpusfmt`."""
 
-from corpusfmt.cli import main
+import os
+import sys
 
 if __name__ == "__main__":
+    if sys.path[:1] == [os.getcwd()]:
+        del sys.path[0]  # the working folder, put there by `-m`
+    from corpusfmt.cli import main
+
     main()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format
@@ -16,7 +18,7 @@ from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description,
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.paths import entry_of, is_remote, open_input
+from corpusfmt.io.paths import Entry, entry_of, is_remote
 from corpusfmt.io.streams import DigestReader
 from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 
@@ -137,24 +139,73 @@ def describe(
     path: str | Path,
     *,
     base: str | Path | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    license: str | None = None,  # noqa: A002 - the name that users type
+    creator: str | Sequence[str] = (),
+    publisher: str | Sequence[str] = (),
+    url: str | None = None,
+    dataset_version: str | None = None,
+    date_published: str | date | None = None,
+    date_created: str | date | None = None,
+    date_modified: str | date | None = None,
+    cite_as: str | None = None,
+    keyword: str | Sequence[str] = (),
+    in_language: str | Sequence[str] = (),
+    same_as: str | Sequence[str] = (),
+    sd_license: str | None = None,
+    follow_links: bool = False,
     jobs: int | None = 1,
     progress: Callable[[Progress], None] | None = None,
-    **details: object,
 ) -> Json:
     """Return the Croissant description of an OSCAR or Dolma corpus, ready to be written as JSON.
 
-    `details` are properties of the dataset: name, description, license, creator, url, version, datePublished, inLanguage,
-    as the specification has them; languages that are not given are those of the corpus. Paths are relative to `base`, the
-    folder that the description will lie in, where the corpus is that folder or below it, and else to the corpus. Every
-    data file is read for its digest, and documents for what they have. Raises `UsageError` where `path` is no corpus,
-    `BadInput` where its records are wrong, `OSError` where a file cannot be read.
+    What only its owner knows of a dataset is called as in the options of the command; languages that are not given are
+    those of the corpus. Paths are relative to `base`, the folder that the description will lie in, where the corpus is that
+    folder or below it, and else to the corpus. Every data file is read for its digest, and documents for what they have;
+    `follow_links` lets links lead out of it.
+    Raises `UsageError` where `path` is no corpus or a value cannot be, `BadInput` where its records are wrong, `OSError`
+    where a file cannot be read.
     """
-    entry = entry_of(str(path))
+    details = Details.of(
+        {
+            "name": name,
+            "description": description,
+            "license": license,
+            "creator": creator,
+            "publisher": publisher,
+            "url": url,
+            "dataset_version": dataset_version,
+            "date_published": date_published,
+            "date_created": date_created,
+            "date_modified": date_modified,
+            "cite_as": cite_as,
+            "keyword": keyword,
+            "in_language": in_language,
+            "same_as": same_as,
+            "sd_license": sd_license,
+        }
+    )
+    return described_as(details, path, base=base, follow_links=follow_links, jobs=jobs, progress=progress)
+
+
+def described_as(
+    details: Details,
+    path: str | Path,
+    *,
+    base: str | Path | None,
+    follow_links: bool,
+    jobs: int | None,
+    progress: Callable[[Progress], None] | None,
+) -> Json:
+    """As `describe`, with details from wherever they are."""
+    entry = entry_of(str(path), follow_links=follow_links)
     fmt, detection = detect(entry)
     kind = _kind_name(fmt, detection.version)
     if kind not in _KINDS:
         raise UsageError(f"{path} is {fmt.name}: only OSCAR, Dolma and Parquet corpora can be described")
     plan = fmt.plan(entry, CheckOptions(version=detection.version))
+    plan.refuse_gaps()
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
@@ -164,8 +215,8 @@ def describe(
     for look in _looks(kind, fmt, plan.shards, CheckOptions(version=plan.version), workers, progress):
         files |= {prefix + name: facts for name, facts in look.files.items()}
         contents |= look.contents
-    name = str(details.pop("name", Path(entry.url).resolve().name))
-    return _described(kind, files, contents, name, details)
+    properties = details.properties()
+    return _described(kind, files, contents, properties.pop("name", Path(entry.url).resolve().name), properties)
 
 
 def described(kind: str, files: Mapping[str, FileFacts], below: str = "", *, root: Path, name: str) -> Json:
@@ -250,7 +301,7 @@ def _looks(
 
 
 def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -> _Look:
-    files = {entry.path: _facts(entry.url) for entry in shard.files.values()}
+    files = {entry.path: _facts(entry) for entry in shard.files.values()}
     if _KINDS[kind].language is not None:
         return _Look(files, Contents(_languages(kind, files)))
     fmt, _ = named_format(format_name)
@@ -292,8 +343,8 @@ def _columns(shard: Shard) -> Mapping[str, str]:
         return {}  # reading it has said so
 
 
-def _facts(url: str) -> FileFacts:
-    with open_input(url) as file:
+def _facts(entry: Entry) -> FileFacts:
+    with entry.open() as file:
         reader = DigestReader(file)
         reader.drain()
         return FileFacts(reader.size, reader.sha256)

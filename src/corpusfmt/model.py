@@ -16,7 +16,7 @@ class CorpusfmtError(Exception):
 
     CorpusfmtError
     ├── UsageError       wrong option, format, rule or path: the message says what to do (exit status 2)
-    ├── BadInput         data that a conversion or build cannot go on from (exit status 1)
+    ├── BadInput         data that a conversion or build cannot go on from (exit status 1; 3 where it was not read)
     └── Incomplete       the run could not finish: I/O failure, dead workers (exit status 3)
     """
 
@@ -257,7 +257,7 @@ class Tally:
 
 
 # A run in which one of these fired has not seen all of its input.
-INCOMPLETE_CODES = frozenset({"GEN000", "GEN001"})
+INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002"})
 
 
 def _never_forgiven(keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from croissant.documents import check, document
+from croissant.documents import check, document, errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import gzipped, run_cli
@@ -242,6 +242,110 @@ def test_a_repeated_path_is_cut_at_the_records(tmp_path: Path) -> None:
     assert read(path)[0] == [{"r/id": 1, "r/tags": ["a", "b"]}, {"r/id": 2, "r/tags": []}]
 
 
+ABSENT: list[Json] = [
+    {"id": 1, "price": 2, "tags": ["a", "b"], "in": {"side": 1}},
+    {"id": 2, "in": {}},
+    {"id": 3, "price": None, "tags": None, "in": None},
+    {"id": 4, "price": 5, "tags": [], "in": {"side": [7]}},
+]
+
+
+@pytest.mark.parametrize("every", ["$[*].tags", "$[*].tags[*]"])
+@pytest.mark.parametrize("kind", ["application/json", "application/jsonlines"])
+def test_a_member_that_is_absent_is_no_value(kind: str, every: str, tmp_path: Path) -> None:
+    lines = kind.endswith("lines")
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in ABSENT) if lines else json.dumps(ABSENT).encode()
+    root = "$" if lines else "$[*]"
+    path = write(
+        tmp_path,
+        [file("t", kind)],
+        record_set(
+            field("id", "t", {"jsonPath": f"{root}.id"}, "sc:Integer"),
+            field("price", "t", {"jsonPath": f"{root}.price"}, "sc:Integer"),
+            field("tags", "t", {"jsonPath": every.replace("$[*]", root)}, repeated=True),
+            field("side", "t", {"jsonPath": f"{root}.in.side"}, "sc:Integer", repeated=True),
+            key={"@id": "r/id"},
+        ),
+        t=content,
+    )
+    expected = [
+        {"r/id": 1, "r/price": 2, "r/tags": ["a", "b"], "r/side": [1]},
+        {"r/id": 2, "r/price": None, "r/tags": None, "r/side": None},
+        {"r/id": 3, "r/price": None, "r/tags": None, "r/side": None},
+        {"r/id": 4, "r/price": 5, "r/tags": [], "r/side": [7]},
+    ]
+    assert read(path) == (expected, [])
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert (errors(report), report.coverage.documents) == ([], 4)
+    (tmp_path / "t").write_bytes(content.replace(b'"id": 2, ', b""))
+    assert codes(errors(corpusfmt.validate(path, format="croissant", data=True))) == ["CRO612"]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/jsonlines"])
+def test_a_member_that_is_nowhere(kind: str, tmp_path: Path) -> None:
+    lines = kind.endswith("lines")
+    content = b'{"id": 1}\n{"id": 2}\n' if lines else b'[{"id": 1}, {"id": 2}]'
+    root = "$" if lines else "$[*]"
+    fields = [field(name, "t", {"jsonPath": f"{root}.{name}"}) for name in ("id", "price")]
+    path = write(tmp_path, [file("t", kind)], record_set(*fields), t=content)
+    records, findings = read(path)
+    assert records == [{"r/id": "1", "r/price": None}, {"r/id": "2", "r/price": None}]
+    assert codes(findings) == codes(errors(corpusfmt.validate(path, format="croissant", data=True))) == ["CRO606"]
+    assert findings[0].message.endswith(f"extract: `{root}.price` selects nothing in `t`")
+    assert findings[0].location.pointer == "/recordSet/0/field/1/source/extract/jsonPath"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b'{"items": []}', []),
+        (b'{"items": null}', []),
+        (b'{"item": [{"id": 1}]}', ["CRO606"]),
+        (b"{}", ["CRO606"]),
+    ],
+)
+def test_a_path_to_no_record(content: bytes, expected: list[str], tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.json", "application/json")],
+        record_set(field("id", "t.json", {"jsonPath": "$.items[*].id"})),
+        t__json=content,
+    )
+    assert (read(path)[0], codes(read(path)[1])) == ([], expected)
+    assert codes(errors(corpusfmt.validate(path, format="croissant", data=True))) == expected
+
+
+def test_a_deep_path_to_nothing(tmp_path: Path) -> None:
+    fields = [field(name, "t.json", {"jsonPath": f"$..{name}"}) for name in ("id", "prize")]
+    path = write(tmp_path, [file("t.json", "application/json")], record_set(*fields), t__json=b'[{"id": 1}]')
+    assert codes(read(path)[1]) == ["CRO606"]
+
+
+def test_a_member_that_some_files_have(tmp_path: Path) -> None:
+    fields = [field(name, "t-set", {"jsonPath": f"$[*].{name}"}) for name in ("id", "price")]
+    path = write(tmp_path, [files("t-set", "t*.json", "application/json")], record_set(*fields))
+    (tmp_path / "t1.json").write_bytes(b'[{"id": 1}]')
+    (tmp_path / "t2.json").write_bytes(b'[{"id": 2, "price": 3}]')
+    assert read(path) == ([{"r/id": "1", "r/price": None}, {"r/id": "2", "r/price": "3"}], [])
+
+
+def test_one_object_is_one_record(tmp_path: Path) -> None:
+    fields = [field(name, "t.json", {"jsonPath": f"$.{name}"}) for name in ("id", "a.b")]
+    path = write(
+        tmp_path, [file("t.json", "application/json")], record_set(*fields), t__json=b'{"id": 1, "a": {"b": 2}}'
+    )
+    assert read(path) == ([{"r/id": "1", "r/a.b": "2"}], [])
+
+
+def test_paths_that_lead_to_other_records(tmp_path: Path) -> None:
+    fields = [field(name, "t.json", {"jsonPath": path}) for name, path in (("id", "$[*].id"), ("b", "$[*].b[*].c"))]
+    content = b'[{"id": 1, "b": [{"c": 1}, {"c": 2}]}, {"id": 2, "b": []}, {"id": 3, "b": [{}]}]'
+    path = write(tmp_path, [file("t.json", "application/json")], record_set(*fields), t__json=content)
+    assert len(read(path)[0]) == 3
+    (tmp_path / "t.json").write_bytes(content.replace(b', {"c": 2}', b""))
+    assert codes(read(path)[1]) == ["CRO608"]
+
+
 def test_a_list_where_one_value_is_expected(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -322,7 +426,7 @@ def packed(kind: str, members: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-MEMBERS = {"d/a.jpg": b"\xff\xd8a", "d/e/b.jpg": b"\xff\xd8b", "c.txt": b"no", "../out.jpg": b"out"}
+MEMBERS = {"d/a.jpg": b"\xff\xd8\xffa", "d/e/b.jpg": b"\xff\xd8\xffb", "c.txt": b"no", "../out.jpg": b"out"}
 
 
 @pytest.mark.parametrize("kind", ["zip", "", "gz", "xz"])
@@ -780,3 +884,31 @@ def test_any_bytes(kind: str, content: bytes, tmp_path_factory: pytest.TempPathF
     counts = report.by_rule.items()
     wrong = sum(count for code, count in counts if code.startswith(("CRO6", "GEN")) and code not in of_a_pass)
     assert len(read(path)[1]) == wrong
+
+
+@pytest.mark.parametrize("kind", ["text/csv", "application/json", "application/jsonlines"])
+def test_findings_come_where_their_records_would(kind: str, tmp_path: Path) -> None:
+    values = [1, "x", 3, 4, "y", 6]
+    content = {
+        "text/csv": "a\n" + "".join(f"{value}\n" for value in values),
+        "application/json": json.dumps([{"a": value} for value in values]),
+        "application/jsonlines": "".join(json.dumps({"a": value}) + "\n" for value in values),
+    }[kind]
+    extract = {"jsonPath": "$[*].a"} if kind == "application/json" else {"column": "a"}
+    path = write(tmp_path, [file("t", kind)], record_set(field("a", "t", extract, "sc:Integer")), t=content.encode())
+    found = [each.code if isinstance(each, Finding) else each.values["r/a"] for each in corpusfmt.records(path)]
+    assert found == [1, "CRO609", 3, 4, "CRO609", 6]
+    for limit, status in (("1", 1), ("2", 1), ("9", 1)):
+        done = run_cli("records", path, "--limit", limit)
+        assert done.returncode == status
+        assert done.stdout.count(b"\n") == min(int(limit), 4)
+        assert done.stderr.count(b": CRO609 error") == (2 if limit == "9" else 1)
+
+
+def test_a_join_without_a_match_is_reported_behind_its_record(tmp_path: Path) -> None:
+    joined = record_set(*VIEWS, {"@type": "cr:Field", "@id": "r/title", "source": {"@id": "films/title"}})
+    path = write(tmp_path, TABLES, FILMS, joined, **CONTENTS)
+    found = [
+        each.code if isinstance(each, Finding) else each.values["r/title"] for each in corpusfmt.records(path, "r")
+    ]
+    assert found == ["Brazil", "Alien", "Brazil", None, "CRO613", None]

@@ -24,7 +24,10 @@ from corpusfmt.formats.croissant.records import rows
     ("pattern", "path", "expected"),
     [
         ("*.jpg", "a.jpg", True),
-        ("*.jpg", "d/a.jpg", False),
+        ("*.jpg", "d/a.jpg", True),
+        ("*.jpg", "a.jpg/b", False),
+        ("./*.jpg", "a.jpg", True),
+        ("./*.jpg", "d/a.jpg", False),
         ("**/*.jpg", "a.jpg", True),
         ("**/*.jpg", "d/e/a.jpg", True),
         ("d/**", "d/e/a.jpg", True),
@@ -54,6 +57,7 @@ def test_a_glob_gives_an_answer(pattern: str, path: str) -> None:
 def test_a_path_without_wildcards_matches_itself(path: str) -> None:
     if not path.startswith("./"):
         assert matches(path, path)
+    assert matches(f"./{path}", path)
     assert matches("**", path)
     assert not matches(path + "x", path)
 
@@ -164,7 +168,7 @@ def test_without_the_option_no_file_is_opened(tmp_path: Path) -> None:
 def test_files_on_the_web_are_said_to_be_left_out(tmp_path: Path) -> None:
     web = described(contentUrl="https://example.org/a.csv")
     report = check(tmp_path / "a.json", document(distribution=web), data=True)
-    assert report.coverage.rules_not_run["CRO601"] == "1 files are on the web, and nothing is fetched"
+    assert report.coverage.rules_not_run["CRO601"] == "1 file is on the web, and nothing is fetched"
 
 
 def test_a_json_file_that_is_too_large_is_said_to_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

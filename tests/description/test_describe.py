@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 import shutil
@@ -17,9 +18,9 @@ from corpusfmt.model import BadInput, UsageError
 
 DETAILS: dict[str, Any] = {
     "license": "https://opensource.org/license/mit",
-    "creator": {"@type": "sc:Organization", "name": "Example"},
+    "creator": "Example",
     "url": "https://example.org/corpus",
-    "datePublished": "2024-01-31",
+    "date_published": "2024-01-31",
 }
 DOCUMENT: dict[str, Any] = {"id": "1", "text": LONG_LINE, "source": "test"}
 
@@ -98,9 +99,57 @@ def test_languages_and_fields_are_those_of_every_document(tmp_path: Path) -> Non
     assert includes_of(description) == [["documents/*.jsonl.gz", "documents/a/*.jsonl.gz"]]
 
 
+def test_details_are_called_as_in_the_command(tmp_path: Path) -> None:
+    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT]})
+    (tmp_path / "croissant.json").unlink(missing_ok=True)
+    details: dict[str, Any] = {
+        "name": "a",
+        "description": "b",
+        "license": "https://opensource.org/license/mit",
+        "creator": ["c", "d"],
+        "publisher": "e",
+        "url": "https://example.org",
+        "dataset_version": "1.0.0",
+        "date_published": "2024-01-31",
+        "date_created": "2023-01-31",
+        "date_modified": "2024-02-28",
+        "cite_as": "f",
+        "keyword": ["g", "h"],
+        "in_language": "br",
+        "same_as": "https://example.com",
+        "sd_license": "https://example.org/sd",
+    }
+    options = [
+        f"--{name.replace('_', '-')}={each}"
+        for name, value in details.items()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    done = run_cli("describe", corpus, *options)
+    assert (done.returncode, done.stderr) == (0, b"")
+    described = corpusfmt.describe(corpus, **details | {"date_created": dt.date(2023, 1, 31)})
+    assert described == json.loads(done.stdout)
+    assert [each["name"] for each in described["creator"]] == ["c", "d"]
+    assert described["dateCreated"] == "2023-01-31"
+
+
+def test_a_detail_that_there_is_not_or_that_cannot_be(tmp_path: Path) -> None:
+    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT]})
+    for name in ("nmae", "datePublished", "version"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+            corpusfmt.describe(corpus, **{name: "x"})  # type: ignore[arg-type]
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"date_published": "soon"}, "--date-published takes a date like 2024-01-31; got 'soon'"),
+        ({"name": 5}, "--name takes a text; got 5"),
+        ({"creator": [5]}, r"--creator takes texts; got \[5\]"),
+    ]
+    for details, message in wrong:
+        with pytest.raises(UsageError, match=message):
+            corpusfmt.describe(corpus, **details)
+
+
 def test_languages_that_are_given_win(tmp_path: Path) -> None:
     corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT | {"metadata": {"language": "fr"}}]})
-    assert corpusfmt.describe(corpus, inLanguage=["br"])["inLanguage"] == ["br"]
+    assert corpusfmt.describe(corpus, in_language=["br"])["inLanguage"] == ["br"]
     assert "inLanguage" not in corpusfmt.describe(dolma(tmp_path / "none", {"documents/0.jsonl.gz": [DOCUMENT]}))
 
 

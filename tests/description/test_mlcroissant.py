@@ -37,11 +37,11 @@ def loaded(corpus: Path, *record_sets: str) -> dict[str, list[dict[str, Any]]]:
     assert PYTHON is not None
     details: dict[str, Any] = {
         "license": "https://opensource.org/license/mit",
-        "creator": {"@type": "sc:Organization", "name": "Example"},
+        "creator": "Example",
         "url": "https://example.org/corpus",
-        "datePublished": "2024-01-31",
-        "version": "1.0.0",
-        "citeAs": "Example (2024)",
+        "date_published": "2024-01-31",
+        "dataset_version": "1.0.0",
+        "cite_as": "Example (2024)",
     }
     description = corpus / "croissant.json"
     description.write_text(json.dumps(corpusfmt.describe(corpus, **details)))

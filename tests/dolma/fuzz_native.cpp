@@ -135,19 +135,40 @@ size_t exercise(const std::vector<std::string>& rows, Source& source) {
     return clean;
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-    fuzzing::Run run(count, arguments);
-    Source& source = run.source;
+struct Harness {
+    static constexpr bool kWantsFiles = false;
+    std::vector<std::string> files;
     size_t seen = 0, documents = 0, attributes = 0;
-    while (run.goes_on()) {
+
+    std::string input(Source& source) {
+        std::string block = random_row(source);
+        for (size_t rows = below(source, 4); rows > 0; --rows) block += '\n' + random_row(source);
+        return block;
+    }
+
+    void take(std::string_view block, Source& source) {
+        const std::vector<std::string_view> lines = fuzzing::split(block, "\n");
+        exercise_rows({lines.begin(), lines.end()}, source);
+    }
+
+    void round(Source& source) {
         std::vector<std::string> rows(1 + below(source, 4));
         for (std::string& row : rows) row = random_row(source);
+        exercise_rows(rows, source);
+    }
+
+    void exercise_rows(const std::vector<std::string>& rows, Source& source) {
         seen += rows.size();
         documents += exercise<Document>(rows, source);
         attributes += exercise<Attributes>(rows, source);
     }
-    std::printf("%zu rows, of which %zu were accepted as documents and %zu as attributes: nothing found\n", seen, documents,
-                attributes);
-}
+
+    void summarise() const {
+        std::printf("%zu rows, of which %zu were accepted as documents and %zu as attributes: nothing found\n", seen,
+                    documents, attributes);
+    }
+};
+
+}  // namespace
+
+FUZZES(Harness)

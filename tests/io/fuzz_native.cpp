@@ -186,12 +186,21 @@ void exercise(const std::string& random, size_t least, Seen& seen) {
     seen.split += pieces.has_value();
 }
 
+struct Harness {
+    static constexpr bool kWantsFiles = false;
+    std::vector<std::string> files;
+    Seen seen;
+
+    std::string input(Source& source) { return random_text(source); }
+    void take(std::string_view text, Source& source) { exercise(std::string(text), below(source, 9), seen); }
+    void round(Source& source) { take(random_text(source), source); }
+
+    void summarise() const {
+        std::printf("%zu texts, of which %zu were accepted as NFC, %zu as plain and %zu split: nothing found\n", seen.texts,
+                    seen.nfc, seen.plain, seen.split);
+    }
+};
+
 }  // namespace
 
-int main(int count, char** arguments) {
-    fuzzing::Run run(count, arguments);
-    Seen seen;
-    while (run.goes_on()) exercise(random_text(run.source), below(run.source, 9), seen);
-    std::printf("%zu texts, of which %zu were accepted as NFC, %zu as plain and %zu split: nothing found\n", seen.texts,
-                seen.nfc, seen.plain, seen.split);
-}
+FUZZES(Harness)

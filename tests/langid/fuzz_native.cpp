@@ -6,8 +6,6 @@
 #define CORPUSFMT_WITHOUT_PYTHON
 #include "../../src/corpusfmt/langid/_native.cpp"
 
-#include <fstream>
-
 #include "../fuzzing.hpp"
 
 namespace {
@@ -82,11 +80,6 @@ void exercise(const corpusfmt::Model& model, const std::string& random, Source& 
     }
 }
 
-std::string contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 std::unique_ptr<corpusfmt::Model> accepted(const std::string& bytes) {
     try {
         return std::make_unique<corpusfmt::Model>(bytes);
@@ -97,16 +90,20 @@ std::unique_ptr<corpusfmt::Model> accepted(const std::string& bytes) {
     }
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-    fuzzing::Run run(count, arguments, true);
-    Source& source = run.source;
-    std::vector<std::string> models;
-    for (const std::string& path : run.files) models.push_back(contents(path));
+struct Harness {
+    static constexpr bool kWantsFiles = true;
+    std::vector<std::string> files;  // models
     size_t whole = 0, damaged_models = 0, damaged_accepted = 0;
-    while (run.goes_on()) {
-        const std::string& bytes = one_of(models, source);
+
+    std::string input(Source& source) { return one_of(files, source); }
+
+    void take(std::string_view bytes, Source& source) {
+        if (const auto model = accepted(std::string(bytes))) exercise(*model, random_text(source), source);
+    }
+
+    void round(Source& source) {
+        if (files.empty()) return;
+        const std::string& bytes = one_of(files, source);
         if (const auto model = accepted(bytes)) {
             ++whole;
             for (int times = 0; times < 20; ++times) exercise(*model, random_text(source), source);
@@ -119,6 +116,13 @@ int main(int count, char** arguments) {
             }
         }
     }
-    std::printf("%zu rounds with whole models, %zu damaged models of which %zu were accepted: nothing found\n", whole,
-                damaged_models, damaged_accepted);
-}
+
+    void summarise() const {
+        std::printf("%zu rounds with whole models, %zu damaged models of which %zu were accepted: nothing found\n", whole,
+                    damaged_models, damaged_accepted);
+    }
+};
+
+}  // namespace
+
+FUZZES(Harness)

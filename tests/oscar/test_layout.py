@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from oscar.corpus import Tree, checksums, gunzip, gz, release, relisted, write
+from support import run_cli, zstd
 
 import corpusfmt
 from corpusfmt.formats.oscar.format import FORMAT
@@ -98,6 +99,43 @@ def test_what_is_not_ours(name: str, tmp_path: Path) -> None:
     write({name: b"x"}, tmp_path)
     assert version_of(tmp_path) is None
     assert version_of(tmp_path / name) is None
+
+
+ROW = b'{"id": "1", "text": "x", "source": "s"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("de/1.jsonl", ROW, "dolma"),
+        ("cc/0000.jsonl.gz", gz(ROW), "dolma"),
+        ("de/1.jsonl.zst", zstd.compress(ROW), "dolma"),
+        ("src/a/0.json", ROW, "dolma"),
+        ("de/1.jsonl", b'{"url": "x"}\n', ""),
+        ("de/de.txt", b"x\n", ""),
+        ("src/main.txt", b"x\n", ""),
+        ("abc/notes.md", b"x\n", ""),
+        ("de/de.txt.gz", gz(b"x\n"), "oscar"),
+        ("de/en_part_3.txt.gz", gz(b"x\n"), "oscar"),
+        ("src/de_sha256.txt", b"", "oscar"),
+    ],
+)
+def test_a_folder_named_like_a_language_is_not_enough(name: str, data: bytes, expected: str, tmp_path: Path) -> None:
+    write({name: data}, tmp_path)
+    done = run_cli("detect", tmp_path)
+    assert done.stdout.decode().partition(" ")[0] == expected
+    if not expected:
+        assert (done.returncode, b"name one with --format" in done.stderr) == (2, True)
+
+
+def test_a_folder_of_three_letters_is_no_lost_language(tmp_path: Path) -> None:
+    made = release("1.0", PARTS).tree()
+    write(made | {"doc/index.md": b"x"}, tmp_path / "doc")
+    assert told(corpusfmt.validate(tmp_path / "doc")) == [("OSC103", "doc")]
+    write(made | {"gsw/gsw.txt": b"x"}, tmp_path / "text")
+    assert told(corpusfmt.validate(tmp_path / "text")) == [("OSC103", "gsw"), ("OSC108", "gsw/gsw.txt")]
+    write(made | {"gsw/gsw_sha256.txt": b""}, tmp_path / "list")
+    assert ("OSC105", "gsw") in told(corpusfmt.validate(tmp_path / "list"))
 
 
 def test_a_file_of_another_name_is_told(tmp_path: Path) -> None:

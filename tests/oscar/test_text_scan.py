@@ -43,8 +43,8 @@ def said(data: bytes, chunk: int) -> tuple[Any, ...]:
     scan.finish(whole=True)
     documents = scan.documents
     columns = documents.starts, documents.counts, documents.sizes, documents.gaps
-    findings = sorted((finding.code, str(finding.location), finding.count) for finding in judge.tally.findings)
-    return columns, findings, scan.lines, scan.bytes, scan.odd_lines
+    findings = sorted((each.code, each.message, repr(each.location), each.count) for each in judge.tally.findings)
+    return columns, findings, scan.found, scan.filled, scan.lines, scan.bytes, scan.odd_lines
 
 
 def pieces(data: bytes, size: int) -> Iterator[bytes]:
@@ -61,3 +61,17 @@ def test_the_same_with_and_without_the_kernel(lines: list[str], chunk: int, ende
         patch.setattr(text_module, "is_certainly_nfc", lambda _data: False)
         expected = said(data, chunk)
     assert said(data, chunk) == expected
+
+
+@given(st.lists(LINES, max_size=14), st.sampled_from([1, 2, 5, 150, 300]), st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_the_same_wherever_blocks_are_cut(lines: list[str], chunk: int, ended: bool) -> None:
+    data = ("\n".join(lines) + "\n" * ended).encode()
+    assert said(data, chunk) == said(data, 10_000)
+
+
+@pytest.mark.parametrize(("run", "count"), [(2, 1), (3, 1), (5, 1)])
+def test_a_blank_run_is_counted_once_however_it_is_cut(run: int, count: int) -> None:
+    data = (LONG + "\n" * (run + 1) + LONG + "\n\n").encode()
+    for chunk in (1, len(LONG) + 2, len(LONG) + 3, len(data)):
+        assert [(code, found) for code, _, _, found in said(data, chunk)[1]] == [("OSC302", count)]

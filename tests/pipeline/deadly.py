@@ -8,8 +8,7 @@ import signal
 from concurrent.futures import ProcessPoolExecutor
 from typing import BinaryIO
 
-from corpusfmt.io import paths
-from corpusfmt.pipeline import process
+from corpusfmt.io.paths import Entry
 
 
 def workers(jobs: int) -> ProcessPoolExecutor:
@@ -18,9 +17,11 @@ def workers(jobs: int) -> ProcessPoolExecutor:
 
 
 def _arm() -> None:
-    def open_or_die(url: str) -> BinaryIO:
-        if "deadly" in url:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return paths.open_input(url)
+    plainly = Entry.open
 
-    vars(process)["open_input"] = open_or_die
+    def open_or_die(entry: Entry) -> BinaryIO:
+        if "deadly" in entry.url:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return plainly(entry)
+
+    Entry.open = open_or_die  # type: ignore[method-assign,assignment]

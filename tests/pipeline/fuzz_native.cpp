@@ -123,10 +123,14 @@ std::string as_json(const Headers& headers) {
     return json + '}';
 }
 
-size_t exercise_records(Source& source) {
-    const std::string before = fuzzing::some_of(kText, 3, source);
-    std::string random = before;
+std::string random_records(Source& source) {
+    std::string random;
     for (size_t records = 1 + below(source, 3); records > 0; --records) random += random_record(source);
+    return random;
+}
+
+size_t exercise_records(const std::string& before, const std::string& records, Source& source) {
+    const std::string random = before + records;
     const auto copy = exact_copy(random);
     const std::string_view data(copy.get(), random.size());
     const auto found = corpusfmt::canonical_records(data, before.size());
@@ -310,19 +314,29 @@ void exercise_hash(Source& source) {
     if (corpusfmt::Xxh64::of(std::string_view(' ' + random).substr(1)) != hash) fail("another hash at another place", random);
 }
 
+struct Harness {
+    static constexpr bool kWantsFiles = false;
+    std::vector<std::string> files;
+    size_t rounds = 0, records = 0, documents = 0, repeated = 0;
+
+    std::string input(Source& source) { return random_records(source); }
+    void take(std::string_view data, Source& source) { records += exercise_records("", std::string(data), source); }
+
+    void round(Source& source) {
+        ++rounds;
+        records += exercise_records(fuzzing::some_of(kText, 3, source), random_records(source), source);
+        documents += exercise_documents(source);
+        repeated += exercise_repetitions(source);
+        exercise_line_set(source);
+        exercise_hash(source);
+    }
+
+    void summarise() const {
+        std::printf("%zu rounds, %zu records accepted, %zu documents, %zu repeated hashes: nothing found\n", rounds, records,
+                    documents, repeated);
+    }
+};
+
 }  // namespace
 
-int main(int count, char** arguments) {
-    fuzzing::Run run(count, arguments);
-    size_t rounds = 0, records = 0, documents = 0, repeated = 0;
-    while (run.goes_on()) {
-        ++rounds;
-        records += exercise_records(run.source);
-        documents += exercise_documents(run.source);
-        repeated += exercise_repetitions(run.source);
-        exercise_line_set(run.source);
-        exercise_hash(run.source);
-    }
-    std::printf("%zu rounds, %zu records accepted, %zu documents, %zu repeated hashes: nothing found\n", rounds, records,
-                documents, repeated);
-}
+FUZZES(Harness)

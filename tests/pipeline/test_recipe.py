@@ -35,7 +35,12 @@ SCALARS = st.one_of(
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(st.sampled_from("ab"), SCALARS, max_size=1))
 GOOD: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "records": {"reader": st.sampled_from(["wet", "goclassy"])},
-    "lines": {"min-chars": st.sampled_from([0, 100, 10**9]), "min-confidence": st.sampled_from([0, 0.8, 1, 1.0])},
+    "lines": {
+        "min-chars": st.sampled_from([0, 100, 10**9]),
+        "min-confidence": st.sampled_from([0, 0.8, 1, 1.0]),
+        "strip-carriage-returns": st.booleans(),
+        "nfc": st.booleans(),
+    },
     "deduplication": {
         "lines": st.booleans(),
         "hash": st.sampled_from(["xxh64", "xxh3_128"]),

@@ -19,6 +19,7 @@ import pytest
 from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline import fetch, supply
 from corpusfmt.pipeline.inputs import arrival_of
@@ -85,7 +86,7 @@ def test_what_is_quarantined_or_has_changed_is_not_deleted(tmp_path: Path, copie
     report = corpusfmt.build(copies, tmp_path / "out", sourcing=Sourcing(delete_input=True))
     assert [each.location.path for each in report.findings] == [BROKEN]
     assert [path.name for path in copies.iterdir()] == [BROKEN]
-    arrival = arrival_of(BROKEN, str(copies / BROKEN), 1)
+    arrival = arrival_of(entry_of(str(copies / BROKEN)))
     os.utime(copies / BROKEN, ns=(1, 1))
     remove_if_unchanged(arrival)
     assert (copies / BROKEN).exists()

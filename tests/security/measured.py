@@ -8,11 +8,15 @@ import resource
 import sys
 from pathlib import Path
 
+# Far above the bound: so that a broken promise is a failed test and not a dead machine.
+_ADDRESS_SPACE = 6 * 1024 * 1024 * 1024
 SCRIPT = Path(sys.executable).with_name("corpusfmt")
 
 
 def main() -> None:
     """Leave `measured.json` beside the guard's log, and end as the command ended."""
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     child = os.posix_spawn(SCRIPT, [str(SCRIPT), *sys.argv[1:]], os.environ)
     _, status, own = os.wait4(child, 0)
     below = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -11,7 +11,7 @@ import pytest
 from support import tree
 
 import corpusfmt
-from corpusfmt.io.paths import entry_of, open_input, printable, walk
+from corpusfmt.io.paths import entry_of, printable, walk
 from corpusfmt.model import UsageError
 
 
@@ -23,7 +23,7 @@ def test_a_folder_is_listed_in_order_with_all_that_is_odd(tmp_path: Path) -> Non
     (tmp_path / os.fsdecode(b"d\xff")).touch()
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(tmp_path / "e"))
-        found = [(entry.path, entry.kind, entry.size) for entry in walk(str(tmp_path))]
+        found = [(entry.path, entry.kind, entry.size) for entry in walk(entry_of(str(tmp_path)))]
     assert found == [
         ("a", "other", 0),
         ("b", "directory", 0),
@@ -32,14 +32,14 @@ def test_a_folder_is_listed_in_order_with_all_that_is_odd(tmp_path: Path) -> Non
         ("d\\xff", "file", 0),
         ("e", "other", 0),
     ]
-    assert [entry.name for entry in walk(str(tmp_path / "b"))] == ["file"]
+    assert [entry.name for entry in walk(entry_of(str(tmp_path / "b")))] == ["file"]
     assert printable("ä") == "ä"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_a_folder_without_permission_is_told(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
-    assert [entry.kind for entry in walk(str(tmp_path))] == ["directory", "unreadable"]
+    assert [entry.kind for entry in walk(entry_of(str(tmp_path)))] == ["directory", "unreadable"]
 
 
 def test_a_missing_path_is_wrong_usage(tmp_path: Path) -> None:
@@ -57,5 +57,5 @@ def test_a_remote_corpus_validates_as_a_local_one(oscar_corpus: Path, dolma_corp
         assert entry_of(url).kind == "directory"
         here, there = corpusfmt.validate(local), corpusfmt.validate(url)
         assert (there.verdict.value, there.by_path, there.coverage) == ("valid", here.by_path, here.coverage)
-    with open_input("memory://oscar/en/en_sha256.txt") as file:
+    with entry_of("memory://oscar/en/en_sha256.txt").open() as file:
         assert file.read() == (oscar_corpus / "en/en_sha256.txt").read_bytes()

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from corpusfmt.cli.inputs import names, size
+from corpusfmt.cli.inputs import FollowLinks, names, size
 from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
 from corpusfmt.cli.progress import shown_stages
 
@@ -136,6 +136,7 @@ def command(
     jobs: Jobs = None,
     engine: Engine = None,
     log: Log = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Make a corpus of WET files: lines classified by language, deduplicated, packed with metadata and checksums."""
     from corpusfmt.engine.workplace import STATE
@@ -149,7 +150,7 @@ def command(
     backend = cast("Literal['auto', 'native', 'fasttext']", langid)
     selection = Selection(min_lines, names(languages) or None, names(exclude_languages) or None, allow_urls, deny_urls)
     limit = size(scratch_limit) if scratch_limit else 0
-    sourcing = Sourcing(base, watch, watch_until, fetch_command, fetch_ahead, delete_input, limit)
+    sourcing = Sourcing(base, watch, watch_until, fetch_command, fetch_ahead, delete_input, limit, follow_links)
     with shown_stages() as show:
         report = build(
             inputs or [],
@@ -166,6 +167,8 @@ def command(
             log=log,
             progress=show,
         )
+    if report.results.get("finished"):
+        print(f"nothing to do: {output} holds the finished corpus of these inputs and choices", file=sys.stderr)
     for finding in report.findings:
         fate = "left out" if finding.severity is Severity.ERROR else finding.severity
         print(f"{fate}: {finding.location}: {finding.code} {finding.message}{help_line(finding.hint)}", file=sys.stderr)
@@ -184,4 +187,6 @@ def command(
     print(f"  {total['documents']:,} documents, {total['lines']:,} lines, {human_size(total['text_bytes'])} of text")
     print(f"  {len(report.results['stats']['languages']):,} languages")
     print(f"  lines dropped: {dropped}")
+    if cleaned := report.results["stats"].get("cleaned"):
+        print(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))

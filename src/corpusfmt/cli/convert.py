@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.outcome import FailOn, exit_status, resumable
+from corpusfmt.cli.inputs import FollowLinks
+from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
 from corpusfmt.cli.progress import shown_stages
 
 
@@ -143,6 +144,7 @@ def command(
     compression: Compression = None,
     jobs: Jobs = None,
     engine: Engine = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Write a corpus in another format, checking what is read; nothing is lost in silence."""
     from corpusfmt.conversion import convert
@@ -171,10 +173,14 @@ def command(
             compression=compression,
             jobs=jobs,
             engine=engine,
+            follow_links=follow_links,
             progress=show,
         )
     print(f"{report.coverage.shards_seen:,} shards -> {destination}: {report.coverage.documents:,} documents", end="")
     print(f" in {report.results['files']:,} files")
+    for remark in report.findings:
+        if not remark.code.startswith("CNV"):
+            print(f"  {remark.code} {remark.location}: {remark.message}{help_line(remark.hint)}")
     for what, count in report.results["losses"].items():
         print(f"  not kept: {what}, {count:,} times")
     if report.results["rejected"]:

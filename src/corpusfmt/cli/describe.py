@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
 
@@ -69,13 +70,19 @@ def command(
     same_as: SameAs = [],  # noqa: B006
     sd_license: SdLicence = None,
     config: ConfigFile = None,
+    follow_links: FollowLinks = False,
     jobs: Jobs = None,
 ) -> None:
     """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
-    from corpusfmt.description import REQUIRED, describe
+    from corpusfmt.description import REQUIRED, described_as
     from corpusfmt.engine.config import Config, Details, load_config
     from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
-    from corpusfmt.io.publish import publish_bytes
+    from corpusfmt.io.paths import refuse_remote
+    from corpusfmt.io.publish import is_written_in_place, publish_bytes
+
+    if output is not None:
+        refuse_remote(output, "--output")
+        is_written_in_place(output)
 
     options = {
         "name": name,
@@ -95,9 +102,11 @@ def command(
         "sd_license": sd_license,
     }
     settings = load_config(config) if config else Config()
-    details = settings.describe.under(Details.of(options)).properties()
+    details = settings.describe.under(Details.of(options))
     with shown_progress("describing") as show:
-        document = describe(corpus, base=output and output.parent, jobs=jobs, progress=show, **details)
+        document = described_as(
+            details, corpus, base=output and output.parent, follow_links=follow_links, jobs=jobs, progress=show
+        )
     missing = [name for name in REQUIRED if name not in document]
     if missing:
         print(f"not said, but required by Croissant: {', '.join(missing)}", file=sys.stderr)

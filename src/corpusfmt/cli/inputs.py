@@ -10,10 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from corpusfmt.io.paths import matching
+import typer
+
+from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Coverage, Finding, Report, Tally, UsageError
+
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Read also what links lead to outside of the input.")]
 
 _SUFFIX_OF_FORMAT = {"dolma": ".jsonl", "croissant": ".json"}
 _SUFFIX_OF_CODEC = {"plain": "", "gzip": ".gz", "zstd": ".zst"}
@@ -38,11 +43,11 @@ def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tupl
         yield [(path, str(spooled) if path == "-" else path) for path in paths]
 
 
-def expanded(given: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Expand the globs that no shell did. Raises `UsageError` for one that matches nothing."""
+def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterator[tuple[str, Entry]]:
+    """Expand the globs that no shell did. Raises `UsageError` for a path that is none, and a glob that matches nothing."""
     for shown, path in given:
-        matches = matching(path)
-        yield from [(shown, path)] if matches == [path] else ((match, match) for match in matches)
+        several = is_pattern(path)
+        yield from ((entry.url if several else shown, entry) for entry in matching(path, follow_links=follow_links))
 
 
 def one_report(reports: Sequence[tuple[str, Report]]) -> Report:

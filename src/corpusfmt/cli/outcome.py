@@ -15,7 +15,16 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
-from corpusfmt.model import BadInput, CorpusfmtError, Incomplete, Report, Severity, UsageError, Verdict
+from corpusfmt.model import (
+    INCOMPLETE_CODES,
+    BadInput,
+    CorpusfmtError,
+    Incomplete,
+    Report,
+    Severity,
+    UsageError,
+    Verdict,
+)
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
@@ -69,7 +78,8 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except UsageError as error:
             _fail(USAGE, f"error: {error}")
         except BadInput as error:
-            _fail(FINDINGS, f"{error}{help_line(error.finding.hint)}")
+            unread = error.finding.code in INCOMPLETE_CODES
+            _fail(UNFINISHED if unread else FINDINGS, f"{error}{help_line(error.finding.hint)}")
         except (Incomplete, CorpusfmtError) as error:
             _fail(UNFINISHED, f"error: {error}")
         except _Terminated:
@@ -118,18 +128,24 @@ def write_reports(report: Report, output_format: str, destinations: Sequence[str
 
     for line in RENDERERS[output_format](report):
         print(line)
+    sys.stdout.flush()  # a report may go to the same file, by another name
     for destination in destinations:
         name, _, path = destination.partition("=")
         publish_bytes(Path(path), render(report, name).encode("utf-8", "backslashreplace"))
 
 
 def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
-    """Refuse unknown output formats before hours of work, not after."""
+    """Refuse unknown output formats and what cannot be written before hours of work, not after."""
+    from corpusfmt.io.paths import refuse_remote
+    from corpusfmt.io.publish import is_written_in_place
     from corpusfmt.report import RENDERERS
 
     for destination in destinations:
-        if not destination.partition("=")[2]:
+        path = destination.partition("=")[2]
+        if not path:
             raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {destination!r}")
+        refuse_remote(path, "--report")
+        is_written_in_place(Path(path))
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         if name not in RENDERERS:
             raise UsageError(f"unknown output format {name!r}; known: {', '.join(RENDERERS)}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
 
 Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
@@ -19,14 +20,16 @@ Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="
 
 
 @guarded
-def command(path: Path, record_set: RecordSetName = None, limit: Limit = None) -> None:
+def command(
+    path: Path, record_set: RecordSetName = None, limit: Limit = None, follow_links: FollowLinks = False
+) -> None:
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
     from corpusfmt.formats.croissant.records.stream import records
     from corpusfmt.model import Coverage, Finding, Report, Tally
     from corpusfmt.report.text import concise
 
     tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
-    for each in records(path, record_set):
+    for each in records(path, record_set, follow_links=follow_links):
         if isinstance(each, Finding):
             tally.add(each)
         elif coverage.documents == limit:

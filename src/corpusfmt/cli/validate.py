@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import UsageError
@@ -71,6 +72,7 @@ def command(
     jobs: Jobs = None,
     engine: Engine = None,
     sample: Sample = None,
+    follow_links: FollowLinks = False,
     require_complete: RequireComplete = False,
     max_per_rule: MaxPerRule = 10,
     max_line_bytes: MaxLineBytes = 256 * 1024 * 1024,
@@ -90,7 +92,7 @@ def command(
     arguments = {"paths": paths, "format": format_name, "profile": profile or settings.profile or "standard"}
     reports = []
     with standard_input(paths, format_name) as given, shown_progress("validating") as show:
-        for shown, path in expanded(given):
+        for shown, path in expanded(given, follow_links=follow_links or settings.follow_links):
             checked = validate(
                 path,
                 format=format_name,

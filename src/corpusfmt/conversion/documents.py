@@ -18,7 +18,7 @@ from corpusfmt.formats.dolma.write import fields_of
 from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
-from corpusfmt.model import BadInput, Document, Incomplete, Location
+from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Incomplete, Location
 
 _UNREADABLE = "GEN001"
 # What keeps a file from being read to its end: how many records are missing nobody knows.
@@ -137,6 +137,8 @@ class Documents:
         at = found.location
         if found.code == _UNREADABLE:
             raise Incomplete(f"{at.path}: {found.message}; bring it back and run the same command again to resume")
+        if found.code in INCOMPLETE_CODES:
+            raise BadInput(found)
         if self._options.on_bad_record == "stop":
             raise BadInput(found)
         if self._sidecar is None:

@@ -162,7 +162,7 @@ def unread_files(source: Entry, fmt: Format, plan: Plan) -> list[str]:
     lost = {path for code, _, path in plan.tally.counts if code in fmt.unread_rules}
     return [
         each.path
-        for each in walk(source.url)
+        for each in walk(source)
         if each.kind != "directory"
         and not any(step.startswith(".") for step in each.path.split("/"))
         and not _GOES_WITH_A_CORPUS.fullmatch(each.name)

@@ -58,16 +58,16 @@ from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format
+from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format, refuse_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.paths import Entry, entry_of, version_of
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.paths import Entry, entry_of, refuse_remote, version_of
+from corpusfmt.io.publish import publish_bytes, refuse_links
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 4
+CODE_FORMAT = 5
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -98,6 +98,7 @@ def convert(
     compression: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
+    follow_links: bool = False,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
     """Write a corpus in another format; the result does not depend on `jobs` or `engine`.
@@ -115,7 +116,8 @@ def convert(
     Attribute sets stay beside the documents, or are embedded (`merge_attributes`; the first of `prefer_attributes` wins
     where a name stands twice); `split_attributes` moves embedded ones to sets, each `SET` or `SET=PREFIX`;
     `language_attributes` adds a set that tells the language. `text_field` and `id_field` name the columns of Parquet, or
-    fields of the records that a Croissant description describes; `record_set` chooses among those.
+    fields of the records that a Croissant description describes; `record_set` chooses among those. `follow_links` lets links
+    lead out of the source.
 
     Raises `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where
     the run could not be finished.
@@ -124,7 +126,10 @@ def convert(
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
-    entry = entry_of(str(source))
+    refuse_remote(destination, "the destination")
+    refuse_links(quarantine_of(Path(destination)), spared="")
+    entry = entry_of(str(source), follow_links=follow_links)
+    refuse_barred(entry)
     refuse_nested(entry, Path(destination))
     fmt, version = _source(entry, source_format)
     if fmt.read is None or target_version not in target.writers:
@@ -153,6 +158,7 @@ def convert(
     if record_set is not None and fmt.plan_reading is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
+    plan.refuse_gaps()
     refuse_unpaired(fmt, plan, on_bad_record)
     check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
     losses = Losses(on_loss)
@@ -286,13 +292,19 @@ class _Run:
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
-        files = (file for shard in shards for file in shard.files.values())
-        return digest(*self.settings, [(file.path, file.size, version_of(file.url)) for file in files])
+        files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
+        return digest(
+            *self.settings, [(file.path, file.size, version_of(file.url), read_as) for file, read_as in files]
+        )
 
     def _reading(self, shard: Shard) -> Reading:
-        destination = self.workplace.destination
-        sidecar = destination.with_name(f"{destination.name}-quarantine") / f"{shard.index:06d}.jsonl"
+        sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
         return Reading(self.format.name, shard, self.check, self.options, self.writer.by_language, sidecar)
+
+
+def quarantine_of(destination: Path) -> Path:
+    """Return the folder for the records that are wrong."""
+    return destination.with_name(f"{destination.name}-quarantine")
 
 
 def _is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
@@ -341,6 +353,9 @@ def _report(
     for each in converted:
         losses.update(each.losses)
     tally = Tally()
+    for remark in plan.tally.findings:
+        if remark.severity is Severity.INFO:
+            tally.add(remark)
     severity = _LOSS_SEVERITIES[on_loss]
     for what, count in sorted(losses.items()):
         tally.add(replace(finding(NotKept(Location("."), what, count)), severity=severity))

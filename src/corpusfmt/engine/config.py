@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,14 +42,21 @@ class Details(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", omit_d
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Details:
-        """Return the details that options name. Raises `UsageError` for a value that an option cannot have."""
+        """Return the details that options name, one text where there may be several counting as a list of it.
+
+        Raises `UsageError` for a value that an option cannot have.
+        """
+        several = {field.encode_name for field in msgspec.structs.fields(cls) if field.default == ()}
         given = {name.replace("_", "-"): value for name, value in options.items() if value}
+        given |= {name: (value,) for name, value in given.items() if name in several and isinstance(value, str)}
         try:
             return msgspec.convert(given, cls)
         except msgspec.ValidationError as error:
-            # Options are texts: dates alone have a form.
-            wrong = next(name for name in given if name.startswith("date-") and f".{name}`" in str(error))
-            raise UsageError(f"--{wrong} takes a date like 2024-01-31; got {given[wrong]!r}") from error
+            wrong = next(name for name in given if re.search(rf"\$\.{name}\b(?!-)", str(error)))
+            expected = (
+                "a date like 2024-01-31" if wrong.startswith("date-") else "texts" if wrong in several else "a text"
+            )
+            raise UsageError(f"--{wrong} takes {expected}; got {given[wrong]!r}") from error
 
     def under(self, stronger: Details) -> Details:
         """Return these details, overruled by others where they say anything."""
@@ -94,6 +102,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     ignore: tuple[str, ...] = ()
     rule: tuple[_RuleTable, ...] = ()
     describe: Details = Details()
+    follow_links: bool = False
 
     @property
     def overrides(self) -> tuple[Override, ...]:

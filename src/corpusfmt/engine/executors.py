@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
+from contextlib import ExitStack
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Self, cast
 
 from corpusfmt.model import UsageError
+from corpusfmt.safe_path import SafeStarts, can_start_safely
 
 # Below this many bytes starting workers costs more than they save.
 SMALL_INPUT = 16 * 1024 * 1024
-_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class SerialExecutor(Executor):
@@ -115,95 +112,89 @@ def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
 
     Where they can be forked from this process they have no need to.
     """
-    if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"} and not _has_one_thread():
-        _start_fork_server(*modules)
+    if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"} and can_start_safely():
+        from corpusfmt.engine.processes import can_fork, start_fork_server  # noqa: PLC0415
+
+        if not can_fork():
+            start_fork_server(*modules)
 
 
 def _processes(jobs: int) -> Executor:
+    if not can_start_safely():
+        return SerialExecutor()
     # Imported where there are workers: one process alone is spared them.
-    import multiprocessing  # noqa: PLC0415
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+    from corpusfmt.engine.processes import open_pool  # noqa: PLC0415
 
-    forked = sys.platform == "linux" and _has_one_thread()
-    if sys.platform == "linux" and not forked:
-        _start_fork_server()
-    method = "fork" if forked else "forkserver" if sys.platform == "linux" else "spawn"
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context(method), initializer=_begin_work)
-    if forked:
-        pool.submit(os.getpid)  # the first task makes the pool fork all of its workers
-    return pool
+    return open_pool(jobs)
 
 
-def _has_one_thread() -> bool:
-    """Tell whether forking this process is safe: another thread, of any library, might hold a lock meanwhile."""
-    try:
-        return len(list(Path("/proc/self/task").iterdir())) == 1
-    except OSError:
-        return False
+class _Guarded(Executor):
+    """Somebody else's executor, which may start processes at any time of its life."""
 
+    def __init__(self, open_executor: Callable[[ExitStack], Executor]) -> None:
+        if not can_start_safely():
+            raise UsageError("workers of `python -E` would import from the working folder: run `python -E -P`")
+        with ExitStack() as opening:
+            opening.enter_context(SafeStarts())
+            self._inner = open_executor(opening)
+            self._life = opening.pop_all()
 
-def _start_fork_server(*modules: str) -> None:
-    """Start a clean process that imports what checks need, and forks workers: each is spared a quarter of a second."""
-    from multiprocessing import forkserver, get_context  # noqa: PLC0415 - not every platform has it
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self._inner.submit(fn, *args, **kwargs)
 
-    get_context("forkserver").set_forkserver_preload(["corpusfmt.engine.validate", *modules, "numpy"])
-    # It must have no threads when it forks.
-    threads = os.environ.get(_BLAS_THREADS)
-    os.environ[_BLAS_THREADS] = "1"
-    try:
-        forkserver.ensure_running()
-    finally:
-        del os.environ[_BLAS_THREADS]
-        if threads is not None:
-            os.environ[_BLAS_THREADS] = threads
-
-
-def _begin_work() -> None:
-    """Leave Ctrl-C to the parent, and end with it: a killed run must leave no workers behind."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a process set up for itself may have been forked with it.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    gc.freeze()
-    os.environ[_BLAS_THREADS] = "1"
-    from multiprocessing import parent_process  # noqa: PLC0415
-
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _exit_after(sentinel: int) -> None:
-    from multiprocessing.connection import wait  # noqa: PLC0415
-
-    wait([sentinel])
-    os._exit(1)
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        del wait, cancel_futures
+        with self._life:
+            stop(self._inner)
 
 
 def _dask(address: str, jobs: int) -> Executor:
     distributed = _required("distributed", "dask")
-    client = distributed.Client(address) if address else distributed.Client(n_workers=jobs, threads_per_worker=1)
-    return cast("Executor", client.get_executor(pure=False, retries=2))
+
+    def executor_of(client: Any) -> Executor:
+        return cast("Executor", client.get_executor(pure=False, retries=2))
+
+    if address:
+        return executor_of(distributed.Client(address))
+    return _Guarded(
+        lambda life: executor_of(life.enter_context(distributed.Client(n_workers=jobs, threads_per_worker=1)))
+    )
 
 
 class _RayExecutor(Executor):
     def __init__(self, ray: Any) -> None:
-        self._ray = ray
+        self._called = ray.remote(_called)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return cast("Future[Any]", self._ray.remote(fn).remote(*args, **kwargs).future())
+        return cast("Future[Any]", self._called.remote(fn, *args, **kwargs).future())
+
+
+def _called(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function: Ray itself takes no other callable, such as a `partial`."""
+    return fn(*args, **kwargs)
+
+
+class _Fixed(list[str]):
+    """What Ray's workers have on their path in addition to their own: Ray would append the working folder."""
+
+    def extend(self, _: Iterable[str]) -> None: ...
 
 
 def _ray(address: str) -> Executor:
     ray = _required("ray", "ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(address=address or None, ignore_reinit_error=True)
+    job = ray.job_config.JobConfig()
+    job._py_driver_sys_path = _Fixed()  # noqa: SLF001 - there is no public way
+    with SafeStarts():
+        ray.init(address=address or None, job_config=job, ignore_reinit_error=True)
     return _RayExecutor(ray)
 
 
 def _own(detail: str, jobs: int) -> Executor:
     module, _, factory = detail.partition(":")
     try:
-        return cast("Executor", getattr(import_module(module), factory)(jobs))
+        opened = getattr(import_module(module), factory)
+        return _Guarded(lambda _: cast("Executor", opened(jobs)))
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"engine py:{detail} cannot be opened: {error}") from error
 

@@ -12,11 +12,22 @@ from pathlib import Path
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
-from corpusfmt.formats import CheckOptions, Format, Plan, Shard, ShardResult, detect, formats, modules_of, named_format
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats import (
+    CheckOptions,
+    Format,
+    Plan,
+    Shard,
+    ShardResult,
+    detect,
+    formats,
+    modules_of,
+    named_format,
+    refuse_barred,
+)
+from corpusfmt.formats.general import barred
 from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.paths import entry_of, reason_of
-from corpusfmt.model import Coverage, Location, Report, UsageError
+from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.model import BadInput, Coverage, Location, Report, Tally, UsageError
 from corpusfmt.rules import PROFILES, Grading, Override
 
 _SAMPLE_SEED = 20181112
@@ -41,7 +52,7 @@ def grading(
 
 
 def validate(
-    path: str | Path,
+    path: str | Path | Entry,
     *,
     format: str = "auto",  # noqa: A002 - the name that users type
     profile: str = "standard",
@@ -56,17 +67,18 @@ def validate(
     max_per_rule: int = 10,
     sample: float | None = None,
     overrides: Sequence[Override] = (),
+    follow_links: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or of any store that fsspec serves; `jobs` None means as many workers as the input
-    deserves; `sample` is the share of shards to look at, which is then said in the report. Never raises for bad data and
-    never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown format, profile,
+    deserves; `sample` is the share of shards to look at, which is then said in the report. What links lead to outside of
+    `path` is read only with `follow_links`. Never raises for bad data and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown format, profile,
     rule or engine.
     """
     started = _now()
-    entry = entry_of(str(path))
+    entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
     options = CheckOptions(
         grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
         dedup=dedup,
@@ -75,11 +87,15 @@ def validate(
         max_line_bytes=max_line_bytes,
         max_per_rule=max_per_rule,
     )
-    if format == "auto":
-        fmt, detection = detect(entry)
-        version = detection.version
-    else:
-        fmt, version = named_format(format)
+    named = None if format == "auto" else named_format(format)
+    try:
+        refuse_barred(entry)
+        fmt, version = named or _detected(entry)
+    except BadInput as unread:
+        tally = Tally(max_per_rule)
+        tally.add(unread.finding)
+        name = named[0].name if named else "unknown"
+        return Report(name, "", tally, Coverage(shards_total=1), started=started, finished=_now())
     prepare(engine, jobs, *modules_of(fmt.name))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
@@ -88,6 +104,11 @@ def validate(
         report = _check_all(fmt, plan, options, jobs=jobs, engine=engine, sample=sample, progress=progress)
     report.started, report.finished = started, _now()
     return report
+
+
+def _detected(entry: Entry) -> tuple[Format, str]:
+    fmt, detection = detect(entry)
+    return fmt, detection.version
 
 
 def _check_all(
@@ -150,7 +171,7 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
         return fmt.check(shard, options)
     except OSError as error:
         judge = fmt.judge(options, options.version, shard.name)
-        judge.check(Unreadable(Location(_place(shard)), reason_of(error)))
+        judge.check(barred(error, Location(_place(shard))))
     except Exception as error:
         judge = fmt.judge(options, options.version, shard.name)
         judge.crash("the check of this shard", error, Location(_place(shard)))

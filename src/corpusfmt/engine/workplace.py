@@ -13,11 +13,13 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.lock import locked
-from corpusfmt.io.publish import note_published, publish_bytes, published
+from corpusfmt.io.publish import note_published, publish_bytes, published, refuse_links
 from corpusfmt.model import UsageError
 
 #: Where a run keeps what it needs to resume; gone when the run has ended well.
 STATE = ".corpusfmt"
+#: In the state, what the user's own command makes.
+DOWNLOADS = "fetched"
 # What is written last, by builds and by conversions.
 _SEALS = frozenset({"MANIFEST.json", "croissant.json"})
 
@@ -69,15 +71,15 @@ class Workplace:
     def _refuse_foreign(self) -> None:
         if self.destination.exists() and not self.destination.is_dir():
             raise UsageError(f"{self.destination} is a file: name a new or empty folder")
-        if self._mark.exists() or not self.destination.exists():
-            return
-        names = {path.name for path in self.destination.iterdir()} - {STATE}
+        started = self._mark.exists() or not self.destination.exists()
+        names = set() if started else {path.name for path in self.destination.iterdir()} - {STATE}
         if not names.isdisjoint(_SEALS):
             raise UsageError(
                 f"{self.destination} is not empty: it holds a finished corpus; remove it or choose another folder"
             )
         if names:
             raise UsageError(f"{self.destination} is not empty: remove it or choose another folder")
+        refuse_links(self.destination, spared=f"{STATE}/{DOWNLOADS}")
 
     def _mark_own(self) -> None:
         if not self._mark.exists():

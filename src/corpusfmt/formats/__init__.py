@@ -13,10 +13,11 @@ from pathlib import Path
 from pkgutil import ModuleInfo, iter_modules
 from typing import Any
 
+from corpusfmt.formats.general import GENERAL, judge_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.paths import Entry
-from corpusfmt.model import Coverage, Document, Finding, Location, Tally, UsageError
+from corpusfmt.io.paths import Entry, walk
+from corpusfmt.model import INCOMPLETE_CODES, BadInput, Coverage, Document, Finding, Location, Tally, UsageError
 from corpusfmt.rules import Grading, Judge, RuleSet
 
 
@@ -53,7 +54,8 @@ class Shard:
 
     `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
     `target` is the path that names what a conversion makes of it, where that of its first file would mislead; `corpus` the
-    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release.
+    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release. `read_as` says how
+    its files are read, where other shards decide that.
     """
 
     index: int
@@ -62,6 +64,7 @@ class Shard:
     payload: Any = None
     target: str = ""
     corpus: str = ""
+    read_as: str = ""
 
     @property
     def size(self) -> int:
@@ -77,6 +80,12 @@ class Plan:
     tally: Tally
     coverage: Coverage = field(default_factory=Coverage)
     facts: Any = None
+
+    def refuse_gaps(self) -> None:
+        """Raise `BadInput` where the layout has something that cannot be looked into: part of the data may be there."""
+        for each in self.tally.findings:
+            if each.code in INCOMPLETE_CODES:
+                raise BadInput(each)
 
 
 @dataclass(slots=True)
@@ -207,12 +216,20 @@ def named_format(name: str) -> tuple[Format, str]:
     raise UsageError(f"unknown format {name!r}; known formats: {', '.join(sorted(names))}")
 
 
+def refuse_barred(entry: Entry) -> None:
+    """Raise `BadInput` for what is there and cannot be read."""
+    judge = Judge(GENERAL, Grading(), version="", path=entry.path)
+    if judge_barred(entry, judge):
+        raise BadInput(judge.tally.findings[0])
+
+
 def detect(entry: Entry) -> tuple[Format, Detection]:
-    """Return the format that claims a path. Raises `UsageError` where none does.
+    """Return the format that claims a path. Raises `UsageError` where none does, `BadInput` where links may be why.
 
     No two formats claim the same path, so the order is free. To import few, those are asked first that it is likely to be,
     and Croissant last, unless the file has the name of a description.
     """
+    refuse_barred(entry)
     described = entry.name.endswith((".json", ".jsonld", ".html"))
     likely = ["croissant"] if described else ["oscar", "dolma"]
     unlikely_last = sorted(iter_modules(__path__), key=lambda module: module.name, reverse=True)
@@ -222,4 +239,7 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
         detection = fmt.detect(entry) if fmt else None
         if fmt is not None and detection is not None:
             return fmt, detection
+    for each in walk(entry) if entry.kind == "directory" else ():
+        if each.kind == "outside":
+            refuse_barred(each)
     raise UsageError(f"no known format recognises {entry.path}; name one with --format ({', '.join(formats())})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
 from corpusfmt.model import Location, Problem, Severity
@@ -19,6 +20,18 @@ class Unreadable:
 
     at: Location
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfBounds:
+    """A path that leads outside of what the user named."""
+
+    at: Location
+    reason: str
+
+
+#: Why something was not read.
+Barred = Unreadable | OutOfBounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,22 @@ def unreadable(subject: Unreadable) -> Iterator[Problem]:
     Fix: make it readable and run again.
     """
     yield Problem(f"cannot be read: {subject.reason}", subject.at, "check permissions and the disk, then run again")
+
+
+@GENERAL.rule("GEN002", "link-outside-root", on=OutOfBounds)
+def link_outside_root(subject: OutOfBounds) -> Iterator[Problem]:
+    """A path leads outside of the folder that was named, most often by a symbolic link; it was not opened.
+
+    Why: data of strangers must not decide which files of this machine are read and quoted. What was not read cannot be
+    called valid: the verdict is `incomplete`. The root is the folder that was named, or the folder of the file that was.
+    Example: `data.csv`, a link to `../../.ssh/id_ed25519`; a list of paths that names `/etc/passwd`.
+    Fix: put the file itself there, or pass `--follow-links` where the links are your own.
+    """
+    yield Problem(
+        f"not opened: {subject.reason}",
+        subject.at,
+        "pass `--follow-links` if you trust it, or put the file itself there",
+    )
 
 
 @GENERAL.rule("GEN101", "compressed-stream-corrupt", on=BrokenStream)
@@ -191,6 +220,21 @@ def json_subject(fault: JsonFault, at: Location) -> BadJson | OutOfRange:
     if isinstance(fault, NumberFault):
         return OutOfRange(place, fault.number, fault.count)
     return BadJson(place, fault.reason)
+
+
+def barred(cause: Entry | OSError, at: Location) -> Barred:
+    """Return the subject that says why something is not read: an entry that is barred, or a failure to open or read."""
+    if isinstance(cause, Entry):
+        return OutOfBounds(at, cause.reason) if cause.kind == "outside" else Unreadable(at, cause.reason)
+    reason = reason_of(cause)
+    return OutOfBounds(at, reason) if isinstance(cause, OutsideRoot) else Unreadable(at, reason)
+
+
+def judge_barred(entry: Entry, judge: Judge) -> bool:
+    """Tell whether an entry is barred, and have it judged."""
+    if entry.is_barred:
+        judge.check(barred(entry, Location(entry.path)))
+    return entry.is_barred
 
 
 def judged_json(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:

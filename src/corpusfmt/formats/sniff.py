@@ -6,7 +6,7 @@ from os import SEEK_END
 
 import msgspec
 
-from corpusfmt.io.paths import Entry, open_input
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Json
 
@@ -31,7 +31,7 @@ def first_row(entry: Entry) -> Json:
 def _first_row(entry: Entry) -> bytes:
     head = b""
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
             for chunk in Chunks(file, codec):
                 head += chunk
@@ -58,7 +58,7 @@ _PARQUET_MAGIC = b"PAR1"
 def is_own_parquet(entry: Entry) -> bool:
     """Tell by the footer of a Parquet file whether corpusfmt wrote it."""
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             end = file.seek(0, SEEK_END)
             file.seek(max(end - 8, 0))
             tail = file.read(8)

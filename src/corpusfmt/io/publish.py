@@ -1,5 +1,7 @@
 """Outputs that appear whole or not at all: written aside, synced, renamed.
 
+What is there already and no regular file, as a device, a FIFO or a process substitution, is written as it is.
+
 A folder for unfinished files keeps a list of what was published by way of it, written before a file takes its final name:
 so whoever replaces the output of a run that was killed knows all that is that run's, and touches nothing else.
 """
@@ -7,11 +9,14 @@ so whoever replaces the output of a run that was killed knows all that is that r
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from corpusfmt.model import UsageError
 
 PARTIAL_PREFIX = ".corpusfmt-"
 #: In a folder for unfinished files, the paths of what was published from it.
@@ -22,20 +27,22 @@ PUBLISHED = "published"
 def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that takes its final name only when the block ends without an exception.
 
-    `aside` is the folder for the unfinished file (default: beside the target); it must be on the target's file system,
+    Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: beside the target); it must be on the target's file system,
     and remembers the target.
     """
+    if is_written_in_place(target):
+        with writing(target), os.fdopen(os.open(target, os.O_WRONLY | os.O_APPEND), "wb") as file:
+            yield file
+        return
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, suffix=".partial", dir=folder)
-    partial = Path(name)
+    partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial"
     try:
-        with writing(target), os.fdopen(handle, "wb") as file:
+        with writing(target), partial.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        partial.chmod(0o666 & ~_umask())
         if aside:
             note_published(aside, [target])
         partial.replace(target)
@@ -43,6 +50,51 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def is_written_in_place(target: Path) -> bool:
+    """Tell whether an output is there and has no content to be replaced. Raises `UsageError` for a link, unless to such."""
+    try:
+        found = target.lstat()
+    except OSError:
+        return False
+    if not stat.S_ISLNK(found.st_mode):
+        return _is_special(found)
+    try:
+        # What a process has open is linked there, whatever it is.
+        if os.path.realpath(target.parent).startswith(_OPEN_FILES) or _is_special(target.stat()):
+            return True
+    except OSError:
+        pass
+    raise UsageError(f"{target} is a symbolic link: name what it leads to, or remove it")
+
+
+# /dev/stdout, /dev/fd/63, /proc/self/fd/1
+_OPEN_FILES = ("/dev", "/proc")
+
+
+def _is_special(found: os.stat_result) -> bool:
+    return not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+
+
+def refuse_links(folder: Path, *, spared: str) -> None:
+    """Raise `UsageError` for a folder that is a link, or has one below it: what is written there would be elsewhere.
+
+    What is below `spared` is not looked at.
+    """
+    pending = [folder]
+    if folder.is_symlink():
+        raise UsageError(f"{folder} is a symbolic link: name what it leads to, or remove it")
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as found:
+                for each in found:
+                    if each.is_symlink():
+                        raise UsageError(f"{each.path} is a symbolic link: remove it, or choose another folder")
+                    if each.is_dir() and Path(each.path) != folder / spared:
+                        pending.append(Path(each.path))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
 
 
 @contextmanager
@@ -89,12 +141,6 @@ def published(aside: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     return [Path(os.path.normpath(aside / os.fsdecode(name))) for name in names]
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _sync_directory(folder: Path) -> None:

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from corpusfmt.engine.executors import available_processors
+from corpusfmt.engine.workplace import DOWNLOADS
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.inputs import Arrival, Input
 from corpusfmt.pipeline.scratch import Scratch
@@ -25,6 +27,8 @@ from corpusfmt.pipeline.scratch import Scratch
 ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 1.0
 _MOST_ERROR_BYTES = 2000
+# What only a shell makes sense of, where it is a word of its own.
+_SHELL = re.compile(r"[0-9]*(>>?|<)(&[0-9])?|\|\|?|&&?|;|2>&1")
 _HOLE = re.compile(r"\{path\}|\{output\}")
 
 
@@ -41,6 +45,8 @@ class Fetched:
     ahead: int
     _pool: ThreadPoolExecutor = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
+    # As the user set it: starting a worker changes it for a moment.
+    _environment: Mapping[str, str] = field(default_factory=os.environ.copy)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _on_disk: set[str] = field(default_factory=set)
     _largest: int = 0
@@ -54,6 +60,11 @@ class Fetched:
             raise UsageError(f"--fetch-command {self.command!r}: {error}") from error
         if {hole for word in words for hole in _HOLE.findall(word)} != {"{path}", "{output}"}:
             raise UsageError("--fetch-command needs {path} (a line of the list) and {output} (the file to write)")
+        if operators := [word for word in words if _SHELL.fullmatch(word)]:
+            raise UsageError(
+                f"--fetch-command is run without a shell, so `{operators[0]}` would be an argument: "
+                """write it as sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}"""
+            )
         if shutil.which(words[0]) is None:
             raise UsageError(f"--fetch-command: no such program: {words[0]}")
         self._wanted = frozenset(self.paths)
@@ -70,6 +81,9 @@ class Fetched:
         del known
         return False
 
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        return self._wanted == finished.keys()
+
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         del known
         return len(self.paths), 0
@@ -79,7 +93,7 @@ class Fetched:
 
     def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
         self._scratch = scratch
-        folder = state / "fetched"
+        folder = state / DOWNLOADS
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         waiting = deque(path for path in sorted(self.paths) if path not in known)
@@ -119,10 +133,11 @@ class Fetched:
             output.parent.mkdir()
             reason = self._run(path, output)
             if not reason:
-                return Arrival(Input(path, path, output.stat().st_size), str(output))
+                # The user's own command may as well have made a link.
+                return Arrival(Input(path, path, output.stat().st_size), entry_of(str(output), follow_links=True))
             shutil.rmtree(output.parent, ignore_errors=True)
         shutil.rmtree(own, ignore_errors=True)
-        return Arrival(Input(path, path), "", f"the fetch command failed {ATTEMPTS} times: {reason}")
+        return Arrival(Input(path, path), defect=("unreadable", f"the fetch command failed {ATTEMPTS} times: {reason}"))
 
     def _run(self, path: str, output: Path) -> str:
         """Run the command once; return why there is no file now, or nothing."""
@@ -132,7 +147,12 @@ class Fetched:
             try:
                 # In a session of its own, so that Ctrl-C reaches it through `close` alone, with all that it started.
                 process = subprocess.Popen(  # noqa: S603 - it is the user's own command
-                    words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+                    words,
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,
                 )
             except OSError as error:
                 return str(error)
@@ -152,8 +172,8 @@ class Fetched:
         del quarantined
         self._on_disk.discard(arrival.input.key)
         self._scratch.hold(-arrival.input.size)
-        if arrival.url:
-            shutil.rmtree(Path(arrival.url).parent.parent, ignore_errors=True)
+        if arrival.entry:
+            shutil.rmtree(Path(arrival.entry.url).parent.parent, ignore_errors=True)
 
     def close(self) -> None:
         self._stop.set()

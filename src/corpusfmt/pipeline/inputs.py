@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.paths import Entry, entry_of, is_remote, matching, printable, store_of, version_of, walk
+from corpusfmt.io.paths import Entry, folder_at, is_remote, matching, printable, store_of, version_of, walk
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.lists import entries_of
+from corpusfmt.pipeline.rules import Defect
 
 WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
 LIST_SUFFIXES = (".paths", ".paths.gz")
@@ -51,23 +53,33 @@ class Input(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An input that can be read at `url`, or the reason why it could not be had."""
+    """An input that can be read as `entry`, or what is wrong so that it cannot be had.
+
+    Standard input has neither, before it is stored.
+    """
 
     input: Input
-    url: str
-    problem: str = ""
+    entry: Entry | None = None
+    defect: tuple[Defect, str] | None = None
 
 
-def arrival_of(path: str, url: str, size: int) -> Arrival:
-    """Return a file that is there, with the version it has now."""
+def arrival_of(entry: Entry) -> Arrival:
+    """Return an input that is there, with the version it has now; of one that is barred, nothing is looked at."""
+    url = entry.url
     key = printable(url if is_remote(url) else os.path.abspath(url))  # noqa: PTH100 - symbolic links stay as they are
-    return Arrival(Input(path, key, size, version_of(url)), url)
+    if entry.is_barred:
+        defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
+        return Arrival(Input(entry.path, key), defect=(defect, entry.reason))
+    return Arrival(Input(entry.path, key, entry.size, version_of(url)), entry)
 
 
-def inputs_named(given: Sequence[str], base: str | None = None, *, some_gone: bool = False) -> list[Arrival]:
+def inputs_named(
+    given: Sequence[str], base: str | None = None, *, some_gone: bool = False, follow_links: bool = False
+) -> list[Arrival]:
     """Return the inputs that files, folders, patterns and lists name, each once, in the order of inputs.
 
-    The lines of a list are paths below `base` (default: the list's own folder). `-` stands for standard input, whose
+    The lines of a list are paths below `base` (default: the list's own folder), which is their root: what leads outside of
+    it is left out, as with links, unless `follow_links`. `-` stands for standard input, whose
     arrival has no address yet. Raises `UsageError` for a path that is none; a file that a list names and that is not
     there is an input nevertheless, to be reported when it cannot be read. With `some_gone`, what is not there any more
     is passed over.
@@ -75,11 +87,12 @@ def inputs_named(given: Sequence[str], base: str | None = None, *, some_gone: bo
     found: list[Arrival] = []
     for pattern in given:
         if pattern == STANDARD_INPUT:
-            found.append(Arrival(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT), ""))
+            found.append(Arrival(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT)))
             continue
         try:
-            for path in matching(pattern):
-                found += _listed(path, base) if path.endswith(LIST_SUFFIXES) else _there(path)
+            for entry in matching(pattern, follow_links=follow_links):
+                is_list = entry.kind == "file" and entry.name.endswith(LIST_SUFFIXES)
+                found += _listed(entry, base, follow_links=follow_links) if is_list else _there(entry)
         except UsageError:
             if not some_gone or pattern.endswith(LIST_SUFFIXES):
                 raise
@@ -89,48 +102,49 @@ def inputs_named(given: Sequence[str], base: str | None = None, *, some_gone: bo
     return sorted(unique.values(), key=lambda arrival: arrival.input.rank)
 
 
-def _there(path: str) -> Iterator[Arrival]:
-    entry = entry_of(path)
-    if entry.kind == "directory":
-        below = list(wet_files(entry.url))
-        if not below:
-            raise UsageError(f"no WET file (*.warc.wet.gz, *.warc.wet) in {printable(path)}")
-        for each in below:
-            yield arrival_of(each.path, each.url, each.size)
-    elif entry.kind == "file":
-        yield arrival_of(printable(entry.path), entry.url, entry.size)
-    else:
-        raise UsageError(f"{printable(path)} is {entry.reason or 'no file'}")
+def _there(entry: Entry) -> Iterator[Arrival]:
+    if entry.kind != "directory":
+        yield arrival_of(entry)
+        return
+    below = list(wet_files(entry))
+    if not below:
+        raise UsageError(f"no WET file (*.warc.wet.gz, *.warc.wet) in {printable(entry.url)}")
+    yield from map(arrival_of, below)
 
 
-def wet_files(folder: str) -> Iterator[Entry]:
-    """Yield the WET files below a folder by their names; hidden ones are somebody's unfinished work, or our own."""
+def wet_files(folder: Entry) -> Iterator[Entry]:
+    """Yield the WET files below a folder by their names, and what is barred and may be, or hold, such files.
+
+    Hidden ones are somebody's unfinished work, or our own.
+    """
     for entry in walk(folder):
         hidden = any(part.startswith(".") for part in entry.path.split("/"))
-        if entry.kind == "file" and entry.name.endswith(WET_SUFFIXES) and not hidden:
+        named_so = entry.kind != "directory" and entry.name.endswith(WET_SUFFIXES)
+        if not hidden and (named_so or entry.kind in ("outside", "unreadable")):
             yield entry
 
 
-def paths_listed(path: str) -> list[str]:
+def paths_listed(entry: Entry) -> list[str]:
     """Return the paths in a list, each once. Raises `UsageError` where it is none."""
-    return list(dict.fromkeys(entries_of(path, "paths")[0]))
+    return list(dict.fromkeys(entries_of(entry, "paths")[0]))
 
 
-def _listed(path: str, base: str | None) -> Iterator[Arrival]:
-    root = base if base is not None else path.rpartition("/")[0] or "."
+def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[Arrival]:
+    path, folder = entry.url, entry.folder() if base is None else folder_at(base, follow_links=follow_links)
+    root = folder.url
     if is_remote(root):
         store_of(root)  # what is missing to read from there is missing for each of them
-    for line in paths_listed(path):
+    for line in paths_listed(entry):
         if is_remote(root):
             below = line.removeprefix(root.rstrip("/") + "/")
             if is_remote(below) or ".." in below.split("/"):
                 raise UsageError(f"{printable(path)} names {line}, which is not below {root}: say --base")
             url = f"{root.rstrip('/')}/{below.lstrip('/')}"
             # One request for each of some 90,000 files, before the first is read, would take an hour.
-            yield Arrival(Input(below.lstrip("/"), url), url)
+            yield Arrival(Input(below.lstrip("/"), url), Entry(below.lstrip("/"), url, "file"))
         elif is_remote(line):
             raise UsageError(f"{printable(path)} names {line}, which is not below {root}: say --base")
         else:
-            local = Path(root) / line
-            size = local.stat().st_size if local.is_file() else 0
-            yield arrival_of(line, str(local), size)
+            url = str(Path(root) / line)
+            found = folder.child(line) or Entry(line, url, "other", reason=os.strerror(errno.ENOENT))
+            yield arrival_of(replace(found, path=line, url=url))

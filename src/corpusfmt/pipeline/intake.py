@@ -13,6 +13,7 @@ from corpusfmt.engine.run import Died, Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.langid import BackendChoice
 from corpusfmt.model import Incomplete, Json, UsageError
@@ -143,15 +144,15 @@ class Intake:
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
             if arrival is None:
                 yield None
-            elif arrival.problem:
+            elif arrival.entry is None:
                 self.read += 1
-                failed = Taken(arrival.input, Processed(defect=("unreadable", arrival.problem)))
+                failed = Taken(arrival.input, Processed(defect=arrival.defect))
                 self._end(arrival, failed)
                 taken[arrival.input.key] = failed
             else:
                 if known.get(arrival.input.key) != arrival.input:
                     yield from self._admission(arrival.input)
-                yield self._task(arrival)
+                yield self._task(arrival, arrival.entry)
 
     def _admission(self, each: Input) -> Iterator[None]:
         need = self.scratch.need(each.size)
@@ -162,9 +163,9 @@ class Intake:
         self.scratch.reserve(each.key, need)
         self._running.add(each.key)
 
-    def _task(self, arrival: Arrival) -> StageTask[_TakeTask]:
+    def _task(self, arrival: Arrival, entry: Entry) -> StageTask[_TakeTask]:
         container = self._container(arrival.input)
-        argument = ProcessTask(arrival.url, container, self.recipe, self.addresses, self.model, self.backend)
+        argument = ProcessTask(entry, container, self.recipe, self.addresses, self.model, self.backend)
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
     def _end(self, arrival: Arrival, result: Taken) -> None:

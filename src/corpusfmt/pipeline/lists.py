@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from corpusfmt.io.lines import Line, lines
-from corpusfmt.io.paths import open_input, printable, reason_of
+from corpusfmt.io.paths import Entry, open_named, printable, reason_of
 from corpusfmt.io.streams import Chunks, DigestReader, StreamFault, codec_of_name
 from corpusfmt.model import UsageError
 
 _MOST_ENTRY_BYTES = 16 * 1024
 
 
-def entries_of(path: str, what: str) -> tuple[list[str], str]:
+def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
     """Return the entries of a list, which may be compressed, and the SHA-256 of its file.
 
     Raises `UsageError` naming the list, which is to hold `what`, and the line that is wrong.
     """
     found: list[str] = []
+    path = source.url if isinstance(source, Entry) else source
     shown = printable(path)
     try:
-        with open_input(path) as file:
+        with source.open() if isinstance(source, Entry) else open_named(source) as file:
             reader = DigestReader(file)
             for line in lines(Chunks(reader, codec_of_name(path)), _MOST_ENTRY_BYTES):
                 entry = _text(line.data) if isinstance(line, Line) else None

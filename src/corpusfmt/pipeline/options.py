@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,18 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.executors import available_processors
+from corpusfmt.formats import refuse_barred
+from corpusfmt.formats.oscar.languages import LABEL
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.fetch import Fetched
 from corpusfmt.pipeline.filters import AddressFilter, addresses
 from corpusfmt.pipeline.inputs import LIST_SUFFIXES, inputs_named, paths_listed
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.supply import Listed, Supply, Watched
+
+_FILE_NAME = re.compile(r"[^./\0][^/\0]*")
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Selection:
         """Return the recipe with these filters.
 
         Raises `UsageError` for a language that the model does not know, and for what the recipe leaves no room for: its
-        reader may drop addresses, its format may have no documents.
+        reader may drop addresses, its format may have no documents, or no way to name a language of the model.
         """
         asked = {
             "min_lines": self.min_lines,
@@ -47,6 +54,14 @@ class Selection:
         unknown = sorted({*chosen.languages, *chosen.exclude_languages}.difference(known))
         if unknown:
             raise UsageError(f"the model knows no language {', '.join(unknown)}; it knows: {', '.join(sorted(known))}")
+        kept = set(chosen.languages or known).difference(chosen.exclude_languages)
+        fit = LABEL if recipe.output.format in {"oscar-1.0", "oscar-1.1"} else _FILE_NAME
+        if unfit := sorted(label for label in kept if not fit.fullmatch(label)):
+            raise UsageError(
+                f"the format {recipe.output.format} cannot hold languages called {', '.join(unfit[:_MOST_NAMED])}"
+                f"{f' and {len(unfit) - _MOST_NAMED} more' if len(unfit) > _MOST_NAMED else ''}: "
+                "choose a recipe for another format, like dolma, or leave them out with --exclude-languages"
+            )
         if chosen.min_lines < 1:
             raise UsageError(f"a document has at least 1 line; --min-lines is {chosen.min_lines}")
         if recipe.output.format == "goclassy" and chosen.min_lines > 1:
@@ -68,7 +83,7 @@ class Sourcing:
     `base` is where the relative lines of a list lie. `watch` is a folder that fills, until it holds `_DONE` or
     `watch_until` inputs were taken (0: no bound). `fetch_command` downloads the lines of a list, `fetch_ahead` (0: two a
     worker) of them on disk at most. `delete_input` removes each local input once it is stored. `scratch_limit` bounds the
-    bytes that the run keeps beside its output (0: no bound).
+    bytes that the run keeps beside its output (0: no bound). `follow_links` lets links lead out of what is named.
     """
 
     base: str | None = None
@@ -78,6 +93,7 @@ class Sourcing:
     fetch_ahead: int = 0
     delete_input: bool = False
     scratch_limit: int = 0
+    follow_links: bool = False
 
     def supply(self, given: Sequence[str], jobs: int | None, *, resuming: bool) -> Supply:
         """Return what gives the inputs; a run that is resumed may have deleted some. Raises `UsageError` where options contradict each other or name nothing."""
@@ -90,15 +106,20 @@ class Sourcing:
                 raise UsageError("--watch takes its inputs from the folder: name no others")
             if not self.watch.is_dir():
                 raise UsageError(f"--watch: no such folder: {self.watch}")
-            return Watched(self.watch.resolve(), self.watch_until, self.delete_input)
+            return Watched(self.watch.resolve(), self.watch_until, self.delete_input, self.follow_links)
         if not given:
             raise UsageError("name WET files, folders of them or a list, or --watch DIR")
         if self.fetch_command is not None:
             if self.base is not None or not all(each.endswith(LIST_SUFFIXES) for each in given):
                 raise UsageError("--fetch-command takes lists of paths (*.paths, *.paths.gz) and no --base")
-            lines = dict.fromkeys(line for each in given for line in paths_listed(each))
+            lists = [entry_of(each, follow_links=self.follow_links) for each in given]
+            for each in lists:
+                refuse_barred(each)
+            lines = dict.fromkeys(line for each in lists for line in paths_listed(each))
             return Fetched(list(lines), self.fetch_command, self.fetch_ahead or 2 * (jobs or available_processors()))
-        return Listed(inputs_named(given, self.base, some_gone=resuming and self.delete_input), self.delete_input)
+        some_gone = resuming and self.delete_input
+        inputs = inputs_named(given, self.base, some_gone=some_gone, follow_links=self.follow_links)
+        return Listed(inputs, self.delete_input)
 
 
 #: What is asked for where nothing is.

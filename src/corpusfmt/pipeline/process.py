@@ -17,10 +17,11 @@ import msgspec
 
 from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.paths import is_remote, open_input, reason_of
+from corpusfmt.io.paths import Entry, OutsideRoot, is_remote, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
+from corpusfmt.pipeline.cleaning import cleaned
 from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.filters import AddressFilter, Selector
 from corpusfmt.pipeline.goclassy import GoclassyReader
@@ -70,7 +71,7 @@ class StoredDocument(msgspec.Struct, array_like=True, gc=False):
 class ProcessTask:
     """One input; `backend` and `model` are those of `Classifier`."""
 
-    url: str
+    entry: Entry
     container: Path
     recipe: Recipe
     addresses: AddressFilter
@@ -100,8 +101,8 @@ class Processed(msgspec.Struct):
     """What became of one input: plain data for a marker.
 
     `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
-    repeat another one of this input, where repetitions go), `dropped` counts lines by reason; `fault` or `defect` says
-    why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read,
+    repeat another one of this input, where repetitions go), `dropped` counts lines by reason, `cleaned` those that were
+    changed; `fault` or `defect` says why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read,
     `padding` what follows its end.
     """
 
@@ -110,6 +111,7 @@ class Processed(msgspec.Struct):
     original: dict[str, Size] = {}
     stored: dict[str, int] = {}
     dropped: dict[str, int] = {}
+    cleaned: dict[str, int] = {}
     fault: Fault | None = None
     defect: tuple[Defect, str] | None = None
     cut: str | None = None
@@ -160,17 +162,17 @@ def process(task: ProcessTask) -> Processed:
             forgiven: list[StreamFault] = []
 
             def open_source() -> DigestReader:
-                readers.append(DigestReader(_opened(task.url, opened)))
+                readers.append(DigestReader(_opened(task.entry, opened)))
                 return readers[-1]
 
             if task.recipe.records.reader == "goclassy":
-                reader = GoclassyReader(wet_chunks(open_source(), task.url, forgiven))
+                reader = GoclassyReader(wet_chunks(open_source(), task.entry.url, forgiven))
                 processed = _store(batches(reader.records()), task, ContainerWriter(file))
                 processed.cut = reader.cut
                 if reader.unended:
                     processed.dropped["without a line end"] = reader.unended
             else:
-                processed = _store(wet_batches(open_source, task.url, forgiven), task, ContainerWriter(file))
+                processed = _store(wet_batches(open_source, task.entry.url, forgiven), task, ContainerWriter(file))
             readers[-1].drain()
             processed.sha256 = readers[-1].sha256
             if forgiven:
@@ -188,7 +190,8 @@ def _reading(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WetDefect("unreadable", reason_of(error)) from error
+        defect: Defect = "outside" if isinstance(error, OutsideRoot) else "unreadable"
+        raise WetDefect(defect, reason_of(error)) from error
     except Exception as error:
         if not is_remote(url):
             raise
@@ -206,9 +209,9 @@ class _Source:
             return self.file.read(size)
 
 
-def _opened(url: str, stack: ExitStack) -> _Source:
-    with _reading(url):
-        return _Source(url, stack.enter_context(open_input(url)))
+def _opened(entry: Entry, stack: ExitStack) -> _Source:
+    with _reading(entry.url):
+        return _Source(entry.url, stack.enter_context(entry.open()))
 
 
 def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:
@@ -220,7 +223,9 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
     classifier = Classifier(task.model, backend=task.backend, remember=True)
-    for piece in _pieces(selector.pages(pages), task.recipe, classifier, dropped):
+    changed = Counter[str]()
+    pages = cleaned(selector.pages(pages), task.recipe.lines, changed)
+    for piece in _pieces(pages, task.recipe, classifier, dropped):
         label, document = piece.label, piece.document
         if not selector.keeps(label, document.lines):
             continue
@@ -248,6 +253,7 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     container.finish()
     processed.records = selector.seen
     processed.dropped = dict(sorted(dropped.items()))
+    processed.cleaned = dict(sorted(changed.items()))
     return processed
 
 

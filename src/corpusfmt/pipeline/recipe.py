@@ -31,10 +31,15 @@ class Records(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Lines(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
-    """Which lines are kept: at least `min_chars` code points, classified with at least `min_confidence`."""
+    """Which lines are kept: at least `min_chars` code points, classified with at least `min_confidence`.
+
+    Before that, carriage returns are taken out of them and they are normalised, where the recipe asks for it.
+    """
 
     min_chars: Annotated[int, Meta(ge=0, le=10**9)]
     min_confidence: Annotated[float, Meta(ge=0, le=1)]
+    strip_carriage_returns: bool = False
+    nfc: bool = False
 
 
 class Deduplication(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
@@ -101,8 +106,9 @@ class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def choices(self) -> Json:
-        """The recipe as its file has it, with the defaults of what that leaves out."""
+        """The recipe as its file has it, with the defaults of what that leaves out, but for what is only asked for."""
         tables: Json = msgspec.to_builtins(self)
+        tables["lines"] = {key: value for key, value in tables["lines"].items() if value is not False}
         tables["output"] = {key: value for key, value in tables["output"].items() if value is not None}
         return tables
 

@@ -12,7 +12,7 @@ from corpusfmt.rules import RuleSet
 
 RULES = RuleSet(GENERAL)
 
-Defect = Literal["not-warc", "framing", "not-wet", "unreadable", "died"]
+Defect = Literal["not-warc", "framing", "not-wet", "unreadable", "outside", "died"]
 
 
 class WetDefect(Exception):

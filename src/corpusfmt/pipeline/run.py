@@ -18,16 +18,17 @@ from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats.general import BrokenStream, Unreadable
+from corpusfmt.formats.general import BrokenStream, OutOfBounds, Unreadable
 from corpusfmt.io.compress import FileFacts, all_there, compressor_of
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.paths import version_of
+from corpusfmt.io.paths import refuse_remote, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
 from corpusfmt.model import Coverage, Incomplete, Json, Location, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.filters import AddressFilter
+from corpusfmt.pipeline.finished import is_finished, report_of_finished
 from corpusfmt.pipeline.goclassy import empty_files
 from corpusfmt.pipeline.inputs import LIST_SUFFIXES, Input
 from corpusfmt.pipeline.intake import Intake
@@ -85,15 +86,18 @@ def build(
 
     `inputs` are WET files, folders of them, patterns, lists of paths, or `-`; `destination` is a folder that is new,
     empty, or holds an unfinished run, which is then resumed: what its inputs and choices have in common with these is not
-    done again. `log` is a file to which events are appended as JSON lines. An input that is no whole WET file is left out
+    done again. Where it holds the corpus that this call would make, nothing is done, and `results` of the report says
+    `finished`. `log` is a file to which events are appended as JSON lines. An input that is no whole WET file is left out
     and named in the report, whose verdict is then `incomplete`; the run then counts as unfinished, so that the same
     call takes it in once it is repaired. `keep_original` and `compression` take the place of the recipe's choices
     `deduplication.keep-original` and `output.compression`. Raises `UsageError` for what cannot be started, `Incomplete`
     where a stage could not be finished.
     """
     started = _now()
+    refuse_remote(destination, "the output")
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
-    supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(Path(destination)))
+    root = Path(destination)
+    supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root) or is_finished(root))
     with ExitStack() as stack:
         stack.enter_context(closing(supply))
         journal = stack.enter_context(Journal(log))
@@ -103,6 +107,11 @@ def build(
         chosen = selection.applied(asked, classifier.labels)
         compressor_of(chosen.output.compressor)
         addresses = selection.by_address
+        choices = _choices(chosen, addresses, classifier)
+        if (report := report_of_finished(root, choices, supply)) is not None:
+            journal("nothing-to-do", {"destination": str(destination), "recipe": chosen.name})
+            report.started, report.finished = started, _now()
+            return report
         fingerprint = digest(
             CODE_FORMAT,
             chosen.of_processing,
@@ -110,7 +119,7 @@ def build(
             classifier.model_digest,
             classifier.backend,
         )
-        workplace = Workplace(Path(destination), digest("build", supply.identity))
+        workplace = Workplace(root, digest("build", supply.identity))
         stack.enter_context(workplace.claimed())
         run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, progress, journal))
         journal("run-start", {"destination": str(destination), "recipe": chosen.name})
@@ -129,10 +138,13 @@ def build(
         report = _report(files, processed)
         outputs = _outputs(run, packaged)
         _refuse_changed(files)
-        manifest = _manifest(files, processed, outputs, sizes, chosen, addresses, classifier)
-        _seal(run, outputs, sizes, manifest, finished=report.coverage.shards_seen == report.coverage.shards_total)
+        manifest = choices | _made(files, processed, outputs, sizes)
+        summary = stats(sizes, manifest.get("cleaned", {}))
+        _seal(
+            run, outputs, sizes, summary, manifest, finished=report.coverage.shards_seen == report.coverage.shards_total
+        )
         report.started, report.finished = started, _now()
-        report.results = {"stats": stats(sizes), "dropped": manifest["dropped"]}
+        report.results = {"stats": summary, "dropped": manifest["dropped"]}
         if resumed:
             report.results["resumed"] = resumed
         journal("run-end", {"status": report.verdict.value} | report.results)
@@ -284,22 +296,12 @@ def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
         judge.check(BrokenStream(at, processed.fault.error))
     elif processed.defect:
         defect, reason = processed.defect
-        judge.check(Unreadable(at, reason) if defect == "unreadable" else BrokenWet(at, defect, reason))
+        subjects = {"unreadable": Unreadable(at, reason), "outside": OutOfBounds(at, reason)}
+        judge.check(subjects.get(defect) or BrokenWet(at, defect, reason))
 
 
-def _manifest(
-    files: Sequence[Input],
-    processed: Sequence[tuple[Path, Processed]],
-    outputs: Mapping[str, FileFacts],
-    sizes: Mapping[str, Sizes],
-    recipe: Recipe,
-    addresses: AddressFilter,
-    classifier: Classifier,
-) -> Json:
-    dropped = Counter[str]()
-    for _, each in processed:
-        dropped.update(each.dropped)
-    dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
+def _choices(recipe: Recipe, addresses: AddressFilter, classifier: Classifier) -> Json:
+    """Return what a manifest says of how a corpus is made: the same of the same inputs makes the same corpus."""
     return {
         "tool": {"name": "corpusfmt", "version": VERSION, "format": CODE_FORMAT},
         "recipe": recipe.choices,
@@ -310,11 +312,28 @@ def _manifest(
         },
         "model": {"sha256": classifier.model_digest, "format": classifier.model_format, "backend": classifier.backend},
         "compressor": None if recipe.output.format == "goclassy" else recipe.output.compressor,
+    }
+
+
+def _made(
+    files: Sequence[Input],
+    processed: Sequence[tuple[Path, Processed]],
+    outputs: Mapping[str, FileFacts],
+    sizes: Mapping[str, Sizes],
+) -> Json:
+    """Return what a manifest says of what a corpus was made of, and became."""
+    dropped, changed = Counter[str](), Counter[str]()
+    for _, each in processed:
+        dropped.update(each.dropped)
+        changed.update(each.cleaned)
+    dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
+    return {
         "inputs": [
             {"name": entry.path, "size": entry.size} | _fate(each)
             for entry, (_, each) in zip(files, processed, strict=True)
         ],
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
+        **({"cleaned": dict(sorted(changed.items()))} if changed else {}),
         "files": {path: msgspec.to_builtins(facts) for path, facts in outputs.items()},
     }
 
@@ -356,16 +375,22 @@ def _has_changed(known: Input) -> bool:
 
 
 def _seal(
-    run: _Run, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json, *, finished: bool
+    run: _Run,
+    outputs: Mapping[str, FileFacts],
+    sizes: Mapping[str, Sizes],
+    summary: Json,
+    manifest: Json,
+    *,
+    finished: bool,
 ) -> None:
     place = run.workplace
     place.withdraw(place.published() - outputs.keys())
     table = stats_table(sizes, deduplicated=run.recipe.deduplication.lines)
     below = variants(run.recipe)[0].root
     root = place.destination
-    description = described(run.recipe.output.format, outputs, below, root=root, name=root.name)
+    description = described(run.recipe.output.format, outputs, below, root=root, name=run.recipe.name)
     sealed = {
-        "stats.json": _pretty(stats(sizes)),
+        "stats.json": _pretty(summary),
         "stats.md": table.encode(),
         "croissant.json": _pretty(description),
         "MANIFEST.json": _pretty(manifest),

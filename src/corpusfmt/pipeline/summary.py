@@ -10,8 +10,11 @@ from corpusfmt.model import Json
 from corpusfmt.pipeline.size import Size, Sizes
 
 
-def stats(sizes: Mapping[str, Sizes]) -> Json:
-    """Return documents, lines, words and bytes of text of each language, before and after deduplication, and in all."""
+def stats(sizes: Mapping[str, Sizes], cleaned: Mapping[str, int]) -> Json:
+    """Return documents, lines, words and bytes of text of each language, before and after deduplication, and in all.
+
+    `cleaned` counts lines that were changed, by what was done to them; nothing is said where none was.
+    """
     languages = {label: msgspec.to_builtins(each) for label, each in sorted(sizes.items())}
     total = {
         kind: {
@@ -20,7 +23,7 @@ def stats(sizes: Mapping[str, Sizes]) -> Json:
         }
         for kind in ("original", "final")
     }
-    return {"total": total, "languages": languages}
+    return {"total": total, "languages": languages} | ({"cleaned": dict(cleaned)} if cleaned else {})
 
 
 def stats_table(sizes: Mapping[str, Sizes], *, deduplicated: bool) -> str:

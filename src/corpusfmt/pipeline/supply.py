@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from corpusfmt.engine.executors import available_processors, default_jobs
-from corpusfmt.io.paths import is_remote, version_of
+from corpusfmt.io.paths import Entry, entry_of, is_remote, version_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
@@ -38,6 +38,9 @@ class Supply(Protocol):
     def lacks(self, known: Input) -> bool:
         """Tell whether an input that counts cannot come again: what is stored of it is all there is."""
 
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        """Tell whether a finished run had these inputs and no others, by name and size (0: not known)."""
+
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         """Return how many inputs there are with those known, and how many bytes; 0 where nobody can tell."""
 
@@ -56,8 +59,9 @@ class Supply(Protocol):
 
 def remove_if_unchanged(arrival: Arrival) -> None:
     """Delete a local input of which everything is stored; a file that has changed since is another one."""
-    if arrival.url and not is_remote(arrival.url) and version_of(arrival.url) == arrival.input.version:
-        Path(arrival.url).unlink(missing_ok=True)
+    url = arrival.entry.url if arrival.entry else ""
+    if url and not is_remote(url) and version_of(url) == arrival.input.version:
+        Path(url).unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -77,6 +81,9 @@ class Listed:
 
     def lacks(self, known: Input) -> bool:
         return self.delete and not Path(known.key).exists()
+
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        return _are_of(self.inputs, finished, some_gone=self.delete)
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         every = {**known, **{each.input.key: each.input for each in self.inputs}}
@@ -104,6 +111,13 @@ class Listed:
         """Nothing runs."""
 
 
+def _are_of(arrivals: Iterable[Arrival], finished: Mapping[str, int], *, some_gone: bool) -> bool:
+    inputs = [each.input for each in arrivals]
+    if any(each.key == STANDARD_INPUT for each in inputs) or not (some_gone or len(inputs) == len(finished)):
+        return False
+    return all(each.path in finished and each.size in {0, finished[each.path]} for each in inputs)
+
+
 def _spooled(state: Path, known: Input) -> Arrival:
     """Keep standard input in a file, so that a run that is resumed needs it no more; nothing given is the same again."""
     spool = state / "standard-input" / known.name
@@ -115,7 +129,7 @@ def _spooled(state: Path, known: Input) -> Arrival:
     with spool.open("rb") as file:
         whole = DigestReader(file)
         whole.drain()
-    return Arrival(Input(known.path, known.key, whole.size, whole.sha256), str(spool))
+    return Arrival(Input(known.path, known.key, whole.size, whole.sha256), entry_of(str(spool)))
 
 
 @dataclass(slots=True)
@@ -129,6 +143,7 @@ class Watched:
     folder: Path
     most: int = 0
     delete: bool = False
+    follow_links: bool = False
     _taken: dict[str, Input] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
     _seen: dict[str, tuple[Input, float]] = field(default_factory=dict)
@@ -143,6 +158,12 @@ class Watched:
 
     def lacks(self, known: Input) -> bool:
         return not Path(known.key).exists()
+
+    def gave(self, finished: Mapping[str, int]) -> bool:
+        if self.most:
+            return len(finished) == self.most
+        there = list(map(arrival_of, self._files()))
+        return (self.folder / DONE).exists() and _are_of(there, finished, some_gone=self.delete)
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         del known
@@ -172,14 +193,16 @@ class Watched:
             if ended and not self._busy:
                 return
 
+    def _files(self) -> Iterator[Entry]:
+        return wet_files(entry_of(str(self.folder), follow_links=self.follow_links))
+
     def _full(self) -> bool:
         return 0 < self.most <= len(self._taken)
 
     def _settled(self, *, ended: bool) -> list[Arrival]:
         settled = []
         now = time.monotonic()
-        for entry in wet_files(str(self.folder)):
-            arrival = arrival_of(entry.path, entry.url, entry.size)
+        for arrival in map(arrival_of, self._files()):
             key = arrival.input.key
             if self._taken.get(key) == arrival.input or key in self._busy:
                 continue
@@ -187,7 +210,7 @@ class Watched:
             if before != arrival.input:
                 since = now
                 self._seen[key] = (arrival.input, now)
-            if ended or (entry.size and now - since >= _SETTLED_SECONDS):
+            if ended or (arrival.input.size and now - since >= _SETTLED_SECONDS):
                 settled.append(arrival)
         return settled
 

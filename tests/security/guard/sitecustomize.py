@@ -1,6 +1,7 @@
 """Loaded by every Python process of an attacked command: writes down what no data set may make it do.
 
-Forked workers inherit the hook, spawned ones load it again.
+Forked workers inherit the hook, spawned ones load it again. It imports only what Python has loaded by now: anything else
+could come from the data set.
 """
 
 import os
@@ -11,17 +12,17 @@ _FORBIDDEN = os.environ["CORPUSFMT_GUARD_FORBIDDEN"].encode()
 _NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"}
 
 
-def _note(line):
+def _note(line: str) -> None:
     descriptor = os.open(_LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
     os.close(descriptor)
 
 
-def _address(arguments):
+def _address(arguments: tuple[object, ...]) -> object:
     return arguments[1] if len(arguments) > 1 else arguments[0]
 
 
-def _watch(event, arguments):
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event == "open" and isinstance(arguments[0], (str, bytes)):
         if os.path.realpath(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
             _note(f"open {os.fsdecode(arguments[0])}")

@@ -39,12 +39,13 @@ from corpusfmt.formats.croissant.rules.document import (
     Selection,
     Several,
 )
+from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
-from corpusfmt.formats.croissant.version import RAI_IRI, conforms_to, version_in_text, version_of
-from corpusfmt.formats.general import OutOfRange, TooLong, Unreadable
+from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
+from corpusfmt.formats.general import OutOfBounds, OutOfRange, TooLong, barred
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
-from corpusfmt.io.paths import Entry, open_input, reason_of, walk
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
 from corpusfmt.model import Location, Tally, UsageError
 from corpusfmt.rules import Judge
@@ -59,7 +60,7 @@ _MAX_SNIFFED = 8 * 1024 * 1024
 
 
 def _content(entry: Entry, limit: int = -1) -> bytes:
-    with open_input(entry.url) as file:
+    with entry.open() as file:
         parts = []
         while limit and (part := file.read(limit if limit > 0 else 1 << 20)):
             parts.append(part)
@@ -70,6 +71,8 @@ def _content(entry: Entry, limit: int = -1) -> bytes:
 def _claims(entry: Entry) -> Detection | None:
     if not entry.name.endswith(_SUFFIXES):
         return None
+    if entry.is_barred:
+        return Detection("", f"the name {entry.name}")
     try:
         data = _content(entry, _MAX_SNIFFED)
     except OSError:
@@ -103,12 +106,12 @@ def detect(entry: Entry) -> Detection | None:
         return _claims(entry)
     if entry.kind != "directory":
         return None
-    listed = list(islice(walk(entry.url), _MOST_LISTED))
+    listed = list(islice(walk(entry), _MOST_LISTED))
     table = next((each for each in listed if each.name.endswith(".parquet")), None)
     inside = [each for each in listed if each.path.count("/") <= 1]
     if _is_corpus(inside) or (table is not None and is_own_parquet(table)):
         return None
-    documents = {each.path: each for each in inside if each.kind == "file" and each.path in DESCRIPTIONS}
+    documents = {each.path: each for each in inside if each.kind != "directory" and each.path in DESCRIPTIONS}
     for name in DESCRIPTIONS:
         if name in documents:
             return _claims(documents[name])
@@ -119,16 +122,16 @@ _MOST_LISTED = 10_000
 
 
 def _shallow(entry: Entry) -> Iterator[Entry]:
-    listed = islice(walk(entry.url), _MOST_LISTED)
+    listed = islice(walk(entry), _MOST_LISTED)
     return (each for each in listed if each.path.count("/") <= 1)
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
     if entry.kind == "directory":
-        files = {each.path: each for each in _shallow(entry) if each.kind == "file" and "/" not in each.path}
+        files = {each.path: each for each in _shallow(entry) if each.kind != "directory" and "/" not in each.path}
         found = [files[name] for name in DESCRIPTIONS if name in files][:1]
-        found = found or [each for each in files.values() if _claims(each) is not None]
+        found = found or [each for each in files.values() if each.kind == "file" and _claims(each) is not None]
         if not found:
             raise UsageError(f"no croissant.json or metadata.json in {entry.path}")
     else:
@@ -183,6 +186,7 @@ class Checker:
         self.judge = self._judge_for(options.version or "1.0")
         #: What was understood: one for each JSON-LD document in the file.
         self.descriptions: list[Description] = []
+        self._links: set[OutOfBounds] = set()
 
     def _judge_for(self, version: str) -> Judge:
         options = self.options
@@ -197,7 +201,7 @@ class Checker:
         try:
             data = _content(self.entry)
         except OSError as error:
-            self.judge.check(Unreadable(at, reason_of(error)))
+            self.judge.check(barred(error, at))
             return
         coverage.bytes = len(data)
         try:
@@ -271,21 +275,20 @@ class Checker:
         description = Description(tree, expansion, places)
         description.wanted_version = self.options.version
         claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
-        description.version = version_of(claims)
+        description.version = version_of(claims, description.expansion.namespaces)
         self._judge_as(description.version)
         self.judge.check(description)
         if description.is_meaningless:
             return
         self.descriptions.append(description)
-        for dataset in description.datasets:
-            self.judge.check(dataset)
         if description.version != "0.8":
+            for dataset in description.datasets:
+                self.judge.check(dataset)
             self._description(description)
             self._files(description)
         else:
-            reason = "a document of version 0.8"
-            skipped = {rule.code for rule in RULES if rule.code[:4] in ("CRO3", "CRO4", "CRO5", "CRO6")}
-            self.judge.coverage.rules_not_run.update(dict.fromkeys(sorted(skipped), reason))
+            skipped = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
+            self._left_out(Gap(tuple(skipped), self.entry.path, "a document of version 0.8"))
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
@@ -302,18 +305,28 @@ class Checker:
         from corpusfmt.formats.croissant.records.judging import judge_data  # noqa: PLC0415
         from corpusfmt.formats.croissant.storage import Storage  # noqa: PLC0415
 
-        folder = self.entry.url.rpartition("/")[0]
+        folder = self.entry.folder()
         storage = Storage(description, folder)
         storage.check()
         for fault in storage.faults:
-            self.judge.check(fault)
+            self._tell(fault)
         coverage.bytes += storage.bytes_read
-        if storage.elsewhere:
-            reason = f"{storage.elsewhere} files are on the web, and nothing is fetched"
-            coverage.rules_not_run.update(dict.fromkeys(("CRO601", "CRO602", "CRO603"), reason))
-        records, not_run = judge_data(description, folder, self.options.scratch, self.judge.check)
+        records, gaps = judge_data(description, folder, self.options.scratch, self._tell)
         coverage.documents += records
-        coverage.rules_not_run.update(not_run)
+        for gap in (*storage.gaps, *gaps):
+            self._left_out(gap)
+
+    def _left_out(self, gap: Gap) -> None:
+        for code in gap.codes:
+            self.judge.coverage.rules_not_run.setdefault(code, gap.reason)
+
+    def _tell(self, fault: object) -> None:
+        """Judge what reading the data showed; a link out of the folder once, whatever is behind it."""
+        if isinstance(fault, OutOfBounds):
+            if fault in self._links:
+                return
+            self._links.add(fault)
+        self.judge.check(fault)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:
@@ -358,7 +371,7 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
             continue
         values = view.all(row.name)
         if len(values) > 1 and not row.many and not _one_in_each_language(values):
-            count = len([value for value in values if not _names_rai(row, value)])
+            count = len({_identity(value) for value in values if not _names_extension(row, value)})
             if count > 1:
                 yield Several(view, row, count)
         if row.mistyped == "CRO214":
@@ -387,9 +400,16 @@ def _one_in_each_language(values: Sequence[Value]) -> bool:
     return len(languages) == len(values)
 
 
-def _names_rai(row: Property, value: Value) -> bool:
-    # The RAI vocabulary asks for a second value of conformsTo, where the table of 1.0 has one.
-    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(RAI_IRI)
+def _identity(value: Value) -> object:
+    """Return what tells a value from others: the same one twice is one value, in RDF."""
+    if isinstance(value, Node):
+        return value.id if value.is_reference else id(value)
+    return type(value.value), str(value.value), value.language
+
+
+def _names_extension(row: Property, value: Value) -> bool:
+    # The RAI and GeoCroissant vocabularies ask for a second value of conformsTo, where the table of 1.0 has one.
+    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(EXTENSION_IRIS)
 
 
 _WORDS = {

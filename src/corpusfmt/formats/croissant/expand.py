@@ -277,10 +277,23 @@ class _Full:
             wrong = details.get("languageMap", details.get("value", details.get("element", "")))
             return ExpansionFault("value", f"`{_clip(wrong)}`", self._place_of({"value": wrong}))
         term = details.get("term")
-        about = f" (term `{term}`)" if isinstance(term, str) else ""
         if _IS_OF_CONTEXT.intersection(code.replace("@", " ").split()) or "context" in details:
-            return ExpansionFault("context", f"{code}{about}", self._place_of_term(term))
-        return ExpansionFault("syntax", f"{code}{about}", self._place_of(details))
+            if not isinstance(term, str):
+                term = self._faulty_term(code)
+            hint = "correct it, or take the context of Appendix 1 of the specification"
+            return ExpansionFault("context", f"{code}{_about(term)}", self._place_of_term(term), hint)
+        return ExpansionFault("syntax", f"{code}{_about(term)}", self._place_of(details))
+
+    def _faulty_term(self, code: str) -> str | None:
+        """Return the term that the context fails by, where PyLD does not say: the first that fails so alone, with prefixes."""
+        for context in self._contexts:
+            if not isinstance(context.value, dict) or len(context.value) > _MOST_TERMS:
+                continue
+            prefixes = {term: iri for term, iri in context.value.items() if isinstance(iri, str) and "://" in iri}
+            for term, definition in context.value.items():
+                if _context_fault({**prefixes, term: definition}) == code:
+                    return str(term)
+        return None
 
     def _first_context(self) -> str:
         return self._contexts[0].pointer if self._contexts else ""
@@ -364,6 +377,26 @@ class _Full:
                     child.written_id = leaf
                     self._names.short(item["@id"], place)
         return found
+
+
+#: In a context of more terms, none is looked for that it fails by.
+_MOST_TERMS = 200
+
+
+def _about(term: Any) -> str:
+    return f" (`{term}`)" if isinstance(term, str) else ""
+
+
+def _context_fault(context: dict[str, Any]) -> str | None:
+    from pyld import jsonld  # noqa: PLC0415
+
+    try:
+        jsonld.expand({"@context": context}, {"base": _BASE, "documentLoader": _load})
+    except jsonld.JsonLdError as error:
+        return str(error.code or error.type)
+    except (ExpansionFault, RecursionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None
+    return None
 
 
 _VALUE_KEYWORDS = {"@value", "@list", "@set"}

@@ -1,5 +1,7 @@
 """Glob patterns over paths: `*` and `?` stay within a path segment, `**` as a whole segment crosses them.
 
+A pattern without a slash is about names, as in `.gitignore`: it matches at any depth.
+
 A pattern becomes a regular expression that never goes back behind a star, so that no pattern takes more than the product
 of its length and that of the path.
 """
@@ -15,7 +17,21 @@ _CROSSING = r"(?:[^/]*+/)*?"
 
 def matches(pattern: str, path: str) -> bool:
     """Tell whether a path (POSIX, relative) matches a pattern."""
+    if "/" not in pattern:
+        path = path.rpartition("/")[2]
     return _expression(pattern).fullmatch(f"{path}/") is not None
+
+
+def may_match_below(pattern: str, folder: str) -> bool:
+    """Tell whether a pattern can match something in a folder, whatever that holds."""
+    wanted = pattern.removeprefix("./").lstrip("/").split("/")
+    parts = folder.split("/")
+    for part, of_path in zip(wanted, parts, strict=False):
+        if part == "**":
+            return True
+        if not _expression(part).fullmatch(f"{of_path}/"):
+            return False
+    return len(wanted) > len(parts)
 
 
 def literal_in(pattern: str) -> str:

@@ -19,11 +19,13 @@ from corpusfmt.formats.croissant.shapes import (
     FIELD,
     FILE_OBJECT,
     FILE_SET,
+    LATER_TERMS,
     RECORD_SET,
     TRANSFORM,
+    UNMAPPED_BY_APPENDIX,
     Shape,
 )
-from corpusfmt.formats.croissant.vocabulary import NearMisses
+from corpusfmt.formats.croissant.vocabulary import NearMisses, is_schema_property
 from corpusfmt.model import Location
 
 #: The properties of a DataSource that name where data comes from, and what each may name.
@@ -37,6 +39,9 @@ SOURCE_PROPERTIES = {
 
 # What a property of Croissant becomes under a context that has only `@vocab` for it.
 _FALLEN = {name: f"sc:{local_name(name)}" for name in CROISSANT_PROPERTIES}
+# What may be such a loss; those that Appendix 1 itself leaves out are read as they are.
+_LOST = {f"sc:{name[3:]}": name for name in CROISSANT_PROPERTIES if name[3:] not in UNMAPPED_BY_APPENDIX}
+_LOST["sc:conformsTo"] = "dct:conformsTo"
 _NONE: list[Value] = []
 
 
@@ -170,6 +175,7 @@ class RecordSet(View):
     """A record set; `fields` are its own, nested ones are below them."""
 
     fields: list[Field] = field(default_factory=list)
+    _columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     _values: dict[Field, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -186,19 +192,19 @@ class RecordSet(View):
         """The inline records with their JSON pointers; None where there is no `data` that is JSON."""
         return self.inline("cr:data")
 
-    @cached_property
-    def columns(self) -> dict[str, dict[str, Any]]:
-        """The inline records by key: what each has under it, by the JSON pointer of the record."""
-        found: dict[str, dict[str, Any]] = {}
-        for pointer, row in self.rows or ():
-            for key, value in row.items() if isinstance(row, dict) else ():
-                found.setdefault(key, {})[pointer] = value
-        return found
+    def columns(self, name: str) -> dict[str, dict[str, Any]]:
+        """Return what `data` or `examples` have under each key, by the JSON pointer of the record."""
+        if name not in self._columns:
+            found = self._columns[name] = {}
+            for pointer, row in self.inline(name) or ():
+                for key, value in row.items() if isinstance(row, dict) else ():
+                    found.setdefault(key, {})[pointer] = value
+        return self._columns[name]
 
-    def column(self, each: Field) -> dict[str, Any]:
-        """Return what the inline records have for a field, under its id as written or else as expanded."""
-        names = dict.fromkeys(name for name in (each.id, each.node.written_id) if isinstance(name, str))
-        first, *others = [self.columns.get(name, {}) for name in names] or [{}]
+    def column(self, each: Field, name: str = "cr:data") -> dict[str, Any]:
+        """Return what `data` or `examples` have for a field, under its id as written or else as expanded."""
+        ids = dict.fromkeys(id_ for id_ in (each.id, each.node.written_id) if isinstance(id_, str))
+        first, *others = [self.columns(name).get(id_, {}) for id_ in ids] or [{}]
         return first | others[0] if others else first
 
     def values_of(self, each: Field) -> frozenset[str]:
@@ -507,6 +513,34 @@ class Description:
             for each in source.all("cr:transform"):
                 if isinstance(each, Node):
                     source.transforms.append(Transform(each, self, source, TRANSFORM))
+
+    @cached_property
+    def lost_terms(self) -> dict[str, list[View]]:
+        """The Croissant terms that the context forgot, so that `@vocab` made them schema.org's, and the nodes that have them."""
+        found: dict[str, list[View]] = {}
+        for view in self.parts:
+            for name in view.node.values:
+                if name in _LOST and self._is_lost(view, name):
+                    found.setdefault(local_name(name), []).append(view)
+        return found
+
+    def _is_lost(self, view: View, name: str) -> bool:
+        if name == "sc:conformsTo":
+            return isinstance(view, Dataset) and not view.all("dct:conformsTo")
+        if _LOST[name] in view.node.values or (_LOST[name] in LATER_TERMS and self.version == "1.0"):
+            return False
+        return (isinstance(view, Field) and name == "sc:source") or not is_schema_property(local_name(name))
+
+    @cached_property
+    def later_terms(self) -> dict[str, list[View]]:
+        """The terms of version 1.1 in a document of an earlier one, and the nodes that have them."""
+        found: dict[str, list[View]] = {}
+        for view in self.parts if self.version == "1.0" else ():
+            for name in view.node.values:
+                term = f"cr:{local_name(name)}"
+                if term in LATER_TERMS and name[:3] in ("cr:", "sc:") and view.shape.name in CROISSANT_PROPERTIES[term]:
+                    found.setdefault(local_name(name), []).append(view)
+        return found
 
     def take_apart(self) -> None:
         """Undo the views, which hold each other in rings, so that all memory is free at once; nothing may follow."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 from typing import Literal as OneOf
+
+from corpusfmt.formats.croissant.filters import Filter, FilterFault, parse_filter
 
 _NAME = re.compile(r"[^\s.\[\]()'\"*,:?@$]+")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -21,10 +23,13 @@ StepKind = OneOf["name", "index", "slice", "all", "filter", "union"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a path. `deep` steps (`..`) apply to everything below; a union's value is its parts."""
+    """One step of a path. `deep` steps (`..`) apply to everything below; a union's value is its parts.
+
+    The value of a filter that is not followed here is its text.
+    """
 
     kind: StepKind
-    value: str | int | slice | tuple[Step, ...] | None = None
+    value: str | int | slice | tuple[Step, ...] | Filter | None = None
     deep: bool = False
 
 
@@ -59,17 +64,21 @@ def parse_path(text: str) -> list[Step]:
 def select(value: Any, steps: list[Step]) -> list[Any] | None:
     """Return what a path selects, in document order.
 
-    None for a path that is not followed: one with a filter, or that passes more than five million values.
+    None for a path that is not followed: one with a filter of another kind, or that passes more than five million values.
     """
     found = [value]
     budget = _MOST_VALUES
     for step in steps:
-        if step.kind == "filter":
+        if step.kind == "filter" and not isinstance(step.value, Filter):
             return None
         nodes = (below for each in found for below in _below(each)) if step.deep else iter(found)
         passed = list(islice(nodes, budget))
         budget -= len(passed)
-        found = list(islice((child for node in passed for child in _children(node, step)), budget))
+        if isinstance(step.value, Filter):
+            budget -= step.value.size * sum(len(node) for node in passed if isinstance(node, dict | list))
+            if budget <= 0:
+                return None
+        found = list(islice((child for node in passed for child in _children(node, step, value)), budget))
         budget -= len(found)
         if budget <= 0:
             return None
@@ -81,22 +90,27 @@ def _below(value: Any) -> Iterator[Any]:
     while pending:
         node = pending.pop()
         yield node
-        inside = list(node.values()) if isinstance(node, dict) else node if isinstance(node, list) else []
-        pending.extend(reversed(inside))
+        pending.extend(reversed(list(_inside(node))))
 
 
-def _children(node: Any, step: Step) -> Iterator[Any]:
+def _children(node: Any, step: Step, root: Any) -> Iterator[Any]:
     if step.kind == "union" and isinstance(step.value, tuple):
         for part in step.value:
-            yield from _children(node, part)
+            yield from _children(node, part, root)
     elif step.kind == "all":
-        yield from node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        yield from _inside(node)
+    elif isinstance(step.value, Filter):
+        yield from (each for each in _inside(node) if step.value.test(each, root))
     elif step.kind == "name" and isinstance(node, dict) and step.value in node:
         yield node[step.value]
     elif isinstance(node, list) and isinstance(step.value, slice):
         yield from node[step.value]
     elif step.kind == "index" and isinstance(node, list) and isinstance(step.value, int):
         yield from node[step.value : step.value + 1 or None]
+
+
+def _inside(node: Any) -> Iterable[Any]:
+    return node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
 
 
 def jsonpath_fault(text: str) -> str | None:
@@ -161,7 +175,7 @@ def _selector(text: str, position: int) -> tuple[Step, int]:
 
 
 def _filter(text: str, start: int) -> tuple[Step, int]:
-    """Read `[?(…)]` or `[(…)]` to its end: brackets and quotes must balance, what they say is not judged."""
+    """Read `[?(…)]` or `[(…)]` to its end: brackets and quotes must balance; what else they say, dialects differ in."""
     depth, position = 0, start
     closing: list[str] = []
     while position < len(text):
@@ -178,9 +192,16 @@ def _filter(text: str, start: int) -> tuple[Step, int]:
                 break
             depth -= 1
             if depth == 0:
-                return Step("filter", text[start + 1 : position]), position + 1
+                return Step("filter", _followed(text[start + 1 : position].strip())), position + 1
         position += 1
     raise PathFault(f"the filter at character {start + 1} is not closed")
+
+
+def _followed(text: str) -> Filter | str:
+    try:
+        return parse_filter(text[1:]) if text.startswith("?") else text
+    except FilterFault:
+        return text
 
 
 def _space(text: str, position: int) -> int:

@@ -14,6 +14,15 @@ NAMESPACES = {
     "dct": "http://purl.org/dc/terms/",
     "wd": "https://www.wikidata.org/wiki/",
 }
+#: Vocabularies that descriptions commonly use besides, which are not judged.
+OTHER_NAMESPACES = {
+    "dcat": "http://www.w3.org/ns/dcat#",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "geocr": "http://mlcommons.org/croissant/geo/",
+    "odrl": "http://www.w3.org/ns/odrl/2/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "wdt": "https://www.wikidata.org/prop/direct/",
+}
 #: Namespace IRIs and the prefix that each is read as: the right ones, and those that are read as what they were meant to be.
 _READ_AS = {
     "http://mlcommons.org/croissant/RAI/": "rai",
@@ -55,7 +64,9 @@ def short(iri: str) -> str:
         for namespace, prefix in _BY_LENGTH:
             if iri.startswith(namespace):
                 rest = iri[len(namespace) :]
-                return f"{prefix}:{rest}" if rest else iri
+                return (
+                    f"{prefix}:{rest}" if rest and "/" not in rest else iri
+                )  # a namespace below is another vocabulary
     return iri
 
 

@@ -93,7 +93,7 @@ class _Exporter:
             present = self._constraint(node, shape, row, "CRO212")
             self.graph.add((present, self._sh.minCount, Literal(1)))
         if not row.many and row.name != "dct:conformsTo":  # the RAI vocabulary asks for a second value there
-            single = self._constraint(node, shape, row, "CRO213", minor=row.requirement != "required")
+            single = self._constraint(node, shape, row, "CRO213")
             self.graph.add((single, self._sh.maxCount, Literal(1)))
         if row.mistyped in _MISTYPED_AS_SHAPE:
             typed = self._constraint(node, shape, row, row.mistyped, minor=row.loose)

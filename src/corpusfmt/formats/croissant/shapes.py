@@ -229,6 +229,10 @@ for _shape in SHAPES.values():
 # In the context of Appendix 1, in no table.
 CROISSANT_PROPERTIES["cr:path"] = ("cr:FileObject", "cr:FileSet", "cr:Extract")
 
+_ROWS = [row for shape in SHAPES.values() for row in shape.properties if row.name.startswith("cr:")]
+#: The terms that version 1.1 added.
+LATER_TERMS = frozenset(row.name for row in _ROWS) - {row.name for row in _ROWS if "1.0" in row.versions}
+
 #: The terms that the tables use and the context of Appendix 1 leaves out, so that they fall into schema.org there.
 UNMAPPED_BY_APPENDIX = frozenset(
     {
@@ -245,6 +249,18 @@ UNMAPPED_BY_APPENDIX = frozenset(
 )
 
 _RAI_NAMES = frozenset(p.name for p in DATASET.properties if p.name.startswith("rai:"))
+#: Asked for by conferences (NeurIPS 2026) under the prefix of RAI, which does not define it.
+_RAI_BY_CUSTOM = frozenset({"rai:hasSyntheticData"})
+#: What the overview of the RAI vocabulary, older tools and authors call its properties.
+RAI_OTHERWISE = {
+    "rai:annotationPlatform": "rai:dataAnnotationPlatform",
+    "rai:biases": "rai:dataBiases",
+    "rai:dataReleaseMaintenance": "rai:dataReleaseMaintenancePlan",
+    "rai:dataDataManipulationProtocol": "rai:dataManipulationProtocol",
+    "rai:limitations": "rai:dataLimitations",
+    "rai:socialImpact": "rai:dataSocialImpact",
+    "rai:useCases": "rai:dataUseCases",
+}
 
 
 def properties_of(shape: Shape, version: str) -> tuple[Property, ...]:
@@ -253,8 +269,8 @@ def properties_of(shape: Shape, version: str) -> tuple[Property, ...]:
 
 
 def is_rai(name: str) -> bool:
-    """Tell whether the RAI vocabulary has a property."""
-    return name in _RAI_NAMES
+    """Tell whether a name under the prefix of RAI is known: as a property of the vocabulary, or by custom."""
+    return name in _RAI_NAMES or name in _RAI_BY_CUSTOM
 
 
 def rai_names() -> frozenset[str]:

@@ -5,25 +5,38 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.globs import literal_in
-from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet
+from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
+from corpusfmt.formats.croissant.records.batches import Fault
 from corpusfmt.formats.croissant.records.files import (
     NoFile,
+    claims_archive,
     entry_beside,
     is_elsewhere,
+    link_on_the_way,
+    may_select,
+    no_archive,
+    no_reader,
     nothing_selected,
     raw,
     selection,
+    selects_by_name,
 )
-from corpusfmt.formats.croissant.rules.distribution import escapes, size_in_bytes
-from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.io.paths import Entry, open_input, reason_of, walk
+from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
+from corpusfmt.formats.croissant.rules.files import DataFault, Gap
+from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
+from corpusfmt.formats.general import barred
+from corpusfmt.io.paths import Entry, reason_of, walk
+from corpusfmt.model import Location
 
+_OF_FILES = ("CRO601", "CRO602", "CRO603")
 # Sizes given with a unit are rounded by whoever wrote them.
 _ROUNDING = 0.05
 
@@ -49,15 +62,15 @@ class Storage:
     """Checks the files of one description, which lie beside it."""
 
     description: Description
-    folder: str
-    faults: list[DataFault] = field(default_factory=list)
+    folder: Entry
+    faults: list[Fault] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
-    #: Files on the web, which are not fetched.
-    elsewhere: int = 0
+    _elsewhere: int = 0
     _names: dict[int, _Names] = field(default_factory=dict)
-    #: The files beside the description, once a file set has asked for them.
-    _beside: _Names | None = None
     _holding_sets: set[int] = field(default_factory=set)
+    #: By container that is a folder, the links that lead out of it.
+    _links: dict[int, list[Entry]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
@@ -69,10 +82,17 @@ class Storage:
                 inside[container].append(file)
         self._holding_sets = {id(container) for view in sets for container in self._containers(view)}
         for file in files:
+            containers = self._containers(file)
             if not file.containers:
                 self._top(file, inside[file])
+            elif not containers or any(each.containers for each in containers):
+                self._leave_out(file, f"{file.title}: its container is not followed")
         for view in sets:
             self._file_set(view)
+        if self._elsewhere:
+            are = "files are" if self._elsewhere > 1 else "file is"
+            reason = f"{self._elsewhere} {are} on the web, and nothing is fetched"
+            self.gaps.append(Gap(_OF_FILES, self.description.places.path, reason, self._elsewhere))
 
     def _containers(self, view: FileObject | FileSet) -> list[FileObject]:
         found = (self.description.view_of(value) for value in view.containers)
@@ -83,12 +103,12 @@ class Storage:
 
     def _entry(self, file: FileObject, path: str) -> Entry | None:
         if is_elsewhere(path):
-            self.elsewhere += 1
+            self._elsewhere += 1
             return None
         try:
             return entry_beside(self.folder, path)
         except NoFile as fault:
-            self._fault("missing", file, "sc:contentUrl", str(fault), fault.hint)
+            self.faults.append(fault.about(file))
             return None
 
     def _top(self, file: FileObject, contained: list[FileObject]) -> None:
@@ -97,36 +117,55 @@ class Storage:
         if entry is None:
             return
         if entry.kind == "directory":
-            names = [each.path for each in walk(entry.url) if each.kind == "file"]
-            self._names[id(file)] = _Names(names)
+            listed = {each.path: each for each in walk(entry)}
+            self._names[id(file)] = _Names([path for path, each in listed.items() if each.kind == "file"])
+            self._links[id(file)] = [each for each in listed.values() if each.kind == "outside"]
             for each in contained:
-                self._in_folder(each, entry, set(names))
+                self._in_folder(each, file, listed)
             return
         try:
-            with open_input(entry.url) as source:
+            with entry.open() as source:
                 head = source.read(512)
-            self._judge(file, self._facts(file, raw(entry.url)))
-            if is_archive(head) and (contained or id(file) in self._holding_sets):
-                self._archive(file, entry, contained)
+            self._judge(file, self._facts(file, raw(entry)))
+            fault = signature_fault(file, path or "", head[:HEAD], file.place("sc:encodingFormat"))
+            self.faults += [fault] if fault is not None else []
+            if contained or id(file) in self._holding_sets or claims_archive(file, entry.name):
+                self._container(file, entry, head, contained)
         except OSError as error:
             self._fault(
                 "missing", file, "sc:contentUrl", f"`{path}` cannot be read: {reason_of(error)}", "make it readable"
             )
 
-    def _in_folder(self, file: FileObject, folder: Entry, names: set[str]) -> None:
+    def _in_folder(self, file: FileObject, container: FileObject, listed: Mapping[str, Entry]) -> None:
         path = str(PurePosixPath(file.text("sc:contentUrl") or ""))
-        if path in names:
-            entry = Entry(path, f"{folder.url}/{path}", "file")
-            self._judge(file, self._facts(file, raw(entry.url)))
+        entry = listed.get(path)
+        if entry is not None and entry.kind == "file":
+            self._judge(file, self._facts(file, raw(entry)))
+        elif link := next((each for each in self._links[id(container)] if link_on_the_way(each, path)), None):
+            self.faults.append(barred(link, Location(link.path)))
         elif not escapes(path):
             self._fault("missing", file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path")
+
+    def _container(self, file: FileObject, entry: Entry, head: bytes, contained: list[FileObject]) -> None:
+        path = file.text("sc:contentUrl") or ""
+        if is_archive(head):
+            self._archive(file, entry, contained)
+        elif claims_archive(file, path):
+            self.faults.append(no_archive(file, path))
+        else:
+            self._leave_out(file, str(no_reader(file, path)))
+
+    def _leave_out(self, view: Resource, reason: str) -> None:
+        self.gaps.append(Gap(_OF_FILES, view.text("sc:contentUrl") or self.description.places.path, reason))
 
     def _archive(self, file: FileObject, entry: Entry, contained: list[FileObject]) -> None:
         wanted = {str(PurePosixPath(each.text("sc:contentUrl") or "")): each for each in contained}
         names: list[str] = []
+        strange: list[str] = []
         try:
-            for member in members(lambda: open_input(entry.url), entry.size):
+            for member in members(entry.open, entry.size):
                 names.append(member.path)
+                strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)
                 if inner is not None:
                     self._judge(inner, self._facts(inner, member.chunks))
@@ -134,6 +173,13 @@ class Storage:
             message = f"`{entry.name}` does not read to its end: {fault}"
             self._fault("corrupt", file, "sc:contentUrl", message, "fetch or pack it again")
             return
+        finally:
+            if strange:
+                message = (
+                    f"{file.title}: member `{strange[0]}` of `{entry.name}` leads out of the folder it is unpacked in"
+                )
+                hint = "pack it again with relative paths"
+                self.faults.append(DataFault("slip", message, file.place("sc:contentUrl"), hint, len(strange)))
         self._names[id(file)] = _Names(names)
         for path, missing in wanted.items():
             if not escapes(path):
@@ -165,25 +211,59 @@ class Storage:
 
     def _file_set(self, view: FileSet) -> None:
         containers = self._containers(view)
-        if any(id(each) not in self._names for each in containers) or (view.containers and not containers):
-            return  # a container that is not here, or not whole, is told of by itself
-        if view.all("cr:includes") and not any(_some_selected(view, names) for names in self._names_in(containers)):
+        if any(each.containers for each in containers) or (view.containers and not containers):
+            self._leave_out(view, f"{view.title}: its container is not followed")
+            return
+        if any(id(each) not in self._names for each in containers):
+            return  # a container that is not here, or not whole, is reported by itself
+        if not view.all("cr:includes"):
+            self._leave_out(view, f"{view.title}: no pattern says which files belong to it")
+            return
+        links = [link for link in self._links_in(containers) if may_select(view, link)]
+        self.faults += [barred(link, Location(link.path)) for link in links]
+        if links:
+            return
+        selected = chain.from_iterable(_selected(view, names) for names in self._names_in(containers))
+        first = next(selected, None)
+        if first is None:
             self.faults.append(nothing_selected(view))
+            return
+        deep = next((path for path in chain([first], selected) if selects_by_name(view, path)), None)
+        if deep is not None:
+            message = f"{view.title}: a pattern without a slash selects `{deep}`, which is in a folder"
+            hint = "write `**/` before the pattern, or `./` to select from the top folder only"
+            self.faults.append(DataFault("deep", message, view.place("cr:includes"), hint))
 
     def _names_in(self, containers: list[FileObject]) -> Iterator[_Names]:
         """Yield the paths in containers; without any, those beside the description."""
         for each in containers:
             yield self._names[id(each)]
         if not containers:
-            if self._beside is None:
-                self._beside = _Names([entry.path for entry in walk(self.folder or ".") if entry.kind == "file"])
-            yield self._beside
+            yield self._names_beside
+
+    def _links_in(self, containers: list[FileObject]) -> Iterator[Entry]:
+        for each in containers:
+            yield from self._links.get(id(each), ())
+        if not containers:
+            yield from self._links_beside
+
+    @cached_property
+    def _beside(self) -> list[Entry]:
+        return list(walk(self.folder))
+
+    @cached_property
+    def _names_beside(self) -> _Names:
+        return _Names([entry.path for entry in self._beside if entry.kind == "file"])
+
+    @cached_property
+    def _links_beside(self) -> list[Entry]:
+        return [entry for entry in self._beside if entry.kind == "outside"]
 
 
-def _some_selected(view: FileSet, names: _Names) -> bool:
+def _selected(view: FileSet, names: _Names) -> Iterator[str]:
     # Most patterns that match no path at all are told by one search in all of them.
-    likely = any(literal_in(each.value) in names.text for each in view.texts("cr:includes"))
-    return likely and any(map(selection(view), names.paths))
+    if any(literal_in(each.value) in names.text for each in view.texts("cr:includes")):
+        yield from filter(selection(view), names.paths)
 
 
 def _digest(file: FileObject, name: str) -> str | None:

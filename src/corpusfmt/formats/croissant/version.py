@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
 
 VERSIONS = ("0.8", "1.0", "1.1")
 VERSION_IRI = "http://mlcommons.org/croissant/"
-RAI_IRI = "http://mlcommons.org/croissant/RAI/"
+#: What the claims of extensions begin with.
+EXTENSION_IRIS = ("http://mlcommons.org/croissant/RAI/", "http://mlcommons.org/croissant/geo/")
+#: The vocabulary of version 0.8, which had no `conformsTo` at first.
+OLD_NAMESPACES = frozenset({"http://mlcommons.org/schema/", "https://mlcommons.org/schema/"})
 
 _NEAR = re.compile(r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant/?v?(\d+\.\d+)(?:\.\d+)?[/#]?", re.IGNORECASE)
+_OLD_IN_TEXT = re.compile(rb'"https?://mlcommons\.org/schema/')
 _IN_TEXT = re.compile(rb'conformsTo"\s*:[^}]{0,400}?mlcommons\.org/croissant/v?(\d\.\d)')
 
 
@@ -32,13 +37,15 @@ def near_version(name: str) -> tuple[str, bool]:
     return "", False
 
 
-def version_of(values: list[Value]) -> str:
-    """Return the newest version that a data set claims, "1.0" where it claims none that is known."""
+def version_of(values: list[Value], namespaces: Collection[str] = ()) -> str:
+    """Return the newest version that a data set claims; where it claims none that is known, that of its vocabulary."""
     named = [near_version(name)[0] for name in (conforms_to(value) for value in values) if name]
-    return max((version for version in named if version), default="1.0")
+    vocabulary = "1.0" if OLD_NAMESPACES.isdisjoint(namespaces) else "0.8"
+    return max((version for version in named if version), default=vocabulary)
 
 
 def version_in_text(data: bytes) -> str:
-    """Return the version that a document seems to claim, judged by its bytes alone; "1.0" where it seems to claim none."""
+    """Return the version that a document seems to be of, judged by its bytes alone."""
     found = {match.decode() for match in _IN_TEXT.findall(data)} & set(VERSIONS)
-    return max(found, default="1.0")
+    vocabulary = "0.8" if _OLD_IN_TEXT.search(data) else "1.0"
+    return max(found, default=vocabulary)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import LongLine, lines
-from corpusfmt.io.paths import open_input, reason_of
+from corpusfmt.io.paths import open_named, reason_of
 from corpusfmt.io.streams import StreamFault, open_chunks
 from corpusfmt.model import Location, Problem, UsageError
 
@@ -63,7 +63,7 @@ def load_blocklist(path: str) -> Blocklist:
     ids: set[str] = set()
     keys: set[str] = set()
     try:
-        with open_input(path) as file:
+        with open_named(path) as file:
             for line in lines(open_chunks(file, path)):
                 if isinstance(line, LongLine):
                     raise UsageError(f"blocklist {path}: line {line.line} is too long")

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.general import judge_barred
 from corpusfmt.formats.sniff import first_row_has
-from corpusfmt.io.paths import Entry, entry_of, is_remote, walk
+from corpusfmt.io.paths import Entry, folder_at, is_remote, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
-from corpusfmt.model import Location, Problem, Severity, UsageError
+from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
 
 VERSION = "1.0"
@@ -276,7 +276,7 @@ def detect(entry: Entry) -> Detection | None:
     if entry.kind == "directory":
         if _child(entry, DOCUMENTS) is not None:
             return Detection(VERSION, "a folder `documents`")
-        first = next((found for found in walk(entry.url) if _is_data(found)), None)
+        first = next((found for found in walk(entry) if _is_data(found)), None)
         return _documents_in(first) if first else None
     if _holds_attributes(entry):
         return Detection(VERSION, "rows with an id and attributes, without a text")
@@ -297,11 +297,8 @@ def _is_data(entry: Entry) -> bool:
 
 
 def _child(entry: Entry, name: str) -> Entry | None:
-    try:
-        child = entry_of(f"{entry.url.rstrip('/')}/{name}")
-    except UsageError:
-        return None
-    return child if child.kind == "directory" else None
+    child = entry.child(name)
+    return child if child is not None and child.kind == "directory" else None
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
@@ -345,7 +342,7 @@ def _entries(entry: Entry) -> tuple[_Wanted, Iterator[tuple[str, Entry]]]:
     if is_folder and _child(entry, DOCUMENTS) is not None:
         return _everything, _below(entry)
     if is_folder and entry.name in {DOCUMENTS, ATTRIBUTES}:
-        return _everything, _both_sides(posixpath.dirname(_absolute(entry.url)), entry.name)
+        return _everything, _both_sides(_above(entry, posixpath.dirname(_absolute(entry.url))), entry.name, entry)
     home = _home_of(entry)
     if home is None:
         return _everything, _below(entry) if is_folder else iter([(entry.name, entry)])
@@ -360,39 +357,43 @@ def _everything(_path: str) -> bool:
 
 
 def _below(folder: Entry) -> Iterator[tuple[str, Entry]]:
-    return ((found.path, found) for found in walk(folder.url))
+    return ((found.path, found) for found in walk(folder))
 
 
-def _home_of(entry: Entry) -> tuple[str, str] | None:
+def _home_of(entry: Entry) -> tuple[Entry, str] | None:
     """Return the dataset that a file or folder lies in, and its path below it."""
     parts = _absolute(entry.url).split("/")
     for place in range(len(parts) - 2, 0, -1):
-        base = "/".join(parts[:place])
-        if parts[place] in {DOCUMENTS, ATTRIBUTES} and all(
-            _exists(f"{base}/{side}") for side in (DOCUMENTS, ATTRIBUTES)
-        ):
-            return base, "/".join(parts[place:])
+        if parts[place] in {DOCUMENTS, ATTRIBUTES}:
+            home = _above(entry, "/".join(parts[:place]))
+            if all(_side(home, side) for side in (DOCUMENTS, ATTRIBUTES)):
+                return home, "/".join(parts[place:])
     return None
+
+
+def _above(entry: Entry, folder: str) -> Entry:
+    """Return a folder above what was named, which is then the root of what is read."""
+    return folder_at(folder or "/", follow_links=entry.root.follow_links)
 
 
 def _absolute(url: str) -> str:
     return url.rstrip("/") if is_remote(url) else Path(url).absolute().as_posix()
 
 
-def _exists(url: str) -> bool:
-    try:
-        return entry_of(url).kind == "directory"
-    except UsageError:
-        return False
+def _side(home: Entry, name: str) -> Entry | None:
+    side = home.child(name)
+    return side if side is not None and side.kind in ("directory", "outside") else None
 
 
-def _both_sides(base: str, here: str) -> Iterator[tuple[str, Entry]]:
-    """Yield what lies below both trees of a dataset, shown as seen from one of its folders."""
-    for side in (DOCUMENTS, ATTRIBUTES):
-        if _exists(f"{base}/{side}"):
-            for found in walk(f"{base}/{side}"):
-                path = f"{side}/{found.path}"
-                yield path, replace(found, path=posixpath.relpath(path, here))
+def _both_sides(home: Entry, here: str, named: Entry | None = None) -> Iterator[tuple[str, Entry]]:
+    """Yield what lies below both trees of a dataset, shown as seen from one of its folders; one of them may be `named`."""
+    for name in (DOCUMENTS, ATTRIBUTES):
+        side = named if named is not None and named.name == name else _side(home, name)
+        if side is None:
+            continue
+        for path, found in _below(side) if side.kind == "directory" else [("", side)]:
+            whole = f"{name}/{path}" if path else name
+            yield whole, replace(found, path=posixpath.relpath(whole, here))
 
 
 def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: _Wanted) -> _Tree:
@@ -406,20 +407,17 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         if parents[:1] == [_STATE_FOLDER]:
             continue
         judge = judge_of_all if wanted(entry.path) else unheard
+        # An attributes file that is not read may belong to what is asked for.
+        whose = judge_of_all if parents[:1] == [ATTRIBUTES] or not parents else judge
         at = Location(entry.path)
         judge.check(Name(at, name, tuple(parents)))
         kind = kind_of_name(name)
         if kind is NameKind.LEFTOVER:
             judge.check(Leftover(at))
-        elif entry.kind in {"unreadable", "other"}:
-            judge.check(Unreadable(at, entry.reason))
-        elif entry.kind == "directory" or kind is NameKind.HIDDEN:
-            if (
-                parents[-1:] == [ATTRIBUTES]
-                and DOCUMENTS not in parents
-                and kind is not NameKind.HIDDEN
-                and wanted(entry.path)
-            ):
+        elif judge_barred(entry, whose) or kind is NameKind.HIDDEN:
+            continue
+        elif entry.kind == "directory":
+            if parents[-1:] == [ATTRIBUTES] and DOCUMENTS not in parents and wanted(entry.path):
                 folders[path] = entry.path
         elif (side := next((part for part in parents if part in {DOCUMENTS, ATTRIBUTES}), None)) is not None:
             judge.check(DataFile(at, name, kind))

@@ -20,9 +20,9 @@ from corpusfmt.formats.dolma.rows import (
     pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable, judged_json
+from corpusfmt.formats.general import BrokenStream, TooLong, barred, judged_json
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
-from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Json, Location, Problem
@@ -102,11 +102,11 @@ class RowFile:
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; what breaks off the stream is judged, never raised."""
         try:
-            with open_input(self._entry.url) as file:
+            with self._entry.open() as file:
                 yield from self._blocks_of(file)
         except OSError as error:
             self.whole = False
-            self._judge.check(Unreadable(Location(self.path), reason_of(error)))
+            self._judge.check(barred(error, Location(self.path)))
         self._judge_blank_lines()
         if self._first_return is not None:
             self._judge.check(CarriageReturns(self._first_return, self._returns))

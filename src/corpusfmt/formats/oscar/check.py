@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
-from corpusfmt.formats.general import BrokenStream, Members, Unreadable
+from corpusfmt.formats.general import Barred, BrokenStream, Members, Unreadable, barred
 from corpusfmt.formats.oscar.alignment import Alignment
 from corpusfmt.formats.oscar.checksums import Digest
 from corpusfmt.formats.oscar.metadata import MetadataScan
@@ -16,7 +16,7 @@ from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import TextScan
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine, blocks
-from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, DigestReader, StreamFault
 from corpusfmt.model import Coverage, Location
 from corpusfmt.rules import Judge
@@ -32,7 +32,7 @@ class Source:
         self._entry = entry
         self._limit = max_line_bytes
         self.at = Location(entry.path)
-        self.unreadable: str | None = None
+        self.barred: Barred | None = None
         self.fault: StreamFault | None = None
         self.members = 0
         self.sha256: str | None = None
@@ -41,7 +41,7 @@ class Source:
     @property
     def whole(self) -> bool:
         """Whether everything in the file could be read."""
-        return self.unreadable is None and not self.cut
+        return self.barred is None and not self.cut
 
     @property
     def cut(self) -> bool:
@@ -50,10 +50,10 @@ class Source:
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the lines of the file; never raises for what is wrong with it."""
         if self._entry.kind != "file":
-            self.unreadable = self._entry.reason or "not a file"
+            self.barred = barred(self._entry, self.at) if self._entry.is_barred else Unreadable(self.at, "not a file")
             return
         try:
-            with open_input(self._entry.url) as file:
+            with self._entry.open() as file:
                 digest = DigestReader(file)
                 chunks = Chunks(digest, "gzip")
                 for block in blocks(self._until_fault(chunks), self._limit):
@@ -62,7 +62,7 @@ class Source:
                     yield block
                 self.members, self.bytes, self.sha256 = chunks.members, chunks.bytes, digest.sha256
         except OSError as error:
-            self.unreadable = reason_of(error)
+            self.barred = barred(error, self.at)
 
     def _until_fault(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         try:
@@ -72,8 +72,8 @@ class Source:
 
     def judge(self, judge: Judge) -> None:
         """Judge the file as a file, once it was read."""
-        if self.unreadable is not None:
-            judge.check(Unreadable(self.at, self.unreadable))
+        if self.barred is not None:
+            judge.check(self.barred)
         elif self.fault is not None:
             judge.check(BrokenStream(self.at, self.fault))
         else:
@@ -102,7 +102,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     if keys is not None:
         keys.close()
     size = sum(source.bytes for source in sources.values())
-    judge.coverage.add(Coverage(documents=text.found, bytes=size))
+    judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
     return ShardResult(judge.tally, judge.coverage)
 
 
@@ -173,11 +173,11 @@ def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
     """Compare the digest of a file that is in the checksum list without being data."""
     entry = shard.files["other"]
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             digest = DigestReader(file)
             digest.drain()
     except OSError as error:
-        judge.check(Unreadable(Location(entry.path), reason_of(error)))
+        judge.check(barred(error, Location(entry.path)))
         return
     judge.coverage.bytes += digest.size
     if part.listing is not None:

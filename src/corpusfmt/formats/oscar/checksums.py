@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.general import barred
 from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Seen, Sightings
 from corpusfmt.io.lines import Line, LongLine, lines
-from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -198,13 +198,13 @@ def read_list(
     sightings = Sightings()
     empty = True
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             chunks = iter(lambda: file.read(_READ_SIZE), b"")
             for line in lines(chunks, _LONGEST_LINE):
                 empty = empty and isinstance(line, Line) and not line.data.strip()
                 _take(line, found, sightings, folder, judge, version, told)
     except OSError as error:
-        judge.check(Unreadable(Location(entry.path), reason_of(error)))
+        judge.check(barred(error, Location(entry.path)))
         return None
     if empty:
         judge.check(NoList(Location(entry.path), entry.name, empty=True))

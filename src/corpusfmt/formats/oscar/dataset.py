@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, fingerprint_file, line_folder, record_folder
-from corpusfmt.formats.oscar.metadata import Fault, RecordId, fingerprint, read_record
+from corpusfmt.formats.oscar.metadata import Fault, RecordId, fingerprint, is_own, read_record
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
 from corpusfmt.io.keys import repeated
@@ -182,7 +182,8 @@ def _judge_records(
         (here, at), (there, other) = headers[place], headers[first]
         identity = here.get("warc-record-id", "")
         where = _at_id(at, identity)
-        differing = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+        names = (name for name in here.keys() | there.keys() if not is_own(name))
+        differing = sorted(name for name in names if here.get(name) != there.get(name))
         judge.check(RecordId(at=where, count=count, value=identity, other=other, differing=differing))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.general import judge_barred
 from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
 from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
@@ -23,16 +24,19 @@ from corpusfmt.formats.oscar.parts import (
     parse_name,
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.formats.oscar.shuffled import NoBlankLine, is_shuffled
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
-from corpusfmt.io.paths import Entry, entry_of, open_input, walk
-from corpusfmt.model import Coverage, Location, Problem, Severity, Tally, UsageError
+from corpusfmt.io.paths import Entry, walk
+from corpusfmt.model import Coverage, Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 _LABELS = frozenset(LABELS)
 #: Files beside the language directories that belong to a release without being part of the schema.
 ROOT_FILES = re.compile(
-    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?", re.IGNORECASE
+    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
+    r"|.+\.(sig|asc|sigstore(\.json)?)",
+    re.IGNORECASE,
 )
 _UNFINISHED = ".corpusfmt"
 _LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
@@ -70,11 +74,12 @@ class FileName:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """Something where the schema has nothing."""
+    """Something where the schema has nothing; `repeats` is set for the only language of a folder of the same name."""
 
     at: Location
     name: str
     directory: bool
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +187,15 @@ def stray_entry(stray: Stray) -> Iterator[Problem]:
     """Something lies where the schema has nothing: a nested directory (an error), or another file (a warning).
 
     Why: readers ignore it, or take it for data.
-    Example: `en/old/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
-    Fix: move it out of the release.
+    Example: `en/old/`, `en/en/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
+    Fix: move it out of the release; move the files of a language that is nested in itself one level up.
     """
     if stray.name == _UNFINISHED:
         hint = "finish the run that left it, or remove the folder"
         yield Problem(f"`{_UNFINISHED}` is the state of an unfinished run of corpusfmt", stray.at, hint, minor=True)
+    elif stray.repeats:
+        hint = f"move its files up into the outer `{stray.name}`"
+        yield Problem(f"language directory `{stray.name}` inside another `{stray.name}`", stray.at, hint)
     elif stray.directory:
         yield Problem(f"directory `{stray.name}` in a language directory", stray.at, "move it out of the release")
     else:
@@ -297,14 +305,18 @@ class Survey:
     folders: list[Folder] = field(default_factory=list)
     named: list[tuple[Entry, bool]] = field(default_factory=list)
     beside: list[Entry] = field(default_factory=list)
+    nested: list[Folder] = field(default_factory=list)
     unreadable: list[Entry] = field(default_factory=list)
     evidence: str = ""
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is."""
+    """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is.
+
+    Many a folder is named like a language: there has to be a file with a name of the schema.
+    """
     survey = look(entry)
-    if not survey.folders or _holds_another_format(survey):
+    if not any(map(_codes_in, (folder.entries for folder in survey.folders))) or _holds_another_format(survey):
         return None
     version, reason = version_of(survey)
     return Detection(version, f"{survey.evidence}; {reason}")
@@ -325,7 +337,7 @@ def look(entry: Entry) -> Survey:
     """Find the language directories at a path, in it, or in the variants of a release that it holds."""
     if entry.kind != "directory":
         return _look_at_file(entry)
-    tree = _Tree(entry.url)
+    tree = _Tree(entry)
     survey = Survey()
     if tree.kind_of("", Path(entry.url).absolute().name) == "language":
         survey.folders.append(Folder("", _code_of(tree, "", entry), tree.entries("")))
@@ -345,22 +357,15 @@ def _look_at_file(entry: Entry) -> Survey:
         return survey
     other: Role = "metadata" if parsed.role == "text" else "text"
     siblings = (data_name(parsed.code, other, parsed.number), f"{parsed.code}_sha256.txt")
-    entries = [entry, *filter(None, (_sibling(entry, name) for name in siblings))]
+    entries = [entry, *filter(None, map(entry.folder().child, siblings))]
     survey.folders.append(Folder("", parsed.code, entries, alone=entry.name))
     return survey
-
-
-def _sibling(entry: Entry, name: str) -> Entry | None:
-    try:
-        return entry_of(entry.url[: -len(entry.name)] + name)
-    except UsageError:
-        return None
 
 
 class _Tree:
     """The entries below a root by parent folder, looked up as deep as is needed."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: Entry) -> None:
         self._root = root
         self._depth = 0
         self._by_parent: dict[str, list[Entry]] = {}
@@ -388,8 +393,7 @@ class _Tree:
 
     def codes(self, folder: str) -> list[str]:
         """Return the language codes of the OSCAR file names right in a folder."""
-        names = [(parse_name(entry.name), checksum_code(entry.name)) for entry in self.entries(folder)]
-        return [parsed.code if parsed else code or "" for parsed, code in names if parsed or code]
+        return _codes_in(self.entries(folder))
 
     def kind_of(self, folder: str, name: str) -> str:
         """Return "language", "release", "collection" (of releases), or "" for what is none of these."""
@@ -407,6 +411,18 @@ class _Tree:
         return ""
 
 
+def _codes_in(entries: Iterable[Entry]) -> list[str]:
+    names = [(parse_name(entry.name), checksum_code(entry.name)) for entry in entries]
+    return [parsed.code if parsed else code or "" for parsed, code in names if parsed or code]
+
+
+def _is_language(name: str, entries: Sequence[Entry]) -> bool:
+    """Tell whether a directory beside others is a language's: by its label, or by what it holds."""
+    if name in _LABELS or _codes_in(entries):
+        return True
+    return bool(LABEL.fullmatch(name)) and any(_LOOKS_LIKE_DATA.fullmatch(entry.name) for entry in entries)
+
+
 def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
     """Return the language of a directory: its name if that is a code, else what most of its files say."""
     name = entry.name or Path(entry.url).absolute().name
@@ -421,7 +437,11 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
     if tree.kind_of(folder, "") == "collection":
         for entry in tree.directories(folder):
             if tree.kind_of(entry.path, entry.name):
+                before = len(survey.folders)
                 release = _collect(tree, entry.path, survey, release)
+                languages = survey.folders[before:]
+                if [folder.path for folder in languages] == [f"{entry.path}/{entry.name}"]:
+                    survey.nested += languages
             else:
                 survey.named.append((entry, False))
         survey.beside += [entry for entry in tree.entries(folder) if entry.kind != "directory"]
@@ -430,7 +450,7 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
         if entry.kind != "directory" or entry.name == _UNFINISHED:
             survey.beside.append(entry)
             continue
-        is_language = bool(LABEL.fullmatch(entry.name) or tree.codes(entry.path))
+        is_language = _is_language(entry.name, tree.entries(entry.path))
         survey.named.append((entry, is_language))
         if is_language:
             code = entry.name if LABEL.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
@@ -458,7 +478,7 @@ def _lists_metadata(entry: Entry) -> bool:
     if entry.kind != "file":
         return False
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             return b"_meta" in file.read(_LIST_HEAD)
     except OSError:
         return False  # planning opens it again, and then says so
@@ -472,6 +492,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     planner.judge_root(entry, survey)
     for index, folder in enumerate(survey.folders):
         planner.add(folder, index)
+    planner.judge_lines()
     return Plan(version, planner.shards, planner.tally, planner.coverage)
 
 
@@ -497,8 +518,10 @@ class _Planner:
             named = self._judge(child.path)
             named.check(DirectoryName(Location(child.path), child.name))
             self._close(named)
+        for folder in survey.nested:
+            judge.check(Stray(folder.at, folder.code, directory=True, repeats=True))
         for child in survey.unreadable:
-            judge.check(Unreadable(Location(child.path), child.reason))
+            judge_barred(child, judge)
         for child in survey.beside:
             _judge_beside(judge, child, self._version)
         odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
@@ -528,6 +551,28 @@ class _Planner:
                 self._add_shard(folder, index, {"other": by_name[name]}, listing, dedup=False)
         self._close(judge)
 
+    def judge_lines(self) -> None:
+        """Decide for each 1.0 release whether its lines are documents, and say so in its parts."""
+        if self._version != "1.0":
+            return
+        texts: defaultdict[int, list[Entry]] = defaultdict(list)
+        for shard in self.shards:
+            texts[shard.payload.release_index] += [
+                entry for role, entry in shard.files.items() if role == "text" and entry.kind == "file"
+            ]
+        shuffled = {release for release, entries in texts.items() if is_shuffled(entries)}
+        self.shards = [
+            replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
+            if shard.payload.release_index in shuffled
+            else shard
+            for shard in self.shards
+        ]
+        judge = self._judge(".")
+        for release in sorted(shuffled):
+            first = texts[release][0]
+            judge.check(NoBlankLine(Location(posixpath.dirname(first.parent) or ".")))
+        self._close(judge)
+
     def _add_shard(
         self, folder: Folder, index: int, files: Mapping[str, Entry], listing: ChecksumList | None, *, dedup: bool
     ) -> None:
@@ -551,8 +596,8 @@ class _Planner:
         if entry is None or entry.kind != "file":
             if entry is None and folder.alone is None and (language.texts or language.metadata):
                 judge.check(NoList(folder.at, f"{folder.code}_sha256.txt", empty=False))
-            elif entry is not None and entry.kind != "directory":
-                judge.check(Unreadable(Location(entry.path), entry.reason))
+            elif entry is not None:
+                judge_barred(entry, judge)
             return None
 
         def told(name: str) -> bool:
@@ -582,9 +627,7 @@ def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
     at = Location(entry.path)
     if entry.name == _UNFINISHED:
         judge.check(Stray(at, entry.name, directory=False))
-    elif entry.kind == "other":
-        judge.check(Unreadable(at, entry.reason))
-    elif ROOT_FILES.fullmatch(entry.name):
+    elif judge_barred(entry, judge) or ROOT_FILES.fullmatch(entry.name):
         return
     elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
@@ -627,13 +670,14 @@ class _Slots:
         self._judge.check(FileName(at, entry.name, self._folder.code, code, parsed, self._version))
         if parsed is not None and not (parsed.role == "metadata" and self._version == "1.0"):
             self._place(entry, parsed)
+        elif entry is not self.checksums:
+            judge_barred(entry, self._judge)
 
     def _judge_other(self, entry: Entry) -> None:
-        at = Location(entry.path)
-        if entry.kind == "other":
-            self._judge.check(Unreadable(at, entry.reason))
-        elif self._folder.path or not ROOT_FILES.fullmatch(entry.name):
-            self._judge.check(Stray(at, entry.name, directory=False))
+        if judge_barred(entry, self._judge):
+            return
+        if self._folder.path or not ROOT_FILES.fullmatch(entry.name):
+            self._judge.check(Stray(Location(entry.path), entry.name, directory=False))
 
     def _place(self, entry: Entry, parsed: DataName) -> None:
         parts = self._parts[parsed.role]
@@ -641,7 +685,8 @@ class _Slots:
             self._odd.append((entry, parsed.digits))
         if parsed.number is None:
             self._singles.append(entry)
-        parts.setdefault(parsed.number, entry)
+        if parts.setdefault(parsed.number, entry) is not entry:
+            judge_barred(entry, self._judge)
 
     def language(self) -> Language:
         return Language(

@@ -13,6 +13,7 @@ import msgspec
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.general import BadJson, BadText, OutOfRange, TooLong, json_subject
+from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
@@ -28,9 +29,12 @@ _TIME = re.compile(
     re.ASCII,
 )
 _BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
+# WARC 1.0 has a URI between angle brackets, which few writers write.
+_URI = r"<?[A-Za-z][A-Za-z0-9+.-]*:[^\n]+"
 # One value a line: a single match costs far less than a call for each.
 _RECORD_IDS = re.compile(r"(?:<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>\n)*+")
 _BLOCK_DIGESTS = re.compile(rf"(?:{_BLOCK_DIGEST.pattern}\n)*+")
+_URIS = re.compile(rf"{_URI}(?:\n{_URI})*+")
 _USUAL_TIMES = re.compile(r"(?:\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\n)*+", re.ASCII)
 _MOST_DIGITS = 20
 # A row whose offset cannot be known; it may stand for any document.
@@ -139,6 +143,11 @@ class BlockDigest(Seen):
 class ContentLanguage(Seen):
     value: str
     language: str
+
+
+@dataclass(slots=True, kw_only=True)
+class TargetUri(Seen):
+    value: str
 
 
 @RULES.rule("OSC402", "metadata-schema", on=SchemaFault, grades=ONLY_1_1, spec=METADATA)
@@ -292,6 +301,20 @@ def content_language(seen: ContentLanguage) -> Iterator[Problem]:
     yield Problem(message, seen.at, "look at a sample of the text", count=seen.count)
 
 
+@RULES.rule("OSC608", "target-uri", on=TargetUri, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
+def target_uri(seen: TargetUri) -> Iterator[Problem]:
+    """A warc-target-uri is empty or has no scheme, so it is not a URI.
+
+    Why: it is the address of the page: what filters by host, what credits its author and what takes it down go by it.
+    Example: `example.org/page`, an empty string.
+    Fix: keep the address of the WARC record, with its scheme.
+    """
+    message = f"warc-target-uri `{_clipped(seen.value)}` is not a URI, expected a scheme and an address"
+    yield Problem(
+        message, seen.at, "keep the address of the WARC record, like `https://example.org/`", count=seen.count
+    )
+
+
 def _clipped(value: str) -> str:
     shown = value if value.isprintable() else ascii(value)[1:-1]
     return shown if len(shown) <= 120 else f"{shown[:70]}…{shown[-40:]}"
@@ -381,10 +404,18 @@ def described(value: Any) -> str:
 
 
 def fingerprint(headers: Mapping[str, str]) -> int:
-    """Return a hash of all headers that does not depend on their order, which differs from file to file."""
+    """Return a hash of a record's headers that does not depend on their order, which differs from file to file.
+
+    Headers of ours are about a document, not about its record, and are left out.
+    """
     ordered = {name: headers[name] for name in USUAL_HEADERS if name in headers}
-    ordered.update(sorted((name, value) for name, value in headers.items() if name not in ordered))
+    ordered.update(sorted((name, headers[name]) for name in headers.keys() - ordered if not is_own(name)))
     return xxh3_64_intdigest(_encode(ordered))
+
+
+def is_own(header: str) -> bool:
+    """Tell whether a header, in lower case, is one that a conversion adds."""
+    return header.startswith(OWN_HEADERS)
 
 
 class Rows:
@@ -459,6 +490,7 @@ class MetadataScan:
             _all_ids(ids)
             and _all_lengths(lengths)
             and _all_times([each.time for each in headers])
+            and _URIS.fullmatch("\n".join([each.uri for each in headers]))
             and _BLOCK_DIGESTS.fullmatch(_column([each.digest for each in headers]))
             and {each.kind for each in headers} == {"conversion"}
             and {each.media_type for each in headers} == {"text/plain"}
@@ -572,7 +604,7 @@ _MOST_LANGUAGE_LISTS = 10_000
 
 def escaped(name: str) -> str:
     """Return a name as a step of a JSON pointer (RFC 6901)."""
-    return _clipped(name).replace("~", "~0").replace("/", "~1")
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _judge_id(value: str, at: Location) -> Seen | None:
@@ -591,6 +623,10 @@ def _judge_digest(value: str, at: Location) -> Seen | None:
     return None if _BLOCK_DIGEST.fullmatch(value) else BlockDigest(at=at, value=value)
 
 
+def _judge_uri(value: str, at: Location) -> Seen | None:
+    return None if re.match(_URI, value) else TargetUri(at=at, value=value)
+
+
 def _judge_type(value: str, at: Location) -> Seen | None:
     ok = value == "conversion"
     return None if ok else RecordType(at=at, name="warc-type", value=value, expected="conversion")
@@ -603,6 +639,7 @@ def _judge_media_type(value: str, at: Location) -> Seen | None:
 
 _VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = (
     ("warc-record-id", _judge_id),
+    ("warc-target-uri", _judge_uri),
     ("warc-date", _judge_time),
     ("warc-type", _judge_type),
     ("content-type", _judge_media_type),

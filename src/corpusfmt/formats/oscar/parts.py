@@ -81,6 +81,7 @@ class Part:
 
     `name` is language and part, as documents carry it ("en/en_part_2"). `language_index` counts the language
     directories of the plan, `release_index` its releases: ids are unique within the former, shared within the latter.
+    `shuffled` is set where each line of the text is a document.
     """
 
     language: str
@@ -90,3 +91,4 @@ class Part:
     release_index: int = 0
     dedup: bool = False
     listing: Listing | None = None
+    shuffled: bool = False

@@ -13,7 +13,7 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.general import BadText, BrokenStream, TooLong, Unreadable
+from corpusfmt.formats.general import BadText, BrokenStream, TooLong
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
 from corpusfmt.formats.oscar.check import Source
@@ -55,8 +55,6 @@ _CANONICAL_TAIL = CANONICAL_TAIL.encode()
 # How many documents and records are compared at a time, and from how many bytes of text on no more are gathered.
 _BATCH = 64
 _BATCH_BYTES = 4 * 1024 * 1024
-# A part without any blank line this far in is a shuffled one: each of its lines is a document.
-_SHUFFLED_AFTER = 8 * 1024 * 1024
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
@@ -91,8 +89,8 @@ def unpaired(shard: Shard) -> Finding | None:
 
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
     """Yield what went wrong with a file as a file; zero bytes behind its end hide nothing."""
-    if source.unreadable is not None:
-        yield Rejected(_finding(Unreadable(source.at, source.unreadable), version), b"")
+    if source.barred is not None:
+        yield Rejected(_finding(source.barred, version), b"")
     elif source.fault is not None and source.fault.kind != "padding":
         yield Rejected(_finding(BrokenStream(source.at, source.fault), version), b"")
 
@@ -129,21 +127,20 @@ def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str 
 
 
 def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Document | Rejected]:
-    """Read a 1.0 part: documents stand between blank lines, or, where there are none at all, on a line each."""
+    """Read a 1.0 part: documents are separated by blank lines, or are a line each where the release is shuffled."""
     if "text" not in shard.files:
         return
     entry = shard.files["text"]
     limit = options.max_line_bytes
     source = Source(entry, limit)
-    blocks, shuffled = _peeked(source)
     found = 0
-    for found, piece in enumerate(pieces(blocks, source, limit, shuffled=shuffled), 1):
+    for found, piece in enumerate(pieces(source.blocks(), source, limit, shuffled=part.shuffled), 1):
         text = _text_or_rejected(piece, entry.path, part.version, limit)
         if isinstance(text, Rejected):
             yield text
             continue
         own: Json = {"version": "1.0", "part": part.name, "synthetic_id": True}
-        if shuffled:
+        if part.shuffled:
             own["shuffled"] = True
         own.update(_separators(piece))
         identity = f"{part.name}:{found}:{xxh3_64_hexdigest(piece.data)}"
@@ -162,24 +159,6 @@ def _separators(piece: Piece) -> Json:
     if piece.tail != _CANONICAL_TAIL:
         around["tail"] = piece.tail.decode()
     return around
-
-
-def _peeked(source: Source) -> tuple[Iterator[Block | LongLine], bool]:
-    """Look at the start of a text for blank lines; return all of its blocks, and whether it is a shuffled one."""
-    blocks = source.blocks()
-    seen: list[Block | LongLine] = []
-    size = 0
-    for block in blocks:
-        seen.append(block)
-        if isinstance(block, LongLine):
-            continue
-        size += len(block.data)
-        if block.data.startswith(b"\n") or b"\n\n" in block.data:
-            return chain(seen, blocks), False
-        if size >= _SHUFFLED_AFTER:
-            break
-    # A text that breaks off within its first document has not shown whether blank lines would follow.
-    return chain(seen, blocks), not source.cut
 
 
 class _Plain(msgspec.Struct, forbid_unknown_fields=True):

@@ -199,6 +199,7 @@ class TextScan:
     """Judges the lines of one text file and finds its documents.
 
     Feed it every block in order, then `finish`. `documents` fills up as documents end; the caller takes them out.
+    `found` counts them, `filled` the lines that are not blank.
     """
 
     def __init__(
@@ -206,6 +207,7 @@ class TextScan:
     ) -> None:
         self.documents = Documents()
         self.found = 0
+        self.filled = 0
         self.lines = 0
         self.bytes = 0
         self.odd_lines: set[int] = set()
@@ -248,6 +250,7 @@ class TextScan:
         self._blank_runs(block, blank, starts, len(ends))
         self._cut_documents(starts, ends, blank, odd)
         self._characters(block, codes, newlines, starts, sizes, odd)
+        self.filled += len(ends) - len(blank) - len(odd)
         if self._keys is not None:
             self._collect_keys(self._keys, data, odd)
         self.lines += len(ends)
@@ -272,6 +275,7 @@ class TextScan:
             self._open_byte = self.bytes + places[-1] + 1
         self._last_blank = bool(blank) and blank[-1] == lines - 1
         self._in_run = False
+        self.filled += lines - len(blank)
         if self._keys is not None:
             self._collect_keys(self._keys, data, [])
         self.lines += lines
@@ -281,6 +285,7 @@ class TextScan:
     def _feed_long(self, line: LongLine) -> None:
         self._judge.check(TooLong(self._at(line.line, line.byte), line.length, self._limit))
         self._last_blank = self._in_run = False
+        self.filled += 1
         self.lines += 1
         self.bytes += line.length + 1
 

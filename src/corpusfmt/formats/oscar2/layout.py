@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.general import judge_barred
 from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
 from corpusfmt.formats.sniff import first_row, first_row_has
 from corpusfmt.io.paths import Entry, walk
@@ -129,7 +129,7 @@ def unread_file(file: OtherFile) -> Iterator[Problem]:
 def detect(entry: Entry) -> Detection | None:
     """Claim a file whose first row has content and WARC headers, and a folder whose first data file is one."""
     if entry.kind == "directory":
-        listed = (each for each in walk(entry.url) if not _is_hidden(each.path))
+        listed = (each for each in walk(entry) if not _is_hidden(each.path))
         first = next((each for each in listed if _is_data(each) or each.path == "documents"), None)
     else:
         first = entry
@@ -154,7 +154,7 @@ def _is_hidden(path: str) -> bool:
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path, and judge their names."""
-    entries = list(walk(entry.url)) if entry.kind == "directory" else [entry]
+    entries = list(walk(entry)) if entry.kind == "directory" else [entry]
     files = [each for each in entries if _is_data(each) and not _is_hidden(each.path)]
     version = options.version or (_version(files[0]) if files else VERSIONS[-1])
     judge = Judge(RULES, options.grading, version=version, path=".", cap=options.max_per_rule)
@@ -199,9 +199,9 @@ def _corpus(target: str, code: str | None) -> str:
 def _judge_others(entries: Sequence[Entry], judge: Judge) -> None:
     for each in entries:
         hidden = _is_hidden(each.path)
-        if each.kind in {"unreadable", "other"} and not hidden:
-            judge.check(Unreadable(Location(each.path), each.reason))
-        elif each.kind == "file" and not hidden and not _is_data(each) and each.name not in _OURS:
+        if not hidden and judge_barred(each, judge):
+            continue
+        if each.kind == "file" and not hidden and not _is_data(each) and each.name not in _OURS:
             if _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name:
                 judge.check(OtherFile(Location(each.path), each.name))
         elif each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX):

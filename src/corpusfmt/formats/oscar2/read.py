@@ -10,13 +10,13 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import msgspec
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.general import BrokenStream, TooLong, Unreadable
+from corpusfmt.formats.general import Barred, BrokenStream, TooLong, barred
 from corpusfmt.formats.oscar2.records import explain
 from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.io.jsonlines import AnyJson, decoded_lines
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
-from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Coverage, Document, Json, Location, Severity
@@ -54,7 +54,7 @@ class Doubtful:
 
     raw: bytes
     at: Location
-    trouble: Unreadable | BrokenStream | TooLong | None = None
+    trouble: Barred | BrokenStream | TooLong | None = None
     times: int = 1
 
     def judged(self, language: str | None, judge: Judge) -> Json | None:
@@ -71,7 +71,7 @@ def scan(entry: Entry, language: str | None, options: CheckOptions, coverage: Co
     limit = options.max_line_bytes
     codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
     try:
-        with open_input(entry.url) as file:
+        with entry.open() as file:
             chunks = Chunks(file, codec)
             try:
                 for block in blocks(chunks, limit):
@@ -84,7 +84,7 @@ def scan(entry: Entry, language: str | None, options: CheckOptions, coverage: Co
                 yield Doubtful(b"", at, BrokenStream(at, fault))
             coverage.bytes += chunks.bytes
     except OSError as error:
-        yield Doubtful(b"", at, Unreadable(at, reason_of(error)))
+        yield Doubtful(b"", at, barred(error, at))
 
 
 def _rows(data: bytes, path: str, line: int, byte: int, language: str | None) -> Iterator[Json | Doubtful]:

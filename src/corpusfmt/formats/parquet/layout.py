@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import Unreadable
+from corpusfmt.formats.general import judge_barred
 from corpusfmt.formats.parquet.arrow import open_table, pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
-from corpusfmt.io.paths import Entry, open_input, walk
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
 
@@ -45,7 +45,7 @@ def detect(entry: Entry) -> Detection | None:
         return Detection(VERSION, f"the suffix {_SUFFIX}") if _is_data(entry) else None
     first: Entry | None = None
     described = False
-    for each in walk(entry.url):
+    for each in walk(entry):
         if each.path == "documents" or any(suffix in each.name for suffix in _OTHER_DATA):
             return None
         described = described or each.path in DESCRIPTIONS
@@ -68,11 +68,11 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     pyarrow()
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
     shards: list[Shard] = []
-    for each in walk(entry.url) if entry.kind == "directory" else [entry]:
+    for each in walk(entry) if entry.kind == "directory" else [entry]:
         if _is_data(each):
             shards.append(Shard(len(shards), each.path, {"table": each}))
-        elif each.kind in {"unreadable", "other"} and not _is_hidden(each.path):
-            judge.check(Unreadable(Location(each.path), each.reason))
+        elif not _is_hidden(each.path):
+            judge_barred(each, judge)
     if not shards:
         judge.check(NoFile(Location(".")))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
@@ -81,7 +81,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
 def left_unread(shard: Shard) -> Mapping[str, int]:
     """Return the columns that cannot become JSON, each with the number of rows; none for a file that is broken anyway."""
     try:
-        with open_input(shard.files["table"].url) as file:
+        with shard.files["table"].open() as file:
             table = open_table(file)
             rows = table.metadata.num_rows
             return {f"column `{name}`": rows for name in unreadable_columns(table) if rows}

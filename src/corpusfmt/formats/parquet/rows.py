@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corpusfmt.formats import ReadOptions
-from corpusfmt.formats.general import BadText, OutOfRange, Unreadable
+from corpusfmt.formats.general import BadText, Barred, OutOfRange, barred
 from corpusfmt.formats.parquet.arrow import (
     batches,
     is_integer,
@@ -21,7 +21,7 @@ from corpusfmt.formats.parquet.arrow import (
     unreadable_columns,
 )
 from corpusfmt.formats.parquet.ruleset import RULES
-from corpusfmt.io.paths import Entry, open_input, reason_of
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -223,15 +223,15 @@ def opened(entry: Entry) -> Iterator[Any]:
     """Open a file as a table. Raises `Trouble` for one that cannot be read, also while it is being read."""
     at = Location(entry.path)
     try:
-        file = open_input(entry.url)
+        file = entry.open()
     except OSError as error:
-        raise Trouble(Unreadable(at, reason_of(error))) from error
+        raise Trouble(barred(error, at)) from error
     with file:
         try:
             yield open_table(file)
         except (pyarrow().ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
-                raise Trouble(Unreadable(at, reason_of(error))) from error
+                raise Trouble(barred(error, at)) from error
             reason = str(error).partition("\n")[0].rstrip(".")
             raise Trouble(Broken(at, f"not to be read as Parquet: {reason}")) from error
 
@@ -239,7 +239,7 @@ def opened(entry: Entry) -> Iterator[Any]:
 class Trouble(Exception):
     """A file cannot be read further; carries the subject that says so."""
 
-    def __init__(self, subject: Unreadable | Broken) -> None:
+    def __init__(self, subject: Barred | Broken) -> None:
         super().__init__(subject)
         self.subject = subject
 

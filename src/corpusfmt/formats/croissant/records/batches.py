@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import BadJson, BadText, BrokenStream, OutOfRange, TooLong
+from corpusfmt.formats.general import BadJson, BadText, Barred, BrokenStream, OutOfRange, TooLong
 from corpusfmt.io.lines import Line
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Location
@@ -37,14 +37,18 @@ class NoColumn:
 
 
 #: What reading can show to be wrong.
-Fault = DataFault | NoColumn | BadText | BadJson | OutOfRange | TooLong | BrokenStream
+Fault = DataFault | NoColumn | BadText | BadJson | OutOfRange | TooLong | BrokenStream | Barred
 
 
 class NotRead(Exception):
-    """Data cannot be read here, through no fault of its own: it lies on the web, needs a package, is too large.
+    """Data cannot be read here, through no fault of its own: it is on the web, needs a package, is too large.
 
-    The message says what to do.
+    The message says what to do; `path` is the file, where it is one.
     """
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(reason)
+        self.path = path
 
 
 class Broken(Exception):
@@ -82,7 +86,7 @@ class Batch:
 class Absent:
     """Columns that no file of a source has: what the rows of one file lack, those of another may have.
 
-    That is known of JSON Lines behind their rows; tables without a column are not read at all.
+    That is known of JSON behind its rows; tables without a column are not read at all.
     """
 
     def __init__(self, empty: Mapping[Take, Sequence[Any]]) -> None:
@@ -92,21 +96,21 @@ class Absent:
         self._times: Counter[Take] = Counter()
 
     def of_file(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield the batches of one file, the faults of this kind kept where there were rows."""
-        rows = 0
+        """Yield the batches of one file, the faults of this kind kept."""
+        has_content = False
         for batch in batches:
-            rows += batch.size
-            if rows:
-                for fault in batch.faults:
-                    if isinstance(fault, NoColumn):
-                        self._first.setdefault(fault.take, fault)
-                        self._times[fault.take] += 1
-                batch.faults = [fault for fault in batch.faults if not isinstance(fault, NoColumn)]
+            has_content = has_content or batch.size > 0
+            for fault in batch.faults:
+                if isinstance(fault, NoColumn):
+                    self._first.setdefault(fault.take, fault)
+                    self._times[fault.take] += 1
+                    has_content = True
+            batch.faults = [fault for fault in batch.faults if not isinstance(fault, NoColumn)]
             yield batch
-        self._files += rows > 0
+        self._files += has_content
 
     def rest(self) -> Iterator[Batch]:
-        """Yield, after the last file, the faults of columns that are nowhere, in a batch without rows."""
+        """Yield, after the last file, the faults of columns that no file has, in a batch without rows."""
         faults: list[Fault] = [fault for take, fault in self._first.items() if self._times[take] == self._files]
         if faults:
             yield Batch("", 0, self._empty, faults=faults)

@@ -20,7 +20,6 @@ from corpusfmt.formats.croissant.records.files import Files
 from corpusfmt.formats.croissant.records.reader import Record, name_of
 from corpusfmt.formats.croissant.records.stream import (
     description_at,
-    folder_of,
     named,
     record_sets,
     records_of,
@@ -57,7 +56,7 @@ def plan_reading(entry: Entry, options: CheckOptions) -> Plan:
     entry = description_at(entry)
     description = understood(entry)
     chosen = _chosen(description, options.reading)
-    files = Files(description, folder_of(entry))
+    files = Files(description, entry.folder())
     resources = (view for view in description.views.values() if isinstance(view, Resource))
     data = {each.url: each for view in resources for each in files.local(view)}
     roles = {"description": entry, **{f"data {number}": each for number, each in enumerate(data.values())}}
@@ -77,7 +76,7 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected | 
     description = understood(entry)
     chosen = _chosen(description, options.reading)
     maker = _Maker(chosen)
-    for each in records_of(description, folder_of(entry), chosen.record_set):
+    for each in records_of(description, entry.folder(), chosen.record_set):
         if isinstance(each, Finding):
             yield Rejected(each, b"")
         else:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import READ_SIZE, ArchiveFault, is_archive, members
-from corpusfmt.formats.croissant.globs import matches
+from corpusfmt.formats.croissant.globs import matches, may_match_below
 from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
-from corpusfmt.formats.croissant.records.batches import Broken, NotRead
+from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
 from corpusfmt.formats.croissant.rules.distribution import escapes
 from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.io.paths import Entry, entry_of, open_input, reason_of, walk
+from corpusfmt.formats.general import barred
+from corpusfmt.io.paths import Entry, reason_of, walk
 from corpusfmt.io.streams import codec_of_name, open_chunks
-from corpusfmt.model import UsageError
+from corpusfmt.model import Location
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
@@ -25,13 +27,13 @@ class Opened:
     """One file that is open for reading.
 
     `path` says where it is, for messages; `full_path` is what Croissant calls so, the path inside of its container.
-    `chunks` are its bytes as stored; `url` is where they can be read at will, None inside of archives.
+    `chunks` are its bytes as stored; `entry` is where they can be read at will, None inside of archives.
     """
 
     path: str
     full_path: str
     chunks: Iterator[bytes]
-    url: str | None = None
+    entry: Entry | None = None
 
     @property
     def name(self) -> str:
@@ -44,11 +46,18 @@ class Opened:
 
 
 class NoFile(Exception):
-    """A file is not where the description says; `hint` is the repairing step."""
+    """A file is not where the description says; `hint` is the repairing step. It may be a link out of the folder."""
 
-    def __init__(self, reason: str, hint: str) -> None:
+    def __init__(self, reason: str, hint: str, link: Entry | None = None) -> None:
         super().__init__(reason)
         self.hint = hint
+        self.link = link
+
+    def about(self, view: Resource) -> Fault:
+        """Return what is wrong with a resource that says that it is there."""
+        if self.link is not None:
+            return barred(self.link, Location(self.link.path))
+        return DataFault("missing", f"{view.title}: {self}", view.place("sc:contentUrl"), self.hint)
 
 
 def is_elsewhere(path: str) -> bool:
@@ -56,25 +65,38 @@ def is_elsewhere(path: str) -> bool:
     return _HAS_SCHEME.match(path) is not None
 
 
-def entry_beside(folder: str, path: str) -> Entry:
+def entry_beside(folder: Entry, path: str) -> Entry:
     """Return the file or folder at a relative contentUrl. Raises `NoFile`."""
     if path.startswith(("/", "\\")) or escapes(path):
         raise NoFile(f"`{path}` leaves the folder of the description", "put the file beside it")
     try:
-        entry = entry_of(f"{folder}/{path}" if folder else path)
-    except UsageError:
-        raise NoFile(f"no file `{path}` beside the description", "add it, or correct the path") from None
-    except (OSError, ValueError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else str(error)
-        raise NoFile(f"`{path}` cannot be read: {reason}", "make it readable") from error
-    if entry.kind not in ("file", "directory"):
-        raise NoFile(f"`{path}` is no regular file", "put the file itself there")
+        entry = folder.child(path)
+    except ValueError as error:
+        raise NoFile(f"`{path}` cannot be read: {error}", "correct the path") from error
+    if entry is None:
+        raise NoFile(f"no file `{path}` beside the description", "add it, or correct the path")
+    if entry.kind == "outside":
+        raise NoFile(f"`{entry.path}` is not opened: {entry.reason}", "put the file itself there", entry)
+    if entry.is_barred:
+        raise NoFile(f"`{path}` cannot be read: {entry.reason}", "put the file itself there, readable")
     return entry
 
 
-def raw(url: str) -> Iterator[bytes]:
+def link_on_the_way(link: Entry, path: str) -> bool:
+    """Tell whether a link is a path, or a folder on the way to it."""
+    return path == link.path or path.startswith(f"{link.path}/")
+
+
+def may_select(view: FileSet, link: Entry) -> bool:
+    """Tell whether a file set may take in a link, or something in the folder that it leads to."""
+    # The suffix of what is a folder for all we know says nothing; without `/`, patterns are tried on names, too.
+    patterns = [each.value for each in view.texts("cr:includes")]
+    return selection(view)(link.path) or any("/" not in each or may_match_below(each, link.path) for each in patterns)
+
+
+def raw(entry: Entry) -> Iterator[bytes]:
     """Yield the bytes of a file."""
-    with open_input(url) as file:
+    with entry.open() as file:
         while data := file.read(READ_SIZE):
             yield data
 
@@ -90,11 +112,47 @@ def selection(view: FileSet) -> Callable[[str], bool]:
     return selects
 
 
+def selects_by_name(view: FileSet, path: str) -> bool:
+    """Tell whether a path in a folder is taken in only because patterns without a slash match at any depth."""
+    with_slash = (each.value for each in view.texts("cr:includes") if "/" in each.value)
+    return "/" in path and not any(matches(pattern, path) for pattern in with_slash)
+
+
 def nothing_selected(view: FileSet) -> DataFault:
     """Return the fault that a file set is empty."""
     includes = "`, `".join(literal.value for literal in view.texts("cr:includes"))
-    hint = "`*` stays within a folder, `**/` crosses them"
+    hint = "next to a slash `*` stays within a folder; `**/` crosses folders"
     return DataFault("empty", f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
+
+
+_ARCHIVES = frozenset(
+    f"application/{name}"
+    for name in (
+        "zip", "x-zip", "x-zip-compressed", "x-tar", "tar", "x-gtar", "tar+gzip", "x-tgz", "x-compressed-tar",
+        "x-gtar-compressed", "x-bzip-compressed-tar", "x-bzip2-compressed-tar", "x-xz-compressed-tar",
+    )
+)  # fmt: skip
+_ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tar\.(gz|bz2|xz))", re.IGNORECASE | re.DOTALL)
+
+
+def claims_archive(view: Resource, path: str) -> bool:
+    """Tell whether a file is described as a zip or tar: by its encodingFormat, or by its name."""
+    return any(each.strip().lower() in _ARCHIVES for each in view.formats) or bool(_ARCHIVE_NAME.fullmatch(path))
+
+
+def no_archive(view: Resource, path: str) -> DataFault:
+    """Return the fault that a file is not the archive that it claims to be."""
+    message = f"{view.title}: `{path}` is not a zip or tar archive"
+    hint = "fetch or pack it again, or correct `encodingFormat`"
+    return DataFault("corrupt", message, view.place("sc:contentUrl"), hint)
+
+
+def no_reader(view: Resource, path: str) -> NotRead:
+    """Return that a container is of a format that nothing here reads."""
+    said = ", ".join(view.formats) or "none"
+    return NotRead(
+        f"{view.title}: members of `{path}` are not read: it is not a zip or tar (encodingFormat {said})", path
+    )
 
 
 def _anything(_path: str) -> bool:
@@ -121,7 +179,7 @@ def decompressed(chunks: Iterator[bytes], name: str) -> Iterable[bytes]:
 class Files:
     """Opens the files behind the FileObjects and FileSets of one description, which lie in its folder."""
 
-    def __init__(self, description: Description, folder: str) -> None:
+    def __init__(self, description: Description, folder: Entry) -> None:
         self._description = description
         self._folder = folder
 
@@ -147,11 +205,13 @@ class Files:
             entry = self._entry(view, path)
             if entry.kind == "directory":
                 raise NotRead(f"{view.title}: `{path}` is a folder: describe its files with a FileSet")
-            yield Opened(path, path, self._raw(view, entry), entry.url)
+            yield Opened(path, path, self._raw(view, entry), entry)
             return
         wanted = str(PurePosixPath(path))
         found = False
-        for opened in self._inside(containers[0], lambda each: each == wanted):
+        for opened in self._inside(
+            containers[0], lambda each: each == wanted, lambda each: link_on_the_way(each, wanted)
+        ):
             found = True
             yield opened
         if not found:
@@ -165,38 +225,44 @@ class Files:
         try:
             sources = [self._entry(each, self._path_of(each)) for each in containers]
             if not containers:
-                whole = Entry("", self._folder or ".", "directory")
-                sources = [whole if isinstance(view, FileSet) else self._entry(view, self._path_of(view))]
+                sources = [self._folder if isinstance(view, FileSet) else self._entry(view, self._path_of(view))]
         except (Broken, NotRead):
             return
         for source in sources:
-            inside = walk(source.url) if source.kind == "directory" else ()
+            inside = walk(source) if source.kind == "directory" else ()
             yield from [source] if source.kind == "file" else (e for e in inside if e.kind == "file" and wanted(e.path))
 
     def _selected(self, view: FileSet) -> Iterator[Opened]:
-        wanted = selection(view)
+        wanted, behind = selection(view), partial(may_select, view)
         containers = self._containers(view)
         for container in containers:
-            yield from self._inside(container, wanted)
+            yield from self._inside(container, wanted, behind)
         if not containers:
             if view.containers:
                 raise NotRead(f"{view.title}: its container is not followed")
-            yield from self._in_folder(view, Entry("", self._folder or ".", "directory"), "", wanted)
+            yield from self._in_folder(view, self._folder, "", wanted, behind)
 
-    def _inside(self, container: FileObject, wanted: Callable[[str], bool]) -> Iterator[Opened]:
+    def _inside(
+        self, container: FileObject, wanted: Callable[[str], bool], behind: Callable[[Entry], bool]
+    ) -> Iterator[Opened]:
+        """Yield the files in a container whose paths are wanted; `behind` tells of a link whether one may lie there."""
         if container.containers:
             raise NotRead(f"{container.title}: a container inside of another is not followed")
         path = self._path_of(container)
         entry = self._entry(container, path)
         if entry.kind == "directory":
-            yield from self._in_folder(container, entry, f"{path.rstrip('/')}/", wanted)
+            yield from self._in_folder(container, entry, f"{path.rstrip('/')}/", wanted, behind)
             return
         try:
-            with open_input(entry.url) as file:
+            with entry.open() as file:
                 head = file.read(512)
             if not is_archive(head):
-                raise NotRead(f"{container.title}: `{path}` is no archive that can be read here (zip or tar)")
-            for member in members(lambda: open_input(entry.url), entry.size, wanted):
+                raise (
+                    Broken(no_archive(container, path))
+                    if claims_archive(container, path)
+                    else no_reader(container, path)
+                )
+            for member in members(entry.open, entry.size, wanted):
                 yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry, member.chunks))
         except ArchiveFault as fault:
             raise self._damaged(container, entry, fault) from fault
@@ -214,14 +280,23 @@ class Files:
         message = f"`{entry.name}` does not read to its end: {fault}"
         return self._broken(container, "corrupt", message, "fetch or pack it again")
 
-    def _in_folder(self, view: Resource, folder: Entry, prefix: str, wanted: Callable[[str], bool]) -> Iterator[Opened]:
-        for entry in walk(folder.url):
+    def _in_folder(
+        self,
+        view: Resource,
+        folder: Entry,
+        prefix: str,
+        wanted: Callable[[str], bool],
+        behind: Callable[[Entry], bool],
+    ) -> Iterator[Opened]:
+        for entry in walk(folder):
+            if entry.kind == "outside" and behind(entry):
+                raise Broken(barred(entry, Location(f"{prefix}{entry.path}")))
             if entry.kind == "file" and wanted(entry.path):
-                yield Opened(f"{prefix}{entry.path}", entry.path, self._raw(view, entry), entry.url)
+                yield Opened(f"{prefix}{entry.path}", entry.path, self._raw(view, entry), entry)
 
     def _raw(self, view: Resource, entry: Entry) -> Iterator[bytes]:
         try:
-            yield from raw(entry.url)
+            yield from raw(entry)
         except OSError as error:
             message = f"`{entry.name}` cannot be read: {reason_of(error)}"
             raise self._broken(view, "missing", message, "make it readable") from error
@@ -238,7 +313,7 @@ class Files:
         try:
             return entry_beside(self._folder, path)
         except NoFile as fault:
-            raise self._broken(view, "missing", str(fault), fault.hint) from None
+            raise Broken(fault.about(view)) from None
 
     def _containers(self, view: Resource) -> list[FileObject]:
         found = (self._description.view_of(value) for value in view.containers)

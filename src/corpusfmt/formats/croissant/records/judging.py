@@ -33,14 +33,16 @@ from corpusfmt.formats.croissant.records.trees import (
     referring_parents,
 )
 from corpusfmt.formats.croissant.rules.data import key_fields
-from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.rules.files import DataFault, Gap
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.io.keys import KeyWriter, among, few_hashes, repeated
 from corpusfmt.io.keys import unmatched as absent
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location
 
 # As many faults of one kind as a report shows; beyond them only the number is told.
 _SHOWN = 10
+_MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:VideoObject": "videos are"}
 _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613")
 
 
@@ -100,16 +102,16 @@ def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tupl
 
 
 def judge_data(
-    description: Description, folder: str, scratch: Path | None, tell: Callable[[Fault], Any]
-) -> tuple[int, dict[str, str]]:
-    """Read the record sets of a description that lies in a folder, and tell what is wrong with their data.
+    description: Description, folder: Entry, scratch: Path | None, tell: Callable[[Fault], Any]
+) -> tuple[int, list[Gap]]:
+    """Read the record sets of a description in a folder, and tell what is wrong with their data.
 
-    `scratch` is a local folder to spill to. Returns the number of records, and why rules were not run on all of them, by code.
+    `scratch` is a local folder to spill to. Returns the number of records, and what rules were not run on.
     """
     with RecordReader(description, folder, scratch) as reader:
         judge = _DataJudge(description, reader, tell)
         judge.run()
-    return judge.records, judge.not_run
+    return judge.records, judge.gaps
 
 
 class _DataJudge:
@@ -121,8 +123,7 @@ class _DataJudge:
         self._tell = tell
         self._targets: dict[tuple[int, int, str], Path] = {}
         self._broken: list[Fault] = []
-        #: Why a rule was not run on some of the data, by its code.
-        self.not_run: dict[str, str] = {}
+        self.gaps: list[Gap] = []
         #: Records that were read.
         self.records = 0
 
@@ -133,7 +134,7 @@ class _DataJudge:
                 try:
                     self._record_set(view)
                 except NotRead as reason:
-                    self.not_run = dict.fromkeys(_CODES, str(reason)) | self.not_run
+                    self._leave_out(_CODES, reason)
                 except Broken as broken:
                     if broken.fault not in self._broken:
                         self._broken.append(broken.fault)
@@ -154,7 +155,7 @@ class _DataJudge:
             try:
                 self._key_of_records(plan, fields)
             except NotRead as reason:
-                self.not_run = dict.fromkeys(("CRO611", "CRO612"), str(reason)) | self.not_run
+                self._leave_out(("CRO611", "CRO612"), reason)
 
     def _sources(self, record_set: RecordSet, leaves: list[Leaf], key: list[Leaf]) -> None:
         edges = [edge for leaf in leaves for edge in _foreign(leaf)]
@@ -188,13 +189,14 @@ class _DataJudge:
             try:
                 targets.append((edge, self._target(edge.remote)))
             except NotRead as reason:
-                self.not_run.setdefault("CRO613", str(reason))
+                self._leave_out(("CRO613",), reason)
         watched = [_Watched(KeyOf(key), self._folder())] if key else []
         foreign = [
             (_Watched(KeyOf([edge.local], required=False), self._folder(), few_hashes(at)), edge, at)
             for edge, at in targets
         ]
         followed = [*watched, *(each for each, _, _ in foreign)]
+        before = self.records
         for part in self._parts(origin, leaves, [each.key for each in followed]):
             if isinstance(part, Accepted):
                 for each, keys in zip(followed, part.keys, strict=True):
@@ -210,6 +212,7 @@ class _DataJudge:
                 self._nulls(key, table, _where_unmatched(table))
             for each in followed:
                 each.take(table)
+        self._not_decoded(leaves, self.records - before)
         for each in followed:
             each.writer.close()
         for each in watched:
@@ -255,9 +258,21 @@ class _DataJudge:
 
     # --- telling ---
 
+    def _leave_out(self, codes: Sequence[str], reason: NotRead) -> None:
+        gap = Gap(tuple(codes), reason.path or self._description.places.path, str(reason))
+        if gap not in self.gaps:
+            self.gaps.append(gap)
+
+    def _not_decoded(self, leaves: Sequence[Leaf], values: int) -> None:
+        for leaf in leaves if values else ():
+            kind = next((_MEDIA[each] for each in leaf.field.data_types if each in _MEDIA), None)
+            if kind is not None:
+                reason = f"{leaf.field.title}: {kind} not decoded"
+                self.gaps.append(Gap(("CRO609",), self._description.places.path, reason, values))
+
     def _pass_on(self, fault: Fault) -> None:
         """Tell of a fault, but for what the check of the files has told already: it stands in the description."""
-        told = isinstance(fault, DataFault) and fault.kind in ("missing", "empty", "corrupt")
+        told = isinstance(fault, DataFault) and fault.kind in ("missing", "empty", "corrupt", "format")
         if not (told and fault.at.path == self._description.places.path):
             self._tell(fault)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -23,6 +24,7 @@ from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, 
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.formats.general import OutOfRange
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import NumberFault
 from corpusfmt.model import Location
 
@@ -61,7 +63,7 @@ class RecordReader:
     Raises `NotRead` where data cannot be read here at all; what is wrong with data is a fault in the stream.
     """
 
-    def __init__(self, description: Description, folder: str, scratch: Path | None = None) -> None:
+    def __init__(self, description: Description, folder: Entry, scratch: Path | None = None) -> None:
         self.files = Files(description, folder)
         self.patterns = Patterns(TIME_LIMIT)
         self._closing = ExitStack()
@@ -97,9 +99,8 @@ class RecordReader:
         plan = plan_records(record_set)
         shape = _Shape(plan)
         for table in self.tables(plan.tree):
-            for row in range(table.size):
-                yield Record(shape.record(table, row), table.at(row))
-            yield from table.faults
+            rows = (Record(shape.record(table, row), table.at(row)) for row in range(table.size))
+            yield from _in_order(rows, table.faults)
 
     # --- columns ---
 
@@ -211,8 +212,10 @@ def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
         return
     for leaf in leaves:
         if leaf.take == fault.take and leaf.view is not None:
-            message = f"{leaf.view.title}: no column `{fault.take.name}` in `{fault.at.path}`"
-            yield DataFault("column", message, leaf.view.place("cr:column"), fault.hint)
+            is_column = fault.take.kind == "column"
+            what = f"no column `{fault.take.name}`" if is_column else f"`{fault.take.name}` selects nothing"
+            place = leaf.view.place("cr:column" if is_column else "cr:jsonPath")
+            yield DataFault("column", f"{leaf.view.title}: {what} in `{fault.at.path}`", place, fault.hint)
 
 
 def value_fault(leaf: Leaf, reason: Reason, at: Location) -> DataFault | OutOfRange:
@@ -293,6 +296,27 @@ def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> DataFault:
 
 
 # --- records ---
+
+
+def _in_order(records: Iterable[Record], faults: Iterable[Fault]) -> Iterator[Record | Fault]:
+    """Yield records and faults as their rows are in the file: those about more than a row first, and others behind theirs."""
+    placed = sorted(
+        ((_row_of(fault.at), number, fault) for number, fault in enumerate(faults)), key=lambda each: each[:2]
+    )
+    pending = deque(placed)
+    for record in records:
+        row = _row_of(record.at)
+        while pending and pending[0][0] < row:
+            yield pending.popleft()[2]
+        yield record
+        while pending and pending[0][0] == row:
+            yield pending.popleft()[2]
+    yield from (fault for _, _, fault in pending)
+
+
+def _row_of(at: Location) -> int:
+    number = (at.record or "").removeprefix("record ")
+    return at.line or (int(number) if number.isdecimal() else 0)
 
 
 def name_of(each: Field) -> str:

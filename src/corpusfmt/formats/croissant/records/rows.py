@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from corpusfmt.formats.croissant.graph import Resource
+from corpusfmt.formats.croissant.graph import FileObject, Resource
 from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
 from corpusfmt.formats.croissant.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.croissant.records.batches import (
@@ -18,6 +18,7 @@ from corpusfmt.formats.croissant.records.batches import (
     Batch,
     Broken,
     Fault,
+    NoColumn,
     NotRead,
     Take,
     bad_text,
@@ -26,6 +27,7 @@ from corpusfmt.formats.croissant.records.batches import (
 from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened, decompressed
 from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
 from corpusfmt.formats.general import BrokenStream, OutOfRange, TooLong, json_subject
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
@@ -82,9 +84,16 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
         raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file do not make records together")
     content = Take("fileProperty", "content")
     whole: dict[Take, Any] = {}
+    beside: list[Fault] = []
     try:
         if content in takes:
             opened, whole[content] = _with_content(opened)
+            is_alone = isinstance(view, FileObject) and not view.containers
+            at = view.place("sc:encodingFormat") if is_alone else Location(opened.path)
+            fault = signature_fault(view, opened.path, whole[content][:HEAD], at)
+            if fault is not None and not fault.minor:
+                raise Broken(fault)
+            beside = [fault] if fault is not None else []
         if inside:
             found = _structured(view, opened, inside)
         elif of_lines:
@@ -96,6 +105,7 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
                 whole[take] = opened.name if take.name == "filename" else opened.full_path
         for batch in found:
             batch.columns = {**batch.columns, **{take: [value] * batch.size for take, value in whole.items()}}
+            batch.faults, beside = [*beside, *batch.faults], []
             yield batch
     except StreamFault as fault:
         raise Broken(BrokenStream(Location(opened.path), fault)) from fault
@@ -129,7 +139,8 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
         _only(view, takes, "column")
         return _parquet(opened, takes)
     said = ", ".join(view.formats) or "none"
-    raise NotRead(f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}")
+    reason = f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}"
+    raise NotRead(reason, opened.path)
 
 
 def _only(view: Resource, takes: Sequence[Take], kind: str) -> None:
@@ -169,7 +180,7 @@ def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Fault]]]:
 
 def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     getters = [_getter(take) for take in takes]
-    absent = {take for take in takes if take.kind == "column"}
+    unseen = set(takes)
     names: dict[str, None] = {}
     seen = 0
     for group, faults in _line_groups(opened):
@@ -181,17 +192,18 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
             except Broken as broken:
                 faults.append(broken.fault)
                 continue
-            if absent and isinstance(value, dict):
-                absent -= {take for take in absent if take.name in value}
-                if len(names) < NAMES_SHOWN:
-                    names.update(dict.fromkeys(value))
             kept.append(line.line)
-            for take, getter in zip(takes, getters, strict=True):
-                columns[take].append(getter(value))
+            found = [getter(value) for getter in getters]
+            if unseen:
+                unseen -= {take for take, each in zip(takes, found, strict=True) if each is not _ABSENT}
+                if len(names) < NAMES_SHOWN and isinstance(value, dict):
+                    names.update(dict.fromkeys(value))
+            for column, each in zip(columns.values(), found, strict=True):
+                column.append(None if each is _ABSENT else each)
         seen += len(kept)
         yield Batch(opened.path, len(kept), columns, kept, faults=faults)
-    if seen and absent:
-        faults = [no_column(opened.path, take, list(names)) for take in sorted(absent)]
+    if seen and unseen:
+        faults = [_nowhere(opened.path, take, list(names)) for take in sorted(unseen)]
         yield Batch(opened.path, 0, {take: [] for take in takes}, [], faults=faults)
 
 
@@ -209,17 +221,39 @@ def _decoded(path: str, line: Line) -> Any:
         raise Broken(json_subject(fault, at)) from fault
 
 
+#: No value, as nothing is where a take leads.
+_ABSENT = object()
+
+
+def _nowhere(path: str, take: Take, names: Sequence[str]) -> NoColumn:
+    return no_column(path, take, names) if take.kind == "column" else NoColumn(take, Location(path), "correct the path")
+
+
 def _getter(take: Take) -> Callable[[Any], Any]:
     if take.kind == "column":
-        return lambda value: value.get(take.name) if isinstance(value, dict) else None
+        return lambda value: value.get(take.name, _ABSENT) if isinstance(value, dict) else _ABSENT
     steps = parse_path(take.name)
-    return lambda value: _single(select(value, steps), take)
+    return lambda value: _within(value, steps, take)
 
 
-def _single(values: list[Any] | None, take: Take) -> Any:
-    if values is None:
-        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
-    return None if not values else values[0] if len(values) == 1 else values
+def _within(record: Any, steps: list[Step], take: Take) -> Any:
+    """Return what a path leads to in one record: a value, or a list of them for a repeated field."""
+    values = _selected(record, steps, take)
+    if take.kind == "jsonPath":
+        return _ABSENT if not values else values[0] if len(values) == 1 else values
+    several = _first_of_several(steps)
+    if values:
+        return None if values == [None] and several == len(steps) else _list_of(values)
+    return _ABSENT if _selected(record, steps[:several], take) in ([], [None]) else []
+
+
+def _first_of_several(steps: list[Step]) -> int:
+    """Return the index of the first step that may select several things."""
+    return next((index for index, step in enumerate(steps) if _selects_several(step)), len(steps))
+
+
+def _selects_several(step: Step) -> bool:
+    return step.deep or step.kind not in ("name", "index")
 
 
 # --- JSON documents ---
@@ -230,7 +264,8 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     for chunk in opened.contents:
         data += chunk
         if len(data) > MAX_JSON:
-            raise NotRead(f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines")
+            reason = f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines"
+            raise NotRead(reason, opened.path)
     text = ""
     try:
         text, _ = decode(bytes(data))
@@ -238,17 +273,29 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     except (EncodingFault, judged.JsonFault) as fault:
         raise Broken(_json_fault(fault, opened.path, text, data)) from fault
     columns = {take: _json_column(opened, tree, take) for take in takes if take.kind != "jsonPaths"}
+    nowhere = [take for take, values in columns.items() if not values and _leads_nowhere(tree, take)]
+    if nowhere:
+        faults: list[Fault] = [_nowhere(opened.path, take, ()) for take in nowhere]
+        yield Batch(opened.path, 0, {take: [] for take in takes}, faults=faults)
+        return
     counts = {take: len(values) for take, values in columns.items()}
     if len(set(counts.values())) > 1:
         told = ", ".join(f"`{take.name}` gives {count}" for take, count in list(counts.items())[:4])
-        hint = "complete the objects, with null for no value"
+        hint = "let the paths lead to the same records"
         raise Broken(DataFault("ragged", f"{told} values", Location(opened.path), hint))
     count = next(iter(counts.values()), None)
     for take in takes:
         if take not in columns:
             columns[take] = _lists(opened, tree, take, count)
             count = len(columns[take])
-    yield Batch(opened.path, count or 0, columns)
+    unseen = [take for take, values in columns.items() if values and all(each is _ABSENT for each in values)]
+    whole = {take: [None if each is _ABSENT else each for each in values] for take, values in columns.items()}
+    names = list(dict.fromkeys(chain.from_iterable(_objects(tree)[:100])))
+    yield Batch(opened.path, count or 0, whole, faults=[_nowhere(opened.path, take, names) for take in unseen])
+
+
+def _objects(tree: Any) -> list[dict[str, Any]]:
+    return [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
 
 
 def _json_fault(fault: EncodingFault | judged.JsonFault, path: str, text: str, data: bytearray) -> Fault:
@@ -268,15 +315,14 @@ def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any
     Without other fields to tell how many records there are, its first step that selects several things leads to them.
     """
     steps = parse_path(take.name)
-    several = [index for index, step in enumerate(steps) if step.deep or step.kind not in ("name", "index")]
-    cuts = range(len(steps) + 1) if count is not None else [several[0] + 1 if several else len(steps)]
+    cuts = range(len(steps) + 1) if count is not None else [min(_first_of_several(steps) + 1, len(steps))]
     for cut in cuts:
         records = _selected(tree, steps[:cut], take)
         if count is None or len(records) == count:
             rest = steps[cut:]
-            return [_list_of(_selected(record, rest, take)) for record in records] if rest else records
+            return [_within(record, rest, take) for record in records] if rest else records
     message = f"`{take.name}` gives {len(_selected(tree, steps, take))} values for {count} records"
-    hint = "complete the objects, with an empty list for no value"
+    hint = "let the paths lead to the same records"
     raise Broken(DataFault("ragged", message, Location(opened.path), hint))
 
 
@@ -286,19 +332,31 @@ def _list_of(values: list[Any]) -> list[Any]:
 
 
 def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
+    """Return a value for each record; what comes behind the last step that selects several things leads to one in each."""
     if take.kind == "jsonPath":
-        return _selected(tree, parse_path(take.name), take)
-    rows = [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
-    if not any(take.name in row for row in rows):
-        names = list(dict.fromkeys(chain.from_iterable(rows[:100])))
-        raise Broken(no_column(opened.path, take, names))
-    return [row.get(take.name) for row in rows]
+        steps = parse_path(take.name)
+        cut = 1 + max((index for index, step in enumerate(steps) if _selects_several(step)), default=-1)
+        records = _selected(tree, steps[:cut], take)
+        return [_within(record, steps[cut:], take) for record in records] if steps[cut:] else records
+    rows = _objects(tree)
+    if not rows:
+        raise Broken(no_column(opened.path, take, ()))
+    return [row.get(take.name, _ABSENT) for row in rows]
+
+
+def _leads_nowhere(tree: Any, take: Take) -> bool:
+    """Tell whether a path that selects nothing does so since what it names is not there, not since it is empty."""
+    steps = parse_path(take.name)
+    several = _first_of_several(steps)
+    return steps[several].deep if _selected(tree, steps[:several], take) else True
 
 
 def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
     values = select(tree, steps)
     if values is None:
-        raise NotRead(f"the JSON path `{take.name}` is not followed: it has a filter, or passes too many values")
+        raise NotRead(
+            f"the JSON path `{take.name}` is not followed: its filter is of another kind than RFC 9535 comparisons, or it passes too many values"
+        )
     return values
 
 
@@ -310,15 +368,16 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         import pyarrow as pa  # noqa: PLC0415 - large, and an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError:
-        raise NotRead(f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'") from None
-    spooled = opened.url is None or is_remote(opened.url)
-    with tempfile.TemporaryFile() as spool:
-        if spooled:
+        reason = f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'"
+        raise NotRead(reason, opened.path) from None
+    local = opened.entry is not None and not is_remote(opened.entry.url)
+    with opened.entry.open() if opened.entry and local else tempfile.TemporaryFile() as source:
+        if not local:
             for chunk in opened.chunks:
-                spool.write(chunk)
-            spool.seek(0)
+                source.write(chunk)
+            source.seek(0)
         try:
-            with pq.ParquetFile(spool if spooled else opened.url) as file:
+            with pq.ParquetFile(source) as file:
                 names = file.schema_arrow.names
                 missing = [take for take in takes if take.name not in names]
                 if missing:

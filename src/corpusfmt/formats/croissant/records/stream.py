@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpusfmt.formats import CheckOptions
+from corpusfmt.formats import CheckOptions, refuse_barred
 from corpusfmt.formats.croissant.check import Checker, plan
 from corpusfmt.formats.croissant.graph import Description, RecordSet
 from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
@@ -16,22 +16,26 @@ from corpusfmt.model import BadInput, Finding, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
 
 
-def records(path: str | Path, record_set: str | None = None) -> Iterator[Record | Finding]:
+def records(
+    path: str | Path, record_set: str | None = None, *, follow_links: bool = False
+) -> Iterator[Record | Finding]:
     """Yield the records of a record set (by its `@id` or name), and findings about its data where they come up.
 
     `path` is a Croissant description, or a folder with one; `record_set` may be left out where there is only one. A
     record that cannot be read whole gives a finding instead; one whose join finds nothing has null for what it lacks,
-    and a finding after it. Only local files beside the description are read, as a stream.
+    and a finding after it. Only local files beside the description are read, as a stream; `follow_links` lets links lead to others.
 
     Raises `UsageError` for a missing path, an unknown record set, and data that cannot be read here (on the web, Parquet
     without pyarrow); `BadInput` where the description itself is not understood.
     """
-    entry = description_at(entry_of(str(path)))
+    entry = entry_of(str(path), follow_links=follow_links)
+    refuse_barred(entry)
+    entry = description_at(entry)
     description = understood(entry)
-    yield from records_of(description, folder_of(entry), named(description, record_set))
+    yield from records_of(description, entry.folder(), named(description, record_set))
 
 
-def records_of(description: Description, folder: str, record_set: RecordSet) -> Iterator[Record | Finding]:
+def records_of(description: Description, folder: Entry, record_set: RecordSet) -> Iterator[Record | Finding]:
     """Yield the records of a record set as `records` does; the data lie in `folder`. Raises `UsageError`."""
     with RecordReader(description, folder) as reader:
         try:
@@ -56,11 +60,6 @@ def findings_of(fault: Fault, version: str) -> list[Finding]:
 def description_at(entry: Entry) -> Entry:
     """Return the description at a path: the file itself, or that of a folder. Raises `UsageError` where there is none."""
     return plan(entry, CheckOptions()).shards[0].files["description"] if entry.kind == "directory" else entry
-
-
-def folder_of(entry: Entry) -> str:
-    """Return the folder that a description lies in, and its data."""
-    return entry.url.rpartition("/")[0]
 
 
 def understood(entry: Entry) -> Description:

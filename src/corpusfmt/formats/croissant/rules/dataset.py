@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from corpusfmt.formats.croissant.graph import Dataset, Description
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.rules.document import Mistyped, Several
+from corpusfmt.formats.croissant.rules.document import Mistyped, Several, declared_at, several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.shapes import DATASET
-from corpusfmt.formats.croissant.version import VERSION_IRI, conforms_to, near_version
+from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI, conforms_to, near_version
 from corpusfmt.formats.croissant.vocabulary import SPDX
 from corpusfmt.model import Problem, Severity
 
@@ -37,7 +37,10 @@ def dataset_type(description: Description) -> Iterator[Problem]:
         yield Problem(f"{found}, expected `sc:Dataset`", at, 'write `"@type": "sc:Dataset"`')
 
 
-@RULES.rule("CRO202", "dataset-type-cardinality", on=Dataset, severity=Severity.WARNING, spec=_REQUIRED)
+@RULES.rule(
+    "CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+)  # fmt: skip
 def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
     """The data set has several types. That is good JSON-LD, but the table has one.
 
@@ -58,7 +61,9 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: no `conformsTo`, or a context that maps it to schema.org instead of Dublin Core.
     Fix: add `"conformsTo": "http://mlcommons.org/croissant/1.0"`, with the term mapped to `dct:conformsTo`.
     """
-    if dataset.lacks("dct:conformsTo"):
+    if dataset.lacks("dct:conformsTo") and not (
+        "conformsTo" in dataset.description.lost_terms and several_lost(dataset.description)
+    ):
         other = next((name for name in dataset.node.values if name.endswith(("conformsTo", "conformsto"))), None)
         if other is not None:
             message = f"`{dataset.key(other)}` means `{other}` here, expected `dct:conformsTo`"
@@ -68,36 +73,41 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
 
 
 @RULES.rule(
-    "CRO204", "conformsto-version", on=Dataset, spec="croissant-1.0#namespaces",
+    "CRO204", "conformsto-version", on=Description, spec="croissant-1.0#namespaces",
     grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
 )  # fmt: skip
-def conformsto_version(dataset: Dataset) -> Iterator[Problem]:
-    """`conformsTo` names no version of Croissant that is known, or not the one that was asked for.
+def conformsto_version(description: Description) -> Iterator[Problem]:
+    """`conformsTo` names no version of Croissant that is known, or not the one that was asked for, or 0.8.
 
     Why: the IRI is compared letter by letter. Version 1.1 is judged by what it shares with 1.0 and its documented
-    changes; of a 0.8 document (milder) only the JSON and the JSON-LD are judged, as its vocabulary is another one.
-    Example: `https://mlcommons.org/croissant/1.0`, `http://mlcommons.org/croissant/1.0/`.
-    Fix: write `http://mlcommons.org/croissant/1.0`.
+    changes; of a 0.8 document only the JSON and the JSON-LD are judged, as its vocabulary is another one. That is milder
+    where it claims to be one.
+    Example: `https://mlcommons.org/croissant/1.0`, `http://mlcommons.org/croissant/1.0/`; the namespace
+    `http://mlcommons.org/schema/` of 0.8, and no `conformsTo`.
+    Fix: write `http://mlcommons.org/croissant/1.0`, and the vocabulary of 1.0.
     """
-    values = dataset.all("dct:conformsTo")
-    if not values:
-        return
-    named = [name for name in (conforms_to(value) for value in values) if name]
-    known = [name for name in named if near_version(name)[1]]
-    wanted = dataset.description.wanted_version
-    if not known:
-        first = named[0] if named else clip(getattr(values[0], "value", None))
-        near, _ = near_version(first)
-        expected = f"{VERSION_IRI}{near or '1.0'}"
-        message = f"`conformsTo` is `{clip(first)}`, expected `{expected}`"
-        yield Problem(message, dataset.place_of(values[0]), f"write `{expected}`")
-    elif wanted and wanted != dataset.description.version:
-        found = dataset.description.version
-        message = f"a document of version {found}, checked as {wanted}"
-        yield Problem(message, dataset.place_of(values[0]), f"check it as croissant-{found}")
-    elif dataset.description.version == "0.8":
-        message = "a document of version 0.8: only its JSON and JSON-LD are judged"
-        yield Problem(message, dataset.place_of(values[0]), "migrate it to 1.0 to have all of it judged", minor=True)
+    version = description.version
+    for dataset in description.datasets:
+        values = dataset.all("dct:conformsTo")
+        at = dataset.place_of(values[0]) if values else dataset.at
+        known = [name for value in values if (name := conforms_to(value)) and near_version(name)[1]]
+        if known and description.wanted_version not in ("", version):
+            message = f"a document of version {version}, checked as {description.wanted_version}"
+            yield Problem(message, at, f"check it as croissant-{version}")
+        elif version == "0.8" and (known or not values):
+            used = next((each for each in description.expansion.namespaces if each in OLD_NAMESPACES), "")
+            if not known:
+                at = description.places.of(
+                    declared_at(description, used) or description.expansion.namespaces.get(used, "")
+                )
+            why = "" if known else f" (vocabulary `{used}`, no `conformsTo`)"
+            message = f"a document of version 0.8{why}: only its JSON and JSON-LD are judged"
+            yield Problem(message, at, "migrate it to 1.0 to have all of it judged", minor=bool(known))
+        elif values and not known:
+            first = conforms_to(values[0]) or clip(getattr(values[0], "value", None))
+            near, _ = near_version(first)
+            expected = f"{VERSION_IRI}{near or '1.0'}"
+            yield Problem(f"`conformsTo` is `{clip(first)}`, expected `{expected}`", at, f"write `{expected}`")
 
 
 def _missing(dataset: Dataset, name: str) -> Iterator[Problem]:
@@ -227,11 +237,11 @@ def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
 
 
 @RULES.rule(
-    "CRO213", "cardinality-one", on=Several, spec=_REQUIRED, severity=Severity.WARNING,
-    grades={"strict": Severity.ERROR, "strict/minor": Severity.WARNING},
+    "CRO213", "cardinality-one", on=Several, spec=_REQUIRED,
+    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
 )  # fmt: skip
 def cardinality_one(several: Several) -> Iterator[Problem]:
-    """A property of cardinality ONE has several values. Milder outside the table of required properties.
+    """A property of cardinality ONE has several values.
 
     Why: readers take one of them, and which one is up to them.
     Example: two descriptions, two sources of one field.
@@ -239,7 +249,7 @@ def cardinality_one(several: Several) -> Iterator[Problem]:
     """
     view, row = several.view, several.row
     message = f"{view.title}: `{view.key(row.name)}` has {several.count} values, expected one"
-    yield Problem(message, several.at, "keep one of them", minor=row.requirement != "required")
+    yield Problem(message, several.at, "keep one of them")
 
 
 @RULES.rule("CRO214", "value-type", on=Mistyped, spec=_REQUIRED, grades={"minor": Severity.WARNING})
@@ -327,21 +337,32 @@ def is_date(text: str) -> bool:
     return True
 
 
-@RULES.rule("CRO217", "date-invalid", on=Dataset, spec=_REQUIRED)
+@RULES.rule(
+    "CRO217", "date-invalid", on=Dataset, spec=_REQUIRED,
+    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+)  # fmt: skip
 def date_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A date is not ISO 8601, or no day of the calendar.
+    """A date is not ISO 8601, or no day of the calendar. Milder for the time frame of collection, which many tell in prose.
 
     Why: readers parse it as such, and fail.
-    Example: `"datePublished": "31/12/2023"`, `"2023-02-30"`.
-    Fix: write `YYYY-MM-DD`, with `Thh:mm:ssZ` after it where the time matters.
+    Example: `"datePublished": "31/12/2023"`, `"2023-02-30"`; `"rai:dataCollectionTimeframe": "spring 2024"`.
+    Fix: write `YYYY-MM-DD`, with `Thh:mm:ssZ` after it where the time matters, and a slash between start and end of a time.
     """
     names = [row.name for row in DATASET.properties if row.kinds == ("Date",)]
     for name in names:
         for literal in dataset.texts(name):
-            parts = literal.value.split("/") if name.startswith("rai:") else [literal.value]
-            if not all(is_date(part.strip()) for part in parts):
-                message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected an ISO 8601 date"
-                yield Problem(message, dataset.place_of(literal), "write YYYY-MM-DD")
+            is_span = name.startswith("rai:")
+            if not (is_date(literal.value) or (is_span and _is_interval(literal.value))):
+                wanted = "an ISO 8601 date" + (" or interval" if is_span else "")
+                message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected {wanted}"
+                hint = "write YYYY-MM-DD" + ("/YYYY-MM-DD" if is_span else "")
+                yield Problem(message, dataset.place_of(literal), hint, minor=is_span)
+
+
+def _is_interval(text: str) -> bool:
+    start, slash, end = text.partition("/")
+    sides = [side.strip() for side in (start, end)]
+    return bool(slash) and any(map(is_date, sides)) and all(side in ("", "..") or is_date(side) for side in sides)
 
 
 _SEMVER = re.compile(

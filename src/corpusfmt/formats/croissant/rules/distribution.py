@@ -16,7 +16,7 @@ from corpusfmt.formats.croissant.graph import (
     View,
     rings,
 )
-from corpusfmt.formats.croissant.nodes import Literal, local_name
+from corpusfmt.formats.croissant.nodes import Literal, Node
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import around, clip, shown
 from corpusfmt.model import Location, Problem, Severity
@@ -41,9 +41,11 @@ def strange(stranger: Stranger, names: tuple[str, ...]) -> Iterator[Problem]:
     """Tell of a value that is not of the class that stands there."""
     if stranger.name in names:
         holder = stranger.holder
-        wanted = " or ".join(local_name(each) for each in stranger.expected)
+        wanted = " or ".join(f"`{each}`" for each in stranger.expected)
         above = "" if isinstance(holder, Dataset) else f"{holder.title}: "
-        message = f"{above}`{holder.key(stranger.name)}` holds {shown(stranger.value)}, expected a {wanted}"
+        types = stranger.value.types if isinstance(stranger.value, Node) else []
+        found = " and ".join(f"`{each}`" for each in types) or shown(stranger.value)
+        message = f"{above}`{holder.key(stranger.name)}` holds {found}, expected {wanted}"
         yield Problem(message, stranger.at, f'write `"@type": "{stranger.expected[0]}"`')
 
 
@@ -68,6 +70,12 @@ def contenturl_missing(file: FileObject) -> Iterator[Problem]:
     """
     if file.lacks("sc:contentUrl") and file.lacks("cr:containedIn"):
         yield Problem(f"{file.title}: no `contentUrl`", file.at, "add it, or say what the file is contained in")
+
+
+def _is_listed(resource: Resource) -> bool:
+    """Tell whether the files of a set are listed in a manifest: in 1.1 a data source may take the place of a container."""
+    is_new = isinstance(resource, FileSet) and resource.description.version == "1.1"
+    return is_new and any(isinstance(each, Node) and not each.is_reference for each in resource.containers)
 
 
 def _in_container(file: Resource) -> bool:
@@ -99,13 +107,14 @@ def escapes(path: str) -> bool:
     return False
 
 
-def _is_absolute(path: str) -> bool:
+def is_absolute(path: str) -> bool:
+    """Tell whether a path starts at the root of a file system."""
     return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
 
 
 def _escaping(view: View, name: str) -> Iterator[Problem]:
     for literal in view.texts(name):
-        absolute = name == "sc:contentUrl" and _is_absolute(literal.value)
+        absolute = name == "sc:contentUrl" and is_absolute(literal.value)
         if absolute or escapes(literal.value):
             how = "is absolute" if absolute else "leaves its container"
             message = f"{view.title}: `{view.key(name)}` `{literal.value}` {how}"
@@ -140,7 +149,7 @@ def encodingformat_missing(distributed: Distributed) -> Iterator[Problem]:
     Fix: add the MIME type of the file, or of the files in the set.
     """
     resource = distributed.resource
-    if resource.lacks("sc:encodingFormat"):
+    if resource.lacks("sc:encodingFormat") and not _is_listed(resource):
         message = f"{resource.title}: no `encodingFormat`"
         yield Problem(message, resource.at, "add its MIME type", minor=isinstance(resource, FileSet))
 
@@ -238,14 +247,19 @@ def includes_missing(file_set: FileSet) -> Iterator[Problem]:
     Example: a FileSet with only `containedIn`.
     Fix: add `includes`, such as `"*.jpg"`.
     """
-    if file_set.lacks("cr:includes"):
+    if file_set.lacks("cr:includes") and not _is_listed(file_set):
         yield Problem(f"{file_set.title}: no `includes`", file_set.at, 'add a pattern such as "*.jpg"')
+
+
+_A_LIST = "is a list inside a string"
 
 
 def glob_fault(pattern: str) -> str | None:
     """Return what is wrong with a glob pattern."""
     if not pattern.strip():
         return "is empty"
+    if pattern.startswith(("['", '["')) and pattern.endswith(("']", '"]')) and len(pattern) > len("['']"):
+        return _A_LIST
     if pattern.endswith("\\"):
         return "ends with an escape"
     position = 0
@@ -265,19 +279,20 @@ def _globs(file_set: FileSet) -> Iterator[tuple[str, Literal]]:
             yield file_set.key(name), literal
 
 
-@RULES.rule("CRO311", "glob-invalid", on=FileSet, severity=Severity.WARNING, spec=_FILE_SET)
+@RULES.rule("CRO311", "glob-invalid", on=FileSet, spec=_FILE_SET, grades={"minor": Severity.WARNING})
 def glob_invalid(file_set: FileSet) -> Iterator[Problem]:
-    """A glob pattern is empty or not well formed.
+    """A glob pattern is empty or, which is milder, not well formed.
 
     Why: it selects nothing, or not what it looks like.
-    Example: `"*.[jpg"`.
-    Fix: close the bracket; write `**` as a whole path segment.
+    Example: `""`, `"*.[jpg"`, a list inside a string as in `"['a/*.csv', 'b/*.csv']"`.
+    Fix: close the bracket; write `**` as a whole path segment, and several patterns as a list of strings.
     """
     for key, literal in _globs(file_set):
         fault = glob_fault(literal.value)
         if fault is not None:
             message = f"{file_set.title}: `{key}` `{clip(literal.value)}` {fault}"
-            yield Problem(message, file_set.place_of(literal), "correct the pattern")
+            hint = "write a list of strings" if fault is _A_LIST else "correct the pattern"
+            yield Problem(message, file_set.place_of(literal), hint, minor=bool(literal.value.strip()))
 
 
 @RULES.rule("CRO312", "glob-absolute", on=FileSet, severity=Severity.WARNING, spec=_FILE_SET)
@@ -289,7 +304,7 @@ def glob_absolute(file_set: FileSet) -> Iterator[Problem]:
     Fix: leave the first slash out.
     """
     for key, literal in _globs(file_set):
-        if _is_absolute(literal.value):
+        if is_absolute(literal.value):
             message = f"{file_set.title}: `{key}` `{clip(literal.value)}` is absolute"
             yield Problem(message, file_set.place_of(literal), "leave the first slash out")
 
@@ -306,7 +321,7 @@ def containedin_missing(file_set: FileSet) -> Iterator[Problem]:
         yield Problem(f"{file_set.title}: no `containedIn`", file_set.at, "name the archive or folder")
 
 
-@RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT)
+@RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT, grades={"0.8": None})
 def containedin_cycle(description: Description) -> Iterator[Problem]:
     """A file is contained in itself, directly or around a ring.
 

@@ -8,16 +8,24 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Reference, View
-from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, NAMESPACES, Literal, Node, local_name
+from corpusfmt.formats.croissant.nodes import (
+    MISTAKEN_NAMESPACES,
+    NAMESPACES,
+    OTHER_NAMESPACES,
+    Literal,
+    Node,
+    local_name,
+)
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, first_and_more
 from corpusfmt.formats.croissant.shapes import (
     CROISSANT_PROPERTIES,
-    UNMAPPED_BY_APPENDIX,
+    RAI_OTHERWISE,
     Property,
     is_rai,
     rai_names,
 )
+from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI
 from corpusfmt.formats.croissant.vocabulary import is_schema_property
 from corpusfmt.model import Location, Problem, Severity
 
@@ -238,16 +246,17 @@ def namespace_wrong(description: Description) -> Iterator[Problem]:
     """
     used = description.expansion.namespaces
     for namespace, pointer in used.items():
-        if namespace in MISTAKEN_NAMESPACES and not (description.version == "0.8" and "/schema/" in namespace):
+        if namespace in MISTAKEN_NAMESPACES and not (description.version == "0.8" and namespace in OLD_NAMESPACES):
             right = NAMESPACES[MISTAKEN_NAMESPACES[namespace]]
-            at = description.places.of(_declared_at(description, namespace) or pointer)
+            at = description.places.of(declared_at(description, namespace) or pointer)
             yield Problem(f"namespace `{namespace}`, expected `{right}`", at, f"write `{right}`")
     if {"http://schema.org/", "https://schema.org/"} <= used.keys():
         at = description.places.of(used["http://schema.org/"])
         yield Problem("both http and https schema.org are used", at, "use one of them throughout", minor=True)
 
 
-def _declared_at(description: Description, namespace: str) -> str | None:
+def declared_at(description: Description, namespace: str) -> str | None:
+    """Return the pointer of the context's term for a namespace."""
     for context in description.expansion.contexts:
         if isinstance(context.value, dict):
             for name, value in context.value.items():
@@ -267,7 +276,9 @@ def prefix_undeclared(description: Description) -> Iterator[Problem]:
     if not description.has_context:
         return  # that there is none is a finding of its own
     for prefix, pointers in sorted(description.expansion.undeclared.items()):
-        meant = NAMESPACES.get(prefix)
+        if prefix in ("cr", "dct") and several_lost(description):
+            continue  # the context is not one of Croissant: that is CRO119
+        meant = NAMESPACES.get(prefix) or OTHER_NAMESPACES.get(prefix)
         hint = f'add `"{prefix}": "{meant}"` to the context' if meant else "declare it in the context"
         at = description.places.of(pointers[0])
         yield Problem(f"prefix `{prefix}` is not declared", at, hint, count=len(pointers))
@@ -291,44 +302,109 @@ def property_unmapped(part: Part) -> Iterator[Problem]:
 
 _CROISSANT = [local_name(name) for name in CROISSANT_PROPERTIES]
 
-# Where the loss of a term has a rule of its own, this one is silent: one root cause, one finding.
-_LOSS_IS_TOLD = {("cr:Field", "source"), ("cr:Field", "dataType"), ("sc:Dataset", "conformsTo")}
-
 
 @RULES.rule("CRO117", "unknown-property", on=Part, severity=Severity.WARNING, spec="croissant-1.0#recordset")
 def unknown_property(part: Part) -> Iterator[Problem]:
-    """A property that neither schema.org nor Croissant has, or a Croissant term that the context forgot to map.
+    """A property that neither schema.org nor Croissant nor its RAI vocabulary has. Properties of others are not judged.
 
     Why: `@vocab` turns every unknown name into one of schema.org, so that a typo looks like data.
-    Example: `"recordset"`, `"encodingformat"`; `"fileObject"` under a context that lacks it.
-    Fix: correct the name, or map the term in the context as Appendix 1 does.
+    Example: `"recordset"`, `"encodingformat"`, `"rai:dataLimitation"`.
+    Fix: correct the name, or use a vocabulary that has the property.
     """
     view = part.view
     for name in view.node.values:
         prefix, _, local = name.partition(":")
-        key = view.key(name)
-        if (view.shape.name, local) in _LOSS_IS_TOLD and prefix == "sc":
+        if prefix == "sc":
+            known = is_schema_property(local) or f"cr:{local}" in CROISSANT_PROPERTIES or local == "conformsTo"
+            owner = "schema.org"
+        elif prefix == "cr":
+            known, owner = name in CROISSANT_PROPERTIES, "Croissant"
+        elif prefix == "rai":
+            known, owner = is_rai(name), "the RAI vocabulary"
+        else:
             continue
-        if prefix == "sc" and f"cr:{local}" in CROISSANT_PROPERTIES and local not in UNMAPPED_BY_APPENDIX:
-            if not is_schema_property(local):
-                message = f"{view.title}: the context does not map `{key}`, so that it means `{name}`"
-                yield Problem(message, view.place(name), f'add `"{local}": "cr:{local}"` to the context')
-        elif prefix == "sc" and not is_schema_property(local) and local not in UNMAPPED_BY_APPENDIX:
-            likely = view.description.near_misses.of_property(local, _CROISSANT)
-            hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
-            yield Problem(f"{view.title}: schema.org has no property `{key}`", view.place(name), hint)
-        elif prefix == "cr" and name not in CROISSANT_PROPERTIES:
-            likely = view.description.near_misses.of_property(local, _CROISSANT)
-            hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
-            yield Problem(f"{view.title}: Croissant has no property `{key}`", view.place(name), hint)
-        elif prefix == "rai" and not is_rai(name):
-            likely = view.description.near_misses.of(name, rai_names())
-            hint = f"did you mean `{likely}`?" if likely else "remove it, or use a vocabulary that has it"
-            yield Problem(f"{view.title}: the RAI vocabulary has no property `{key}`", view.place(name), hint)
+        if not known:
+            likely = _likely(view, prefix, local)
+            hint = f"did you mean `{likely}`?" if likely else "correct the name, or use a vocabulary that has it"
+            yield Problem(f"{view.title}: {owner} has no property `{view.key(name)}`", view.place(name), hint)
+
+
+def _likely(view: View, prefix: str, local: str) -> str:
+    name = f"rai:{local}"
+    meant = name if is_rai(name) else RAI_OTHERWISE.get(name, "")
+    if prefix == "rai":
+        return meant or view.description.near_misses.of(name, rai_names())
+    return meant or view.description.near_misses.of_property(local, _CROISSANT)
+
+
+# Where the loss of a single term has a rule of its own, CRO119 is silent: one root cause, one finding.
+_LOSS_IS_TOLD = {"conformsTo", "source", "dataType", "data", "examples"}
+
+
+def several_lost(description: Description) -> bool:
+    """Tell whether the context forgot several terms: then `CRO119` reports all of them, and nothing else does."""
+    return len(description.lost_terms) > 1
+
+
+@RULES.rule(
+    "CRO119", "term-unmapped", on=Description, spec="croissant-1.0#appendix-1-json-ld-context",
+    grades={"minor": Severity.WARNING, "0.8": None, "0.8/minor": None},
+)  # fmt: skip
+def term_unmapped(description: Description) -> Iterator[Problem]:
+    """The context does not map terms of Croissant that the description uses. Milder where data can be found without them.
+
+    Why: `@vocab` makes them properties of schema.org, which has none of these names; no reader finds them. They are
+    judged as what they were meant to be.
+    Example: `"@context": "https://schema.org/"`; a context without `fileObject`.
+    Fix: take the context of Appendix 1 of the specification, or add the terms.
+    """
+    lost = description.lost_terms
+    if not lost or (len(lost) == 1 and not _LOSS_IS_TOLD.isdisjoint(lost)):
+        return
+    count, minor = 1, _LOSS_IS_TOLD.isdisjoint(lost)
+    if len(lost) == 1:
+        ((term, views),) = lost.items()
+        count = len(views)
+        message = f"{views[0].title}: the context does not map `{term}`, so that it means `sc:{term}`"
+        at, hint = views[0].place(f"sc:{term}"), f'add `"{term}": "cr:{term}"` to the context'
+    else:
+        shown = "`, `".join(list(lost)[:_TERMS_SHOWN])
+        more = f" and {len(lost) - _TERMS_SHOWN} more" if len(lost) > _TERMS_SHOWN else ""
+        message = f"the context does not map {len(lost)} terms of Croissant: `{shown}`{more}"
+        contexts = description.expansion.contexts
+        at = description.places.of(contexts[0].pointer if contexts else "")
+        hint = "take the context of Appendix 1 of the specification, or add the terms"
+    yield Problem(message, at, hint, count, minor)
+
+
+_TERMS_SHOWN = 8
+
+
+@RULES.rule(
+    "CRO120", "term-of-later-version", on=Description, severity=Severity.WARNING, spec="croissant-1.1",
+    grades={"0.8": None},
+)  # fmt: skip
+def term_of_later_version(description: Description) -> Iterator[Problem]:
+    """A description of version 1.0 uses a term of version 1.1.
+
+    Why: readers of 1.0 do not know it, and what it says is not judged.
+    Example: `"isArray": true` on a field, and `conformsTo` claims 1.0.
+    Fix: claim `http://mlcommons.org/croissant/1.1`, or leave the term out (`repeated` is what 1.0 has for `isArray`).
+    """
+    for term, views in description.later_terms.items():
+        name = f"cr:{term}" if f"cr:{term}" in views[0].node.values else f"sc:{term}"
+        message = f"{views[0].title}: `{term}` is a term of Croissant 1.1 in a document of {description.version}"
+        hint = f"claim `{VERSION_IRI}1.1` in `conformsTo`, or leave it out"
+        yield Problem(message, views[0].place(name), hint, count=len(views))
 
 
 # Properties of schema.org that the tables give to files alone.
-_OF_FILES = {"sc:contentUrl": "a FileObject", "sc:contentSize": "a FileObject", "sc:sha256": "a FileObject"}
+_OF_FILES = {"sc:contentUrl", "sc:contentSize", "sc:sha256"}
+
+
+def _files(view: View) -> tuple[str, ...]:
+    # In 1.1 a FileSet is a schema.org DataDownload, too, which has these properties; in 1.0 it is an Intangible.
+    return ("cr:FileObject", "cr:FileSet") if view.description.version == "1.1" else ("cr:FileObject",)
 
 
 @RULES.rule("CRO118", "property-wrong-class", on=Part, severity=Severity.WARNING, spec="croissant-1.0#fileset")
@@ -344,7 +420,7 @@ def property_wrong_class(part: Part) -> Iterator[Problem]:
         home = ""
         if name in CROISSANT_PROPERTIES and view.shape.name not in CROISSANT_PROPERTIES[name]:
             home = " or ".join(local_name(each) for each in CROISSANT_PROPERTIES[name])
-        elif name in _OF_FILES and view.shape.name.startswith("cr:") and view.shape.name != "cr:FileObject":
+        elif name in _OF_FILES and view.shape.name.startswith("cr:") and view.shape.name not in _files(view):
             home = "FileObject"
         if home:
             message = f"{view.title}: `{view.key(name)}` is no property of a {local_name(view.shape.name)}"
@@ -366,21 +442,33 @@ def id_not_string(mistake: Mistake) -> Iterator[Problem]:
 _NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
 
 
-@RULES.rule("CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule(
+    "CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
+)
 def id_not_iri(description: Description) -> Iterator[Problem]:
-    """An `@id` is no IRI reference.
+    """An `@id` is no IRI reference. Those of fields that only repeat the one of their record set are counted with it.
 
     Why: identifiers are interpreted as IRIs, which have no spaces, and no quotes, braces or angle brackets.
     Example: `"@id": "my files"`.
     Fix: write it without them; `name` may hold any text.
     """
+    groups: dict[int, list[View]] = {}
     seen: set[str] = set()
     for view in description.parts:
         written = view.node.written_id
         if isinstance(written, str) and written not in seen and (not written or _NO_IRI.search(written)):
             seen.add(written)
-            at = description.places.of(f"{view.node.pointer}/@id")
-            yield Problem(f"{view.title}: `{written}` is no IRI", at, "write it without spaces and quotes")
+            above = view.parent
+            prefix = f"{above.node.written_id}/" if above is not None else ""
+            inherited = prefix and written.startswith(prefix) and not _NO_IRI.search(written, len(prefix))
+            group = groups.get(id(above)) if inherited else None
+            group = groups[id(view)] = [] if group is None else group
+            group.append(view)
+    for group in {id(group): group for group in groups.values()}.values():
+        view = group[0]
+        at = description.places.of(f"{view.node.pointer}/@id")
+        message = f"{view.title}: `{view.node.written_id}` is no IRI"
+        yield Problem(message, at, "write it without spaces and quotes", count=len(group))
 
 
 _REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
@@ -402,7 +490,9 @@ def id_missing(element: Element) -> Iterator[Problem]:
         yield Problem(f"{view.title}: no `@id`", view.at, "add one")
 
 
-@RULES.rule("CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule(
+    "CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
+)
 def duplicate_id(description: Description) -> Iterator[Problem]:
     """Two nodes define the same `@id`.
 
@@ -527,8 +617,15 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
     elif value.id is None and not value.dropped:
         if holder.description.version == "1.1" and reference.name == "cr:containedIn":
             return  # there it may be a data source
-        message = f"{holder.title}: `{holder.key(reference.name)}` has no `@id`"
-        yield Problem(message, reference.at, 'write `{"@id": "…"}` with the identifier of the node')
+        key = holder.key(reference.name)
+        if reference.name in ("cr:source", "cr:references"):
+            yield Problem(f"{holder.title}: `{key}` {_NAMES_NOTHING}", reference.at, _NAME_ONE)
+        else:
+            hint = 'write `{"@id": "…"}` with the identifier of the node'
+            yield Problem(f"{holder.title}: `{key}` has no `@id`", reference.at, hint)
     elif not value.is_reference and reference.name in ("cr:source", "cr:references"):
-        message = f"{holder.title}: `{holder.key(reference.name)}` names no file, record set or field"
-        yield Problem(message, reference.at, "add `fileObject`, `fileSet`, `recordSet` or `field`")
+        yield Problem(f"{holder.title}: `{holder.key(reference.name)}` {_NAMES_NOTHING}", reference.at, _NAME_ONE)
+
+
+_NAMES_NOTHING = "names no file, record set or field"
+_NAME_ONE = "add `fileObject`, `fileSet`, `recordSet` or `field`"

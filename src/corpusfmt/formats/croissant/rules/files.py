@@ -20,11 +20,22 @@ class DataFault:
     at: Location
     hint: str
     count: int = 1
+    minor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Data that was not judged by some rules, through no fault of its own: what, and why."""
+
+    codes: tuple[str, ...]
+    path: str
+    reason: str
+    count: int = 1
 
 
 def _told(fault: DataFault, kind: str) -> Iterator[Problem]:
     if fault.kind == kind:
-        yield Problem(fault.message, fault.at, fault.hint, fault.count)
+        yield Problem(fault.message, fault.at, fault.hint, fault.count, fault.minor)
 
 
 @RULES.rule("CRO601", "data-file-missing", on=DataFault, spec=_RESOURCES)
@@ -62,11 +73,11 @@ def data_sha256_mismatch(fault: DataFault) -> Iterator[Problem]:
 
 @RULES.rule("CRO604", "data-archive-corrupt", on=DataFault, spec="croissant-1.0#fileset")
 def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
-    """An archive or table does not read to its end.
+    """An archive or table does not read to its end, or a file is not the archive that it is described as.
 
-    Why: what stands after the damage is lost. Archives are read in place; one that grows to more than 200 times its
+    Why: what comes after the damage is lost. Archives are read in place; one that grows to more than 200 times its
     size (and 256 MiB) is not read further.
-    Example: a zip that was cut short, a member with a wrong checksum.
+    Example: a zip that was cut short, a member with a wrong checksum, a page of HTML saved as `data.zip`.
     Fix: fetch or pack it again.
     """
     yield from _told(fault, "corrupt")
@@ -76,8 +87,8 @@ def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
 def data_fileset_empty(fault: DataFault) -> Iterator[Problem]:
     """The patterns of a file set select nothing.
 
-    Why: `*` does not cross `/`, `**` does; what is included is then reduced by `excludes`.
-    Example: `"includes": "*.jpg"` where all pictures lie in folders.
+    Why: in a pattern with a slash `*` does not cross folders, `**` does; what is included is then reduced by `excludes`.
+    Example: `"includes": "./*.jpg"` where all pictures are in folders.
     Fix: write `**/*.jpg`.
     """
     yield from _told(fault, "empty")
@@ -85,11 +96,11 @@ def data_fileset_empty(fault: DataFault) -> Iterator[Problem]:
 
 @RULES.rule("CRO606", "data-column-missing", on=DataFault, spec="croissant-1.0#extract")
 def data_column_missing(fault: DataFault) -> Iterator[Problem]:
-    """A CSV or TSV file has no column of the name that a field extracts. Case matters.
+    """A file has no column of the name that a field extracts, or its JSON path leads nowhere in all records. Case matters.
 
-    Why: the field cannot be loaded.
-    Example: `"column": "userid"` where the header has `userId`.
-    Fix: write the name as the header has it.
+    Why: the field cannot be loaded. A member that some objects of JSON lack is no value in their records, and no finding.
+    Example: `"column": "userid"` where the header has `userId`; `$[*].prize` where the objects have `price`.
+    Fix: write the name as the file has it.
     """
     yield from _told(fault, "column")
 
@@ -110,8 +121,8 @@ def data_ragged_columns(fault: DataFault) -> Iterator[Problem]:
     """The JSON paths of one record set select different numbers of values from one file.
 
     Why: each record takes one value of each, so the lists cannot be put side by side.
-    Example: `$[*].id` gives 3 values and `$[*].price` 2, as one object has no price.
-    Fix: complete the objects, with null where there is no value.
+    Example: `$[*].id` gives 3 values and `$[*].prices[*].amount` 7.
+    Fix: let the paths lead to the same records: a list inside of each is a `repeated` field, or a record set of its own.
     """
     yield from _told(fault, "ragged")
 
@@ -170,3 +181,40 @@ def data_foreign_key_violation(fault: DataFault) -> Iterator[Problem]:
     Fix: correct the value, or add the record that it names.
     """
     yield from _told(fault, "foreign")
+
+
+@RULES.rule("CRO614", "data-glob-any-depth", on=DataFault, severity=Severity.INFO, spec="croissant-1.0#fileset")
+def data_glob_any_depth(fault: DataFault) -> Iterator[Problem]:
+    """A pattern without a slash selects files in folders.
+
+    Why: the specification writes `*.jpg` for all pictures of an archive, and most readers take it so; others, to which
+    `*` never crosses a folder, find nothing.
+    Example: `"includes": "*.jpg"`, and a picture `train/1.jpg`.
+    Fix: write `**/*.jpg`, which everybody reads alike; or `./*.jpg` for pictures of the top folder only.
+    """
+    yield from _told(fault, "deep")
+
+
+@RULES.rule(
+    "CRO615", "data-format-mismatch", on=DataFault, spec="croissant-1.0#fileobject", grades={"minor": Severity.WARNING}
+)
+def data_format_mismatch(fault: DataFault) -> Iterator[Problem]:
+    """A file does not start as files of its encodingFormat do. Milder for another format of the same kind.
+
+    Why: whoever reads it by its encodingFormat fails. The first bytes of JPEG, PNG, GIF, BMP, TIFF, WebP, WAV, FLAC, Ogg
+    and PDF files are compared, where a FileObject is one or a record set takes their content; nothing is decoded.
+    Example: a page with an error message, saved as `1.jpg`; a PNG image in a file set of `image/jpeg`.
+    Fix: replace the file, or correct `encodingFormat`.
+    """
+    yield from _told(fault, "format")
+
+
+@RULES.rule("CRO616", "data-member-escapes", on=DataFault, severity=Severity.WARNING, spec="croissant-1.0#fileset")
+def data_member_escapes(fault: DataFault) -> Iterator[Problem]:
+    """A member of an archive has a path that leads out of the folder that it is unpacked in.
+
+    Why: a careless program that unpacks the archive writes there. Nothing is unpacked here.
+    Example: `../../home/user/.profile`, `/etc/passwd`.
+    Fix: pack the archive again with relative paths; do not unpack one of which you do not know the maker.
+    """
+    yield from _told(fault, "slip")

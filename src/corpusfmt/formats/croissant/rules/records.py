@@ -23,7 +23,7 @@ from corpusfmt.formats.croissant.graph import (
 from corpusfmt.formats.croissant.jsonpath import jsonpath_fault
 from corpusfmt.formats.croissant.nodes import Literal, local_name, short
 from corpusfmt.formats.croissant.rules.distribution import strange
-from corpusfmt.formats.croissant.rules.document import Element, Selection
+from corpusfmt.formats.croissant.rules.document import Element, Selection, several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import around, clip, first_and_more, one_of
 from corpusfmt.formats.croissant.shapes import TRANSFORM
@@ -121,8 +121,8 @@ def source_missing(record_set: RecordSet) -> Iterator[Problem]:
     """
     if not record_set.lacks("cr:data"):
         return
-    lost = [each for each in record_set.every_field if each.fallen("cr:source") and "cr:source" not in each.node.values]
-    if lost:
+    lost = record_set.description.lost_terms.get("source", [])
+    if lost and lost[0].root is record_set and not several_lost(record_set.description):
         message = f"{first_and_more(lost)}: the context does not map `source`, so that it means `sc:source`"
         hint = 'add `"source": "cr:source"` to the context'
         yield Problem(message, lost[0].place("cr:source"), hint, count=len(lost))
@@ -145,7 +145,7 @@ def source_ambiguous(source: DataSource) -> Iterator[Problem]:
         yield Problem(f"{source.title}: {one_of(named)}, expected one of them", source.at, "keep one of them")
 
 
-@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD)
+@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD, grades={"0.8": None})
 def source_cycle(description: Description) -> Iterator[Problem]:
     """A field takes its values from itself, directly or around a ring.
 
@@ -397,9 +397,11 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
     Fix: add `dataType`, such as `sc:Text`.
     """
     if field.fallen("cr:dataType") and "cr:dataType" not in field.node.values:
-        message = f"{field.title}: the context does not map `dataType`, so that it means `sc:dataType`"
-        hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
-        yield Problem(message, field.place("cr:dataType"), hint)
+        lost = [each for each in field.description.lost_terms["dataType"] if isinstance(each, Field)]
+        if lost[0] is field and not several_lost(field.description):
+            message = f"{first_and_more(lost)}: the context does not map `dataType`, so that it means `sc:dataType`"
+            hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
+            yield Problem(message, field.place("cr:dataType"), hint, count=len(lost))
         return
     if not field.lacks("cr:dataType") or field.sub_fields or field.is_parent_field:
         return
@@ -427,6 +429,13 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
         yield Problem(message, view.place_of(strings[0]), hint)
 
 
+# What types are called elsewhere.
+_OTHER_NAMES = {
+    "sc:bool": "sc:Boolean", "sc:double": "sc:Float", "sc:int": "sc:Integer", "sc:long": "sc:Integer",
+    "sc:str": "sc:Text", "sc:string": "sc:Text", "sc:timestamp": "sc:DateTime",
+}  # fmt: skip
+
+
 @RULES.rule(
     "CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE,
     grades={"minor": Severity.WARNING, "strict": Severity.WARNING},
@@ -443,7 +452,7 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
         return
     unknown = [name for name in view.data_types if not is_known_type(name)]
     for name in dict.fromkeys(unknown):
-        likely = view.description.near_misses.of(name, ATOMIC_TYPES)
+        likely = _OTHER_NAMES.get(name.lower()) or view.description.near_misses.of(name, ATOMIC_TYPES)
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
         message = f"{view.title}: no data type `{name}`"
         minor = len(unknown) < len(view.data_types) or isinstance(view, RecordSet)

@@ -1,0 +1,46 @@
+"""Pin everything that the project installs, with hashes: one file for each way to install it.
+
+Each file holds for every supported Python and platform, and what builds the package is in it, too.
+"""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).parent
+COMPILE = (
+    *(
+        sys.executable,
+        "-m",
+        "uv",
+        "--directory",
+        str(HERE.parent),
+        "pip",
+        "compile",
+        "--quiet",
+        "--upgrade",
+        "--universal",
+    ),
+    *("--generate-hashes", "--no-annotate", "--custom-compile-command", "make lock"),
+)
+#: Name of the lock, what it is made from. The others get the versions of the first.
+LOCKS = {
+    "dev": ("pyproject.toml", "--extra", "dev"),
+    "build": ("pyproject.toml", "--extra", "build"),
+    "run": ("pyproject.toml",),
+    "release": ("--group", "release"),
+}
+
+
+def main() -> None:
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))
+    backend = "\n".join(project["build-system"]["requires"]).encode()
+    for name, sources in LOCKS.items():
+        agreeing = () if name == "dev" else ("--constraint", "locks/dev.txt")
+        command = (*COMPILE, "--python-version", "3.11", *sources, "-", *agreeing, "--output-file", f"locks/{name}.txt")
+        subprocess.run(command, input=backend, stdout=subprocess.DEVNULL, check=True)
+
+
+if __name__ == "__main__":
+    main()

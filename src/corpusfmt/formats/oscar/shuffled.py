@@ -1,0 +1,70 @@
+"""OSC110: whether the lines of a 1.0 release are documents, which only its parts together show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.streams import Chunks, StreamFault
+from corpusfmt.model import Location, Problem, Severity
+
+# Text without a blank line this far in has none.
+_FAR = 8 * 1024 * 1024
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class NoBlankLine:
+    """A 1.0 release, or the part of it that was given, in which no text has a blank line."""
+
+    at: Location
+
+
+@RULES.rule("OSC110", "lines-as-documents", on=NoBlankLine, severity=Severity.INFO, grades={"1.1": None}, spec=TEXT)
+def lines_as_documents(release: NoBlankLine) -> Iterator[Problem]:
+    """No text of a 1.0 release has a blank line, so each line is taken for a document.
+
+    Why: 1.0 was published twice, as documents between blank lines and as shuffled lines. A text of one document has no blank
+    line either, so the texts of a release are read alike: by documents where any of them has a blank line.
+    Example: a shuffled release; the only text of a language, of one document, given by itself.
+    Fix: nothing has to be done for shuffled lines; otherwise give the whole release, or end documents with a blank line.
+    """
+    hint = "where lines belong to documents, give the whole release, or end documents with a blank line"
+    yield Problem("no text has a blank line: each line is taken for a document", release.at, hint)
+
+
+def is_shuffled(texts: Iterable[Entry]) -> bool:
+    """Tell whether the lines of a release are documents; a text that cannot be read has not shown what it has."""
+    shuffled = False
+    for text in texts:
+        has_blank_line = _has_blank_line(text)
+        if has_blank_line:
+            return False
+        shuffled = shuffled or has_blank_line is False
+    return shuffled
+
+
+def _has_blank_line(text: Entry) -> bool | None:
+    """Return None for a text without any line, or that breaks off."""
+    size = 0
+    before = b"\n"
+    try:
+        with text.open() as file:
+            for chunk in Chunks(file, "gzip"):
+                data = before + chunk
+                if _BLANK_LINE.search(data):
+                    return True
+                size += len(chunk)
+                if size >= _FAR:
+                    return False
+                line = data[data.rfind(b"\n") :]
+                before = b"" if line.strip() else line
+    except OSError:
+        return None
+    except StreamFault as fault:
+        if fault.kind == "corrupt":
+            return None
+    return False if size else None

@@ -1,0 +1,53 @@
+"""What a recipe may have changed in lines before they are measured and classified: carriage returns, normalisation."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from corpusfmt.io.scan import is_certainly_nfc
+from corpusfmt.pipeline.recipe import Lines
+from corpusfmt.pipeline.wet import Batch, WetRecord
+
+STRIPPED, NORMALISED = "stripped of carriage returns", "normalised to NFC"
+
+
+def cleaned(batches: Iterable[Batch], lines: Lines, counts: Counter[str]) -> Iterator[Batch]:
+    """Yield batches with the lines that the recipe asks for, and count those that were changed."""
+    for batch in batches:
+        strip = lines.strip_carriage_returns and b"\r" in batch.text
+        normalise = lines.nfc and not is_certainly_nfc(batch.text)
+        if strip or normalise:
+            records = batch.records()
+            yield Batch.of(
+                WetRecord(headers, _cleaned(text, counts, strip=strip, normalise=normalise))
+                for headers, text in records
+            )
+        else:
+            yield batch
+
+
+def _cleaned(text: bytes, counts: Counter[str], *, strip: bool, normalise: bool) -> bytes:
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines):
+        changed = line
+        if strip and b"\r" in line:
+            # One inside a line separates words.
+            changed = b" ".join(filter(None, line.split(b"\r")))
+            counts[STRIPPED] += 1
+        if normalise and not changed.isascii():
+            changed = _normalised(changed, counts)
+        lines[number] = changed
+    return b"\n".join(lines)
+
+
+def _normalised(line: bytes, counts: Counter[str]) -> bytes:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return line  # it will be dropped
+    if unicodedata.is_normalized("NFC", text):
+        return line
+    counts[NORMALISED] += 1
+    return unicodedata.normalize("NFC", text).encode()

@@ -1,0 +1,224 @@
+"""What `--data` cannot judge is said, and what is broken is an error: neither passes as valid without a word."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from croissant.documents import check, document
+from croissant.test_records import codes, field, file, files, read, record_set, write
+
+import corpusfmt
+from corpusfmt.formats.croissant.records import rows
+from corpusfmt.model import Report, UsageError
+
+JPEG = b"\xff\xd8\xff\xe0"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def zipped(**members: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "."), content)
+    return buffer.getvalue()
+
+
+def judged(path: Path) -> Report:
+    return corpusfmt.validate(path, format="croissant", data=True)
+
+
+def found(report: Report) -> list[tuple[str, str]]:
+    return [(each.code, each.severity.value) for each in report.findings if each.code[:4] in ("CRO6", "GEN1")]
+
+
+NAMES = record_set(field("name", "names-set", {"fileProperty": "filename"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.zip", "application/zip"),
+        ("a", "application/x-tar"),
+        ("a.tar.gz", "application/gzip"),
+        ("a.ZIP", "application/octet-stream"),
+    ],
+)
+@pytest.mark.parametrize("described", ["as a container", "alone"])
+def test_a_file_that_is_not_the_archive_it_claims_to_be(name: str, kind: str, described: str, tmp_path: Path) -> None:
+    archive = file("a", kind, contentUrl=name)
+    inside = files("names-set", "*", containedIn={"@id": "a"})
+    distribution = [archive, inside] if described == "as a container" else [archive]
+    path = write(tmp_path, distribution, *([NAMES] if described == "as a container" else []))
+    (tmp_path / name).write_bytes(b"x")
+    report = judged(path)
+    assert found(report) == [("CRO604", "error")]
+    assert report.findings[-1].message == f'distribution "a": `{name}` is not a zip or tar archive'
+    assert report.verdict == "invalid"
+    if described == "as a container":
+        assert codes(read(path)[1]) == ["CRO604"]
+
+
+def test_an_archive_that_nothing_refers_to_is_read_to_its_end(tmp_path: Path) -> None:
+    path = write(tmp_path, [file("a.zip", "application/zip")], a__zip=zipped(m=b"x"))
+    assert found(judged(path)) == []
+    (tmp_path / "a.zip").write_bytes(zipped(m=b"x")[:-5])
+    assert found(judged(path)) == [("CRO604", "error")]
+
+
+def test_an_archive_of_another_kind_is_left_out(tmp_path: Path) -> None:
+    inside = files("names-set", "*", containedIn={"@id": "a.7z"})
+    path = write(tmp_path, [file("a.7z", "application/x-7z-compressed"), inside], NAMES, a__7z=b"7z")
+    report = judged(path)
+    assert found(report) == []
+    assert report.coverage.rules_not_run["CRO601"] == report.coverage.rules_not_run["CRO609"]
+    assert (
+        "it is not a zip or tar (encodingFormat application/x-7z-compressed)" in report.coverage.rules_not_run["CRO609"]
+    )
+    with pytest.raises(UsageError, match="not a zip or tar"):
+        read(path)
+
+
+def test_an_archive_in_an_archive_is_left_out(tmp_path: Path) -> None:
+    inner = {**file("b.zip", "application/zip"), "containedIn": {"@id": "a.zip"}}
+    innermost = {**file("c.txt", "text/plain"), "containedIn": {"@id": "b.zip"}}
+    inside = files("names-set", "*", containedIn={"@id": "b.zip"})
+    path = write(tmp_path, [file("a.zip", "application/zip"), inner, innermost, inside], a__zip=zipped(b__zip=zipped()))
+    report = judged(path)
+    assert found(report) == []
+    assert report.coverage.rules_not_run["CRO601"] == 'distribution "c.txt": its container is not followed'
+
+
+def test_a_set_without_a_pattern_is_left_out(tmp_path: Path) -> None:
+    without = {name: value for name, value in files("names-set", "*").items() if name != "includes"}
+    report = corpusfmt.validate(write(tmp_path, [without], NAMES), format="croissant", data=True, profile="strict")
+    assert found(report) == []
+    reason = 'distribution "names-set": no pattern says which files belong to it'
+    assert report.coverage.rules_not_run["CRO601"] == reason
+
+
+ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}, {"id": 3, "name": "c"}]
+
+
+def of_json(condition: str, *, inside: bool = False) -> dict[str, Any]:
+    path = f"$[?({condition})]"
+    if inside:
+        lines = field("id", "t.txt", {"fileProperty": "lines"}, "sc:Integer")
+        return record_set({**lines, "source": {**lines["source"], "transform": {"jsonPath": f"{path}.id"}}})
+    return record_set(
+        field("id", "t.json", {"jsonPath": f"{path}.id"}, "sc:Integer"),
+        field("name", "t.json", {"jsonPath": f"{path}.name"}),
+    )
+
+
+def test_a_json_path_with_a_filter(tmp_path: Path) -> None:
+    table = file("t.json", "application/json")
+    path = write(tmp_path, [table], of_json("@.id>1"), t__json=json.dumps(ROWS).encode())
+    records = [{"r/id": 2, "r/name": "b"}, {"r/id": 3, "r/name": "c"}]
+    assert read(path) == (records, [])
+    report = judged(path)
+    assert (found(report), report.coverage.rules_not_run, report.coverage.documents) == ([], {}, 2)
+    (tmp_path / "t.json").write_bytes(json.dumps([*ROWS, {"id": "x", "name": "d"}, {"id": 4.5, "name": "e"}]).encode())
+    assert found(judged(path)) == [("CRO609", "error")]
+
+
+def test_a_filter_of_lines(tmp_path: Path) -> None:
+    content = b'[{"id": 1}, {"id": 2}]\n[{"id": 3}]\n[]\n'
+    path = write(tmp_path, [file("t.txt", "text/plain")], of_json("@.id>1", inside=True), t__txt=content)
+    assert read(path) == ([{"r/id": 2}, {"r/id": 3}, {"r/id": None}], [])
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_filter_that_is_not_followed(inside: bool, tmp_path: Path) -> None:
+    tables = [file("t.json", "application/json"), file("t.txt", "text/plain")]
+    contents = {"t__json": json.dumps(ROWS).encode(), "t__txt": b"[]\n"}
+    path = write(tmp_path, tables, of_json("length(@.name) > 1", inside=inside), **contents)
+    with pytest.raises(UsageError, match="is not followed"):
+        read(path)
+    report = judged(path)
+    assert "is not followed" in report.coverage.rules_not_run["CRO609"]
+
+
+def test_formats_that_are_not_read(tmp_path: Path) -> None:
+    arff = record_set(field("a", "t.arff", {"column": "a"}))
+    path = write(tmp_path, [file("t.arff", "text/x-arff")], arff, t__arff=b"@relation t\n")
+    assert "encodingFormat text/x-arff" in judged(path).coverage.rules_not_run["CRO609"]
+
+
+def test_a_large_json_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "MAX_JSON", 10)
+    table = record_set(field("id", "t.json", {"jsonPath": "$[*].id"}))
+    path = write(tmp_path, [file("t.json", "application/json")], table, t__json=json.dumps(ROWS).encode())
+    assert "`t.json` is over 10 bytes" in judged(path).coverage.rules_not_run["CRO609"]
+
+
+def pictures(folder: Path, **contents: bytes) -> Path:
+    (folder / "p").mkdir()
+    for name, content in contents.items():
+        (folder / "p" / f"{name}.jpg").write_bytes(content)
+    picture = field("picture", "pictures-set", {"fileProperty": "content"}, "sc:ImageObject")
+    return write(folder, [files("pictures-set", "p/*", "image/jpeg")], record_set(picture))
+
+
+def test_pictures_are_not_decoded(tmp_path: Path) -> None:
+    path = pictures(tmp_path, a=JPEG, b=JPEG)
+    assert len(read(path)[0]) == 2
+    report = judged(path)
+    assert found(report) == []
+    reason = 'recordSet "r" › field "r/picture": images are not decoded'
+    assert report.coverage.rules_not_run == {"CRO609": reason}
+
+
+def test_pictures_that_are_none(tmp_path: Path) -> None:
+    path = pictures(tmp_path, a=b"<html>", b=PNG, c=JPEG, d=b"")
+    report = judged(path)
+    assert sorted(found(report)) == [("CRO615", "error"), ("CRO615", "error"), ("CRO615", "warning")]
+    assert [each.message.partition(": ")[2] for each in report.findings if each.code == "CRO615"] == [
+        "`p/a.jpg` does not start like one, `encodingFormat` is `image/jpeg`",
+        "`p/b.jpg` is image/png, `encodingFormat` is `image/jpeg`",
+        "`p/d.jpg` is empty, `encodingFormat` is `image/jpeg`",
+    ]
+    records, findings = read(path)
+    assert records == [{"r/picture": PNG}, {"r/picture": JPEG}]
+    assert codes(findings) == ["CRO615"] * 3
+
+
+def test_one_picture_is_reported_once(tmp_path: Path) -> None:
+    picture = field("picture", "p.png", {"fileProperty": "content"}, "sc:ImageObject")
+    path = write(tmp_path, [file("p.png", "image/png")], record_set(picture), p__png=b"text")
+    assert found(judged(path)) == [("CRO615", "error")]
+    assert codes(read(path)[1]) == ["CRO615"]
+
+
+@pytest.mark.parametrize("name", ["../../evil.txt", "/etc/evil.txt", "C:\\evil.txt", "a/../../evil.txt"])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_members_that_lead_out_of_the_archive(name: str, kind: str, tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    members = {"good.txt": b"g", name: b"e", f"{name}2": b"e"}
+    if kind == "zip":
+        with zipfile.ZipFile(buffer, "w") as packed:
+            for each, content in members.items():
+                packed.writestr(each, content)
+    else:
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for each, content in members.items():
+                info = tarfile.TarInfo(each)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    path = write(tmp_path, [file(f"a.{kind}", f"application/{'x-' * (kind == 'tar')}{kind}")])
+    (tmp_path / f"a.{kind}").write_bytes(buffer.getvalue())
+    report = judged(path)
+    assert found(report) == [("CRO616", "warning")]
+    assert report.by_rule["CRO616"] == 2
+    assert "evil.txt" in report.findings[-1].message
+
+
+def test_what_is_left_out_is_left_out_of_documents_alone(tmp_path: Path) -> None:
+    """A description without files has nothing that could be left out."""
+    report = check(tmp_path / "a.json", document(), data=True)
+    assert report.coverage.rules_not_run == {}

@@ -1,0 +1,264 @@
+"""`action.yml` and `.pre-commit-hooks.yaml`, run the way that a runner of Actions and pre-commit run them.
+
+A composite action is a list of scripts, an environment each, and files to which they append. All of that is real here,
+except that the step that installs corpusfmt is replaced by a link to the environment of these tests: with
+CORPUSFMT_INSTALLS=1, as `.ci/run` has it, it is run, too, and takes what is locked from the package index.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import REPOSITORY, gzipped, run_cli
+
+ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
+(HOOK,) = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
+_INSTALLS = os.environ.get("CORPUSFMT_INSTALLS") == "1"
+_EXPRESSION = re.compile(r"\$\{\{ ([a-z]+)\.([a-z_.]+) \}\}")
+_ROW = b'{"id":"%d","text":"All human beings are born free.","source":"s"}\n'
+_CODE = (
+    "from pathlib import Path; Path(__file__).with_name('executed').touch()\nraise SystemExit('code of the data set')\n"
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
+
+
+@dataclass
+class Ended:
+    status: int
+    outputs: dict[str, str]
+    summary: str
+    printed: str
+
+
+@dataclass
+class Runner:
+    """A machine with a checked-out repository, `workspace`, in which the steps of the action are run."""
+
+    root: Path
+    installs: bool = False
+
+    @property
+    def workspace(self) -> Path:
+        return self.root / "workspace"
+
+    def uses(self, **given: str) -> Ended:
+        known = {name: declared.get("default", "") for name, declared in ACTION["inputs"].items()}
+        assert known.keys() >= given.keys()
+        contexts = {
+            "inputs": known | given,
+            "github": {"action_path": str(REPOSITORY)},
+            "runner": {"temp": str(self.root / "temp")},
+        }
+        files = {name: self.root / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        for file in files.values():
+            file.write_bytes(b"")
+        install, validate = ACTION["runs"]["steps"]
+        printed = ""
+        environment = self.root / "temp" / "corpusfmt"
+        if self.installs:
+            status, printed = self._run(install, contexts, files)
+            assert status == 0, printed
+        elif not environment.exists():
+            environment.symlink_to(sys.prefix)
+        status, said = self._run(validate, contexts, files)
+        lines = files["GITHUB_OUTPUT"].read_text("utf-8").split("\n")[:-1]
+        steps = {validate["id"]: {"outputs": dict(line.split("=", 1) for line in lines)}}
+        outputs = {name: _evaluated(each["value"], {"steps": steps}) for name, each in ACTION["outputs"].items()}
+        return Ended(status, outputs, files["GITHUB_STEP_SUMMARY"].read_text("utf-8"), printed + said)
+
+    def _run(self, step: Mapping[str, Any], contexts: Mapping[str, Any], files: Mapping[str, Path]) -> tuple[int, str]:
+        assert step["shell"] == "bash"
+        assert "${{" not in step["run"], "an input would become a part of the script"
+        script = self.root / "script.sh"
+        script.write_text(step["run"], "utf-8")
+        environment = {name: _evaluated(value, contexts) for name, value in step["env"].items()}
+        environment |= {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.root),
+            **{name: str(file) for name, file in files.items()},
+        }
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+        command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
+        ended = subprocess.run(
+            command,
+            cwd=self.workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        return ended.returncode, ended.stdout.decode()
+
+
+def _evaluated(text: str, contexts: Mapping[str, Any]) -> str:
+    """Return a text with its expressions replaced; what a step has not set is empty, as it is for a runner."""
+
+    def value_of(match: re.Match[str]) -> str:
+        value = contexts[match[1]]
+        for name in match[2].split("."):
+            value = value.get(name, "") if name != match[2] else value[name]
+        assert isinstance(value, str)
+        return value
+
+    return _EXPRESSION.sub(value_of, text)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    for folder in ("workspace", "temp"):
+        (tmp_path / folder).mkdir()
+    return Runner(tmp_path)
+
+
+def _corpus(folder: Path, *numbers: int) -> None:
+    (folder / "documents").mkdir(parents=True)
+    rows = b"".join(_ROW % number for number in numbers)
+    (folder / "documents" / "0.jsonl.gz").write_bytes(gzipped(rows))
+
+
+def test_a_valid_corpus_passes_and_gives_its_reports(runner: Runner) -> None:
+    _corpus(runner.workspace / "release", 1, 2)
+    ended = runner.uses(path="release")
+    assert ended.status == 0, ended.printed
+    assert {name: ended.outputs[name] for name in ("verdict", "errors", "warnings", "status")} == {
+        "verdict": "valid",
+        "errors": "0",
+        "warnings": "0",
+        "status": "0",
+    }
+    for name in ("sarif", "json", "markdown"):
+        assert Path(ended.outputs[name]).stat().st_size
+    assert ended.summary == Path(ended.outputs["markdown"]).read_text("utf-8")
+
+
+def test_findings_are_annotations_and_status_1(runner: Runner) -> None:
+    _corpus(runner.workspace / "release", 1, 1, 1)
+    ended = runner.uses(path="release")
+    assert (ended.status, ended.outputs["status"]) == (1, "1"), ended.printed
+    assert (ended.outputs["verdict"], ended.outputs["errors"]) == ("invalid", "2")
+    assert "::error " in ended.printed
+    assert "DOL313" in ended.summary
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "release", "profile": "nope"},
+        {"path": "release", "config": "nope.toml"},
+        {"path": "release", "baseline": "nope.json"},
+        {"path": "release", "arguments": "--nope"},
+        {"path": "nope"},
+        {"path": ""},
+    ],
+    ids=str,
+)
+def test_wrong_usage_is_status_2_without_a_report(runner: Runner, given: dict[str, str]) -> None:
+    _corpus(runner.workspace / "release", 1)
+    ended = runner.uses(**given)
+    assert (ended.status, ended.outputs["status"]) == (2, "2"), ended.printed
+    assert (ended.outputs["verdict"], ended.outputs["json"], ended.summary) == ("", "", "")
+
+
+def test_every_path_is_a_name_whatever_is_in_it(runner: Runner) -> None:
+    names = ["two words", "--config=c", "$(touch executed)", "`touch executed`", "a; touch executed", "\"'", "${HOME}"]
+    for name in names:
+        _corpus(runner.workspace / name, 1)
+    ended = runner.uses(path="\n".join(names) + "\n")
+    assert (ended.status, ended.outputs["verdict"]) == (0, "valid"), ended.printed
+    assert not (runner.workspace / "executed").exists()
+
+
+@pytest.mark.parametrize("name", ["profile", "config", "baseline", "arguments", "path"])
+def test_no_input_is_run(runner: Runner, name: str) -> None:
+    _corpus(runner.workspace / "release", 1)
+    ended = runner.uses(**{"path": "release", name: "$(touch executed)`touch executed`; touch executed #"})
+    assert ended.status == 2, ended.printed
+    assert not (runner.workspace / "executed").exists()
+
+
+def test_config_baseline_and_arguments_are_heeded(runner: Runner) -> None:
+    _corpus(runner.workspace / "release", 1, 1)
+    settings = runner.workspace / "gate settings.toml"
+    settings.write_text('ignore = ["DOL313"]\n', "utf-8")
+    assert runner.uses(path="release", config=settings.name).status == 0
+    known = runner.workspace / "known.json"
+    known.write_bytes(run_cli("validate", "release", "--output-format", "json", cwd=runner.workspace).stdout)
+    assert runner.uses(path="release", baseline=known.name).status == 0
+    assert runner.uses(path="release", arguments="--fail-on\nnever\n\n--jobs=1").status == 0
+    assert runner.uses(path="release", profile="strict").status == 1
+
+
+def _with_code(workspace: Path) -> None:
+    for module in ("venv", "pip", "ensurepip", "setuptools", "json", "re", "corpusfmt", "sitecustomize", "threading"):
+        (workspace / f"{module}.py").write_text(_CODE, "utf-8")
+
+
+def test_code_in_the_working_folder_is_not_run(runner: Runner) -> None:
+    _corpus(runner.workspace, 1)
+    _with_code(runner.workspace)
+    ended = runner.uses(path=".", arguments="--jobs=2")
+    assert ended.status == 0, ended.printed
+    assert not (runner.workspace / "executed").exists()
+
+
+@pytest.mark.skipif(not _INSTALLS, reason="installs from a package index: CORPUSFMT_INSTALLS=1")
+def test_it_installs_itself_from_the_lock(tmp_path: Path) -> None:
+    for folder in ("workspace", "temp"):
+        (tmp_path / folder).mkdir()
+    runner = Runner(tmp_path, installs=True)
+    _corpus(runner.workspace, 1, 1)
+    _with_code(runner.workspace)
+    ended = runner.uses(path=".", python=str(Path(sys.base_prefix) / "bin" / "python3"))
+    assert ended.status == 1, ended.printed
+    assert ended.outputs["verdict"] == "invalid"
+    assert not (runner.workspace / "executed").exists()
+    installed = tmp_path / "temp" / "corpusfmt" / "bin" / "corpusfmt"
+    printed = subprocess.run([installed, "--version"], check=True, capture_output=True).stdout
+    assert printed == run_cli("--version").stdout
+
+
+def test_a_python_that_is_too_old_ends_with_a_word(runner: Runner) -> None:
+    old = runner.root / "python"
+    old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+    old.chmod(0o755)
+    runner.installs = True
+    with pytest.raises(AssertionError, match="::error::corpusfmt needs Python 3\\.11"):
+        runner.uses(path=".", python=str(old))
+
+
+def hooked(*names: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the hook on files as pre-commit does: its entry in words, its arguments, the names."""
+    command = [*shlex.split(HOOK["entry"]), *HOOK.get("args", ()), *names]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("folder", ["--config=c", "--report=html=written", "-h", "--ignore=CRO"])
+def test_the_hook_takes_every_name_as_a_name(folder: str, tmp_path: Path) -> None:
+    invalid = '{"@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.0"}'
+    names = [f"{folder}/croissant.json", "other/croissant.json"]
+    for name in names:
+        assert re.search(HOOK["files"], name)
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(invalid, "utf-8")
+    # What the name of the first would mean as an option.
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "croissant.json").write_text('ignore = ["CRO", "GEN"]\n', "utf-8")
+    before = {path.relative_to(tmp_path) for path in tmp_path.rglob("*")}
+    ended = hooked(*names, cwd=tmp_path)
+    assert ended.returncode == 1, ended.stderr
+    for name in names:
+        assert f"{name}:1:" in ended.stdout
+    assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*")} == before

@@ -1,0 +1,73 @@
+"""What is locked is what the project asks for, pinned by hash, and says nothing of the machine that locked it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from support import REPOSITORY
+
+LOCKS = sorted((REPOSITORY / "locks").glob("*.txt"))
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+_PINNED = re.compile(r"[a-z0-9-]+==[^ ;]+( ; .+)?")
+_HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}")
+
+
+def pinned(name: str) -> dict[str, set[str]]:
+    """Return the versions of each package in a lock: several, where they depend on the Python."""
+    found: dict[str, set[str]] = {}
+    for line in (REPOSITORY / "locks" / f"{name}.txt").read_text("utf-8").split("\n"):
+        if _PINNED.fullmatch(line.removesuffix(" \\")):
+            requirement = Requirement(line.removesuffix(" \\"))
+            (specifier,) = requirement.specifier
+            found.setdefault(requirement.name, set()).add(specifier.version)
+    return found
+
+
+def asked(extra: str | None) -> Iterator[Requirement]:
+    project = PROJECT["project"]
+    listed = project["optional-dependencies"][extra] if extra else []
+    for requirement in map(Requirement, [*PROJECT["build-system"]["requires"], *project["dependencies"], *listed]):
+        if requirement.name == "corpusfmt":
+            for other in requirement.extras:
+                yield from asked(other)
+        else:
+            yield requirement
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
+def test_a_lock_has_pins_with_hashes_and_nothing_else(path: Path) -> None:
+    lines = [line for line in path.read_text("utf-8").split("\n") if line and not line.startswith("#")]
+    assert lines
+    for line in lines:
+        text = line.removesuffix(" \\")
+        assert _PINNED.fullmatch(text) or _HASH.fullmatch(text), line
+    for before, after in zip(lines, [*lines[1:], ""], strict=True):
+        assert before.endswith(" \\") == after.startswith("    --hash"), before
+
+
+@pytest.mark.parametrize(("lock", "extra"), [("run", None), ("build", "build"), ("dev", "dev")])
+def test_a_lock_serves_what_the_project_asks_for(lock: str, extra: str | None) -> None:
+    locked = pinned(lock)
+    for requirement in asked(extra):
+        versions = locked.get(canonicalize_name(requirement.name), set())
+        assert versions, f"{requirement} is not locked: run `make lock`"
+        assert all(map(requirement.specifier.contains, versions)), f"{requirement}, locked: {versions}: run `make lock`"
+
+
+def test_the_tools_of_a_release_are_locked() -> None:
+    locked = pinned("release")
+    for requirement in map(Requirement, PROJECT["dependency-groups"]["release"]):
+        assert locked[canonicalize_name(requirement.name)], f"{requirement}: run `make lock`"
+
+
+def test_locks_agree() -> None:
+    versions = pinned("dev")
+    for lock in ("run", "build", "release"):
+        for name, found in pinned(lock).items():
+            assert found <= versions.get(name, found), f"{name} in {lock}: run `make lock`"
