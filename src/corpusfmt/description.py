@@ -13,7 +13,7 @@ from pathlib import Path
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
-from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format
+from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
@@ -205,7 +205,7 @@ def described_as(
     if kind not in _KINDS:
         raise UsageError(f"{path} is {fmt.name}: only OSCAR, Dolma and Parquet corpora can be described")
     plan = fmt.plan(entry, CheckOptions(version=detection.version))
-    plan.refuse_gaps()
+    plan.refuse_links()
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
@@ -301,6 +301,8 @@ def _looks(
 
 
 def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -> _Look:
+    for entry in shard.files.values():
+        refuse_barred(entry)
     files = {entry.path: _facts(entry) for entry in shard.files.values()}
     if _KINDS[kind].language is not None:
         return _Look(files, Contents(_languages(kind, files)))

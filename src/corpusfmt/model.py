@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 Json = dict[str, Any]
@@ -176,14 +177,33 @@ class Document:
 
 @dataclass(slots=True)
 class Coverage:
-    """What a run looked at, and which rules it did not run and why."""
+    """What a run looked at, and what it did not look at and why.
+
+    `not_run` counts the subjects that a rule was not run on, by (path, rule code, reason): another rule had fired there, so
+    the data is not clean anyway. `gaps` counts what could not be checked although nothing is known to be wrong with it, by
+    (path, what, reason): a run with a gap is `incomplete`.
+    """
 
     shards_seen: int = 0
     shards_total: int = 0
     documents: int = 0
     bytes: int = 0
     sampled: bool = False
-    rules_not_run: dict[str, str] = field(default_factory=dict)
+    not_run: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    gaps: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def skip(self, path: str, rule: str, reason: str, count: int = 1) -> None:
+        """Note that a rule was not run on something in a file, because of something that was reported."""
+        self.not_run[path, rule, reason] += count
+
+    def gap(self, path: str, what: str, reason: str, count: int = 1) -> None:
+        """Note that something (a rule, a file, a record set) could not be checked: the run is incomplete."""
+        self.gaps[path, what, reason] += count
+
+    @property
+    def rules_not_run(self) -> Mapping[str, str]:
+        """One reason for each rule that was not run on everything, by code."""
+        return MappingProxyType({rule: reason for _, rule, reason in sorted(self.not_run, reverse=True)})
 
     def add(self, other: Coverage) -> None:
         """Take another run or shard into account."""
@@ -192,65 +212,106 @@ class Coverage:
         self.documents += other.documents
         self.bytes += other.bytes
         self.sampled |= other.sampled
-        for code, reason in other.rules_not_run.items():
-            self.rules_not_run.setdefault(code, reason)
+        self.not_run.update(other.not_run)
+        self.gaps.update(other.gaps)
 
 
 # Beyond this many a further finding of the same rule tells nobody anything new; counts stay exact.
 _MOST_FINDINGS_OF_A_RULE = 10_000
+
+#: Occurrences of problems that were there before, by (rule code, path): the baseline of a run.
+Known = Mapping[tuple[str, str], int]
 
 
 @dataclass(slots=True)
 class Tally:
     """Findings under a cap for each rule and path, and exact counts of all of them.
 
-    `counts` maps (code, severity, path) to the number of occurrences.
+    `counts` maps (code, severity, path) to the number of occurrences, the known ones included until `settle`; `suppressed`
+    counts by (code, path, reason) what is not reported, `regraded` what counts more or less than the rule says.
+    The first occurrences in a file are taken for those that `known` counts, so that what is kept are the new ones; which
+    ones are new is a guess, how many is not.
     """
 
     cap: int = 10
+    known: Known = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[tuple[str, Severity, str]] = field(default_factory=Counter)
+    suppressed: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    regraded: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _passed_over: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept_of_rule: Counter[str] = field(default_factory=Counter)
 
     def add(self, finding: Finding) -> None:
-        """Count a finding, and keep it while the caps allow."""
+        """Count a finding, and keep it while the caps allow and there may be none like it in the baseline."""
+        key = (finding.code, finding.location.path)
         self.counts[finding.code, finding.severity, finding.location.path] += finding.count
-        self._keep(finding)
+        if key in self.known:
+            self._seen[key] += finding.count
+            if self._seen[key] <= self.known[key]:
+                self._pass_over(key, finding)
+                return
+        self._keep(key, finding)
 
     def merge(self, other: Tally) -> None:
         """Add all that another tally counted and kept."""
         self.counts.update(other.counts)
+        self.suppressed.update(other.suppressed)
+        self.regraded.update(other.regraded)
         for finding in other.findings:
-            self._keep(finding)
+            self._keep((finding.code, finding.location.path), finding)
+        for key, finding in other._passed_over.items():
+            self._pass_over(key, finding)
 
-    def _keep(self, finding: Finding) -> None:
-        key = (finding.code, finding.location.path)
+    def _keep(self, key: tuple[str, str], finding: Finding) -> None:
         if self._kept[key] < self.cap and self._kept_of_rule[finding.code] < _MOST_FINDINGS_OF_A_RULE:
             self._kept[key] += 1
             self._kept_of_rule[finding.code] += 1
             self.findings.append(finding)
+
+    def _pass_over(self, key: tuple[str, str], finding: Finding) -> None:
+        # The last one, as what is new tends to be at the end; shown only where the counts say that there is a new one.
+        if key in self._passed_over or len(self._passed_over) < _MOST_FINDINGS_OF_A_RULE:
+            self._passed_over[key] = finding
 
     def drop(self, path: str) -> set[str]:
         """Forget all that was found in a file; return the codes of the rules."""
         codes = {code for code, _, of in self.counts if of == path}
         for key in [key for key in self.counts if key[2] == path]:
             del self.counts[key]
+        for counter in (self.suppressed, self.regraded):
+            for suppressed in [suppressed for suppressed in counter if suppressed[1] == path]:
+                del counter[suppressed]
         self.findings = [each for each in self.findings if each.location.path != path]
         for code in codes:
+            self._passed_over.pop((code, path), None)
+            self._seen.pop((code, path), None)
             self._kept_of_rule[code] -= self._kept.pop((code, path), 0)
         return codes
 
-    def without(self, known: Mapping[tuple[str, str], int]) -> Tally:
-        """Return what is left where up to `known[code, path]` occurrences of a rule in a path are forgiven."""
-        totals: Counter[tuple[str, str]] = Counter()
-        for (code, _, path), count in self.counts.items():
-            totals[code, path] += count
-        forgiven = {key for key, count in totals.items() if count <= known.get(key, 0)} - _never_forgiven(totals)
-        left = Tally(self.cap)
-        left.counts.update({key: count for key, count in self.counts.items() if (key[0], key[2]) not in forgiven})
-        left.findings.extend(each for each in self.findings if (each.code, each.location.path) not in forgiven)
-        return left
+    def settle(self, reason: str) -> list[tuple[str, str]]:
+        """Take the known occurrences out of the counts, the least severe first; return the known keys that nothing matched.
+
+        They are counted as suppressed for this reason.
+        """
+        unmatched = []
+        for (code, path), budget in self.known.items():
+            left = 0 if code in INCOMPLETE_CODES else budget
+            for severity in (Severity.INFO, Severity.WARNING, Severity.ERROR):
+                if taken := min(left, self.counts[code, severity, path]):
+                    self.suppressed[code, path, reason] += taken
+                    self.counts[code, severity, path] -= taken
+                    left -= taken
+            if left == budget:
+                unmatched.append((code, path))
+        self.counts = +self.counts
+        reported = {(code, path) for code, _, path in self.counts}
+        self.findings = [each for each in self.findings if (each.code, each.location.path) in reported]
+        shown = {(each.code, each.location.path) for each in self.findings}
+        self.findings += [finding for key, finding in self._passed_over.items() if key in reported - shown]
+        return unmatched
 
     def __contains__(self, code: str) -> bool:
         return any(counted == code for counted, _, _ in self.counts)
@@ -260,13 +321,20 @@ class Tally:
 INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002"})
 
 
-def _never_forgiven(keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    return {key for key in keys if key[0] in INCOMPLETE_CODES}
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A shard that was checked: the paths of its files, and how long it took."""
+
+    paths: tuple[str, ...]
+    seconds: float
 
 
 @dataclass(slots=True)
 class Report:
-    """The answer of a run: capped findings, exact counts, what was covered, and a verdict."""
+    """The answer of a run: capped findings, exact counts, what was covered, and a verdict.
+
+    `unmatched` names what the user asked to leave out and nothing matched: ignored rules, overrides, baseline entries.
+    """
 
     format: str
     version: str
@@ -276,6 +344,8 @@ class Report:
     finished: str = ""
     arguments: Json = field(default_factory=dict)
     results: Json = field(default_factory=dict)
+    unmatched: list[str] = field(default_factory=list)
+    shards: list[Checked] = field(default_factory=list, compare=False)
 
     @property
     def findings(self) -> list[Finding]:
@@ -303,15 +373,34 @@ class Report:
         return {path: dict(sorted(totals[path].items())) for path in sorted(totals)}
 
     @property
+    def suppressed(self) -> list[Json]:
+        """What was found and is not reported, by rule and reason."""
+        return _by_rule_and_reason(self.tally.suppressed)
+
+    @property
+    def regraded(self) -> list[Json]:
+        """What the user's settings made more or less severe, by rule and reason."""
+        return _by_rule_and_reason(self.tally.regraded)
+
+    @property
     def has_gaps(self) -> bool:
-        """Whether something could not be read or judged (a sample leaves no gap: it is what was asked for)."""
+        """Whether reading or judging failed somewhere (a sample leaves no gap: it is what was asked for)."""
         return not INCOMPLETE_CODES.isdisjoint(self.by_rule)
 
     @property
     def verdict(self) -> Verdict:
         if self.has_gaps or self.coverage.shards_seen < self.coverage.shards_total:
             return Verdict.INCOMPLETE
-        return Verdict.INVALID if self.counts[Severity.ERROR] else Verdict.VALID
+        if self.counts[Severity.ERROR]:
+            return Verdict.INVALID
+        return Verdict.INCOMPLETE if self.coverage.gaps else Verdict.VALID
+
+
+def _by_rule_and_reason(counted: Mapping[tuple[str, str, str], int]) -> list[Json]:
+    totals: Counter[tuple[str, str]] = Counter()
+    for (code, _, reason), count in counted.items():
+        totals[code, reason] += count
+    return [{"rule": code, "reason": reason, "count": count} for (code, reason), count in sorted(totals.items())]
 
 
 def _summed(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

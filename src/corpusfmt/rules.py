@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-from corpusfmt.model import INCOMPLETE_CODES, Coverage, Finding, Location, Problem, Rule, Severity, Tally
+from corpusfmt.model import INCOMPLETE_CODES, Coverage, Finding, Known, Location, Problem, Rule, Severity, Tally
+from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
 
 _Subject = TypeVar("_Subject")
 _Check = Callable[[_Subject], Iterator[Problem]]
@@ -84,33 +85,52 @@ class Override:
     paths: tuple[str, ...] = ("*",)
 
     def applies(self, rule: Rule, path: str) -> bool:
-        return _named(rule, self.rules) and any(fnmatchcase(path, pattern) for pattern in self.paths)
+        return any(selects(each, rule) for each in self.rules) and any(
+            fnmatchcase(path, pattern) for pattern in self.paths
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Grading:
-    """Which rules count and how much: the profile, a selection by code, prefix or slug, and overrides by the user."""
+    """Which rules count and how much: the profile, a selection by code, prefix or slug, overrides by the user, a baseline."""
 
     profile: str = "standard"
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
+    known: Known = field(default_factory=dict)
 
-    def severity(self, rule: Rule, version: str, path: str, *, minor: bool = False) -> Severity | None:
-        """Return the severity to report, None where the rule does not apply or was not asked for."""
+    def judged(self, rule: Rule, version: str, path: str, *, minor: bool = False) -> tuple[Severity | None, str]:
+        """Return the severity to report, None where the rule does not apply or was not asked for, and why it is not its own."""
         severity = rule.severity_for(version=version, profile=self.profile, minor=minor)
-        if rule.code in INCOMPLETE_CODES:
-            return severity  # not to be ignored: what was not seen must never look valid
-        if severity is None or _named(rule, self.ignore) or (self.select and not _named(rule, self.select)):
-            return None
+        if severity is None or rule.code in INCOMPLETE_CODES:
+            return severity, ""  # not to be ignored: what was not seen must never look valid
+        if ignored := next((each for each in self.ignore if selects(each, rule)), None):
+            return None, f"ignored ({ignored})"
+        if self.select and not any(selects(each, rule) for each in self.select):
+            return None, "not selected"
         for override in self.overrides:
             if override.applies(rule, path):
-                return override.severity
-        return severity
+                return override.severity, override.reason
+        return severity, ""
+
+    def unmatched(self, rules: RuleSet, tally: Tally) -> list[str]:
+        """Name the ignored rules and the overrides that nothing in a tally matched."""
+        known = {rule.code: rule for rule in rules}
+        matched = [(known[code], path) for code, path, _ in (*tally.suppressed, *tally.regraded) if code in known]
+        return [
+            *(f"ignored rule {each}" for each in self.ignore if not any(selects(each, rule) for rule, _ in matched)),
+            *(
+                f"override of {', '.join(each.rules)} in {', '.join(each.paths)} ({each.reason})"
+                for each in self.overrides
+                if not any(each.applies(rule, path) for rule, path in matched)
+            ),
+        ]
 
 
-def _named(rule: Rule, selectors: tuple[str, ...]) -> bool:
-    return any(rule.code.startswith(selector) or rule.slug == selector for selector in selectors)
+def selects(selector: str, rule: Rule) -> bool:
+    """Tell whether a code, the beginning of one, or a slug names a rule."""
+    return rule.code.startswith(selector) or rule.slug == selector
 
 
 class Judge:
@@ -120,7 +140,7 @@ class Judge:
     """
 
     def __init__(self, rules: RuleSet, grading: Grading, *, version: str, path: str, cap: int = 10) -> None:
-        self.tally = Tally(cap)
+        self.tally = Tally(cap, grading.known)
         self.coverage = Coverage()
         self._rules = rules
         self._grading = grading
@@ -128,7 +148,7 @@ class Judge:
         self._path = path
         self._fired: set[str] = set()
         self._applicable: dict[type, list[Rule]] = {}
-        self._severities: dict[tuple[str, bool, str], Severity | None] = {}
+        self._judged: dict[tuple[str, bool, str], tuple[Severity | None, str]] = {}
 
     def check(self, subject: Any, times: int = 1) -> bool:
         """Run every rule on one subject, which occurs so many times; return whether none of them fired."""
@@ -140,7 +160,8 @@ class Judge:
         for rule in rules:
             if rule.requires and not self._fired.isdisjoint(rule.requires):
                 blocking = min(self._fired & rule.requires)
-                self.coverage.rules_not_run.setdefault(rule.code, f"needs {blocking} in {self._path}")
+                path = getattr(getattr(subject, "at", None), "path", self._path)
+                self.coverage.skip(path, rule.code, f"needs {blocking}")
                 continue
             try:
                 for problem in rule.check(subject):
@@ -165,7 +186,7 @@ class Judge:
     def retract(self, path: str, because: str) -> None:
         """Take back all that was found in a file: what was read there is not what was written."""
         for code in self.tally.drop(path):
-            self.coverage.rules_not_run.setdefault(code, because)
+            self.coverage.skip(path, code, because)
 
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
         """Report an exception of our own code as GEN000."""
@@ -174,8 +195,23 @@ class Judge:
     def _record(self, rule: Rule, problem: Problem) -> None:
         self._fired.add(rule.code)
         key = (rule.code, problem.minor, problem.at.path)
-        if key not in self._severities:
-            self._severities[key] = self._grading.severity(rule, self._version, problem.at.path, minor=problem.minor)
-        severity = self._severities[key]
-        if severity is not None:
-            self.tally.add(Finding(rule.code, rule.slug, severity, problem))
+        if key not in self._judged:
+            self._judged[key] = self._grading.judged(rule, self._version, problem.at.path, minor=problem.minor)
+        severity, reason = self._judged[key]
+        if severity is None:
+            if reason:
+                self.tally.suppressed[rule.code, problem.at.path, reason] += problem.count
+            return
+        if reason:
+            self.tally.regraded[rule.code, problem.at.path, reason] += problem.count
+        self.tally.add(Finding(rule.code, rule.slug, severity, _fit(problem)))
+
+
+def _fit(problem: Problem) -> Problem:
+    """Return a problem whose message, hint and record id repeat no endless value; paths and pointers stay whole."""
+    record = problem.at.record
+    longest = max(len(problem.message), len(problem.hint), len(record or ""))
+    if longest <= MOST_OF_A_VALUE:
+        return problem
+    at = problem.at if record is None else replace(problem.at, record=clipped(record))
+    return replace(problem, message=clipped_message(problem.message), hint=clipped_message(problem.hint), at=at)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -114,12 +112,11 @@ def test_3_only_where_everything_was_asked_for(tmp_path: Path) -> None:
     assert run_cli("validate", corpus, "--sample", "50%", "--require-complete").returncode == 3
 
 
-def test_130_interrupted(tmp_path: Path) -> None:
-    fifo = tmp_path / "slow.jsonl"
-    os.mkfifo(fifo)
+def test_130_interrupted() -> None:
     command = [sys.executable, "-m", "corpusfmt", "validate", "--format", "dolma", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
-        time.sleep(1)
+        assert run.stdin is not None
+        run.stdin.write(b"\n" * 1_000_000)  # more than a pipe holds: now it is being read
         run.send_signal(signal.SIGINT)
         _, stderr = run.communicate(timeout=60)
     assert (run.returncode, stderr) == (130, b"interrupted\n")
@@ -189,7 +186,7 @@ def test_conversion_stops_at_a_bad_record_or_sets_it_aside(tmp_path: Path) -> No
     assert not [path for path in tree(tmp_path / "out") if not path.startswith(".corpusfmt/")]
     done = run_cli("convert", source, tmp_path / "kept", "--to", "dolma", "--on-bad-record", "quarantine")
     assert done.returncode == 0
-    assert b"rejected: 1 records" in done.stdout
+    assert b"rejected: 1 record," in done.stdout
     (rejected,) = tree(tmp_path / "kept-quarantine").values()
     assert json.loads(rejected)["rule"] == "DOL302"
 

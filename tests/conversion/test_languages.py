@@ -46,7 +46,7 @@ def test_a_document_of_no_language_is_told_by_its_place(
     done = run_cli("convert", tmp_path / "dolma", tmp_path / "rest", *options)
     assert (done.returncode, done.stdout.decode().partition("\n")[0]) == (
         0,
-        f"1 shards -> {tmp_path / 'rest'}: 3 documents in 6 files",
+        f"1 shard -> {tmp_path / 'rest'}: 3 documents in 6 files",
     )
     (line,) = (tmp_path / "rest-quarantine/000000.jsonl").read_bytes().split(b"\n")[:-1]
     rejected = json.loads(line)

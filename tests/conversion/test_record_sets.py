@@ -168,7 +168,7 @@ def test_records_that_are_no_documents(bad: Json, code: str, message: str, tmp_p
     with pytest.raises(BadInput, match=rf"t\.jsonl:2: {code} {message}"):
         corpusfmt.convert(path, tmp_path / "stop", to="dolma")
     done = run_cli("convert", path, tmp_path / "out", "--to", "dolma", "--on-bad-record", "quarantine")
-    assert (done.returncode, b"rejected: 1 records" in done.stdout) == (0, True)
+    assert (done.returncode, b"rejected: 1 record," in done.stdout) == (0, True)
     assert [row["id"] for row in read_rows(tmp_path / "out")] == ["1", "3"]
     kept = json.loads((tmp_path / "out-quarantine/000000.jsonl").read_text("utf-8"))
     assert (kept["rule"], kept["line"]) == (code, 2)

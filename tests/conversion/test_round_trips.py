@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,65 @@ def test_equal_ids_in_different_sources(tmp_path: Path) -> None:
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
     corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
     assert read_rows(tmp_path / "back") == rows
+
+
+# What some reader takes for the end of a line, a document or a text, and what some writer cannot hold as it is.
+ODD_LINES = st.sampled_from(
+    ["", "", " ", "\t", "\r", "a\r", "\rb", "\u0085", "\u2028", "\u2029", "\x0b", "\x0c", "\0"]
+) | (
+    st.sampled_from(
+        ["\ufeff", "\u2205", "🙂", "e\u0301", "\u200d", "\ufffd", "\ufffe", "\U0010ffff", '"\\', "<urn:uuid:1>"]
+    )
+    | st.sampled_from([LONG_LINE, "é" * 5_000])
+)
+ODD_TEXTS = st.lists(ODD_LINES, max_size=5).map("\n".join)
+
+
+@st.composite
+def odd_documents(draw: st.DrawFn) -> list[dict[str, Any]]:
+    rows = []
+    for number in range(draw(st.integers(1, 5))):
+        row = {"id": f"{number}{draw(ODD_TEXTS)}", "text": draw(ODD_TEXTS), "source": f"s{draw(ODD_LINES)}"}
+        row |= draw(st.fixed_dictionaries({}, optional={"created": st.just("2019-08-01"), "version": ODD_LINES}))
+        rows.append(
+            row | {"metadata": {"language": draw(st.sampled_from(["en", "de", "als"])), "note": draw(ODD_LINES)}}
+        )
+    return rows
+
+
+@settings(deadline=None, max_examples=30)
+@given(rows=odd_documents(), ways=st.lists(st.sampled_from(["oscar-1.1", "parquet", "dolma"]), min_size=1, max_size=4))
+def test_documents_survive_any_way(rows: list[dict[str, Any]], ways: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder) / "start"
+        write_rows(here / "documents/data.jsonl.gz", rows)
+        for number, to in enumerate([*ways, "dolma"]):
+            there = Path(folder) / f"{number}-{to}"
+            field = "language" if to.startswith("oscar") else None
+            corpusfmt.convert(here, there, to=to, language_field=field)
+            assert corpusfmt.validate(there).counts["error"] == 0, corpusfmt.render(corpusfmt.validate(there))
+            here = there
+        assert sorted(read_rows(here), key=itemgetter("id")) == sorted(rows, key=itemgetter("id"))
+
+
+LINE_OF_1_0 = ODD_LINES.filter(lambda line: line.strip(" \t\r"))
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    texts=st.lists(st.lists(LINE_OF_1_0, min_size=1, max_size=3).map("\n".join), min_size=1, max_size=4),
+    between=st.lists(st.sampled_from(["\n\n", "\n\n\n", "\n \n", "\n\r\n"]), min_size=4, max_size=4),
+    end=st.sampled_from(["", "\n", "\n\n", "\n \n"]),
+    ways=st.lists(st.sampled_from(["oscar-1.1", "parquet", "dolma", "oscar-1.0"]), min_size=1, max_size=4),
+)
+def test_a_text_of_1_0_survives_any_way(texts: list[str], between: list[str], end: str, ways: list[str]) -> None:
+    text = "".join(part for pair in zip(texts, between, strict=False) for part in pair)
+    text = text.removesuffix(between[len(texts) - 1]) + end
+    with tempfile.TemporaryDirectory() as folder:
+        here = oscar_1_0(Path(folder) / "start", text.encode())
+        source_format = "oscar-1.0"
+        for number, to in enumerate([*ways, "oscar-1.0"]):
+            there = Path(folder) / f"{number}-{to}"
+            corpusfmt.convert(here, there, to=to, source_format=source_format)
+            here, source_format = there, "auto"
+        assert gzip.decompress((here / "en/en.txt.gz").read_bytes()) == text.encode()

@@ -232,7 +232,7 @@ def test_what_the_owner_must_still_say_is_named(tmp_path: Path) -> None:
     corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT]})
     done = run_cli("describe", corpus, "--url", "https://example.org")
     assert done.returncode == 0
-    assert done.stderr == b"not said, but required by Croissant: license, creator, datePublished\n"
+    assert done.stderr == b"not given, but required by Croissant: license, creator, datePublished\n"
     assert json.loads(done.stdout)["url"] == "https://example.org"
 
 

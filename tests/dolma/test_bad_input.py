@@ -84,7 +84,7 @@ def test_numbers_of_a_hundred_thousand_digits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"", ["DOL104"]),
+        (b"", ["DOL104", "GEN104"]),
         (b"\n", ["GEN301"]),
         (b"\0" * 1000, ["GEN301"]),
         (b"\xff\xfe{\0", ["GEN201"]),

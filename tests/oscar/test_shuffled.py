@@ -12,6 +12,8 @@ from oscar.corpus import Tree, gunzip, gz, relisted, write
 from support import run_cli
 
 import corpusfmt
+from corpusfmt.formats.oscar.shuffled import is_shuffled
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Report, Severity
 
 HINT = "where lines belong to documents, give the whole release, or end documents with a blank line"
@@ -62,11 +64,12 @@ def test_convert_says_that_lines_are_documents(tmp_path: Path) -> None:
     [
         (b"\none\ntwo\n", 1),
         (b"one\r\n \t\r\ntwo\n", 2),
+        (b"one\n" + b"\r" * 70_000 + b"x\n" + b" " * (3 << 20) + b"two\n", 3),
         (b"one\n" + b"x" * 70_000 + b"\n" + b" " * 70_000 + b"\ntwo\n", 2),
         (b"one\n" + b"x\n" * (4 << 20) + b"\n\n", (4 << 20) + 1),
         (b"one\n" + b"x\n" * ((4 << 20) - 3) + b"\n", 1),
     ],
-    ids=["at the start", "blanks only", "across chunks", "beyond 8 MiB", "within 8 MiB"],
+    ids=["at the start", "blanks only", "none across chunks", "across chunks", "beyond 8 MiB", "within 8 MiB"],
 )
 def test_what_a_blank_line_is(text: bytes, documents: int, tmp_path: Path) -> None:
     write(texts(af=text), tmp_path / "in")
@@ -105,3 +108,11 @@ def test_validate_and_convert_count_the_same_documents(
     made = corpusfmt.convert(folder / "in", folder / "out", to="dolma", on_loss="allow", on_bad_record="quarantine")
     assert made.coverage.documents == counted
     assert len(read_rows(folder / "out")) == counted
+
+
+@pytest.mark.parametrize(("others", "shuffled"), [(63, False), (64, True)])
+def test_the_largest_texts_decide(others: int, shuffled: bool, tmp_path: Path) -> None:
+    for number in range(others):
+        (tmp_path / f"{number}.txt.gz").write_bytes(gz(b"one\ntwo\nand a few lines more\n"))
+    (tmp_path / "small.txt.gz").write_bytes(gz(b"a\n\n"))
+    assert is_shuffled(entry_of(str(path)) for path in sorted(tmp_path.iterdir())) is shuffled

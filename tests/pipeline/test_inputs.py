@@ -190,7 +190,7 @@ def test_a_store_that_fails_in_its_own_way_costs_one_input(tmp_path: Path, wet: 
     [
         ("s3", "pip install 'corpusfmt[s3]'"),
         ("gs", "pip install 'corpusfmt[gs]'"),
-        ("https", "install what it asks for"),
+        ("https", "pip install 'corpusfmt[http]'"),
     ],
 )
 def test_a_package_that_is_missing_is_named_before_anything_is_done(

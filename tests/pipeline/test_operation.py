@@ -232,6 +232,6 @@ def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     wet_file(wet / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
     (wet / "b.warc.wet").symlink_to("/proc/self/mem")
     report = corpusfmt.build(wet, tmp_path / "out", sourcing=Sourcing(delete_input=True))
-    assert [(each.code, each.location.path) for each in report.findings] == [("GEN001", "b.warc.wet")]
+    assert [(each.code, each.location.path) for each in report.findings] == [("GEN002", "b.warc.wet")]
     assert report.results["stats"]["total"]["final"]["lines"] == 1
     assert [path.name for path in wet.iterdir()] == ["b.warc.wet"]

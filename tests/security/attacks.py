@@ -6,6 +6,7 @@ which no command may open. What holds for every attack is in `Outcome.keeps_ever
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -45,9 +46,18 @@ class Attack:
     #: Whether opening what is outside is what the user asked for (`--follow-links`).
     may_open_outside: bool = False
     memory: int = MOST_MEMORY
+    #: Removes, once the command has run, what nobody else could.
+    clean: Callable[[Path], None] | None = None
 
     def run(self, folder: Path) -> Outcome:
         """Make the data, run the command, and return all that can be seen of it."""
+        try:
+            return self._run(folder)
+        finally:
+            if self.clean:
+                self.clean(folder)
+
+    def _run(self, folder: Path) -> Outcome:
         for name in ("data", "outside"):
             (folder / name).mkdir()
         self.make(folder)
@@ -105,8 +115,15 @@ def _digest(folder: Path) -> str:
     found = hashlib.sha256()
     pending = [os.fsencode(folder)]
     while pending:
-        with os.scandir(pending.pop()) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
+        try:
+            with os.scandir(pending.pop()) as found_here:
+                entries = sorted(found_here, key=lambda entry: entry.name)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            continue
+        else:
+            for entry in entries:
                 found.update(entry.name)
                 if entry.is_symlink():
                     found.update(bytes(Path(os.fsdecode(entry.path)).readlink()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -11,7 +13,7 @@ import pytest
 from support import tree
 
 import corpusfmt
-from corpusfmt.io.paths import entry_of, printable, walk
+from corpusfmt.io.paths import Entry, OutsideRoot, entry_of, matching, printable, refuse_remote, walk
 from corpusfmt.model import UsageError
 
 
@@ -59,3 +61,181 @@ def test_a_remote_corpus_validates_as_a_local_one(oscar_corpus: Path, dolma_corp
         assert (there.verdict.value, there.by_path, there.coverage) == ("valid", here.by_path, here.coverage)
     with entry_of("memory://oscar/en/en_sha256.txt").open() as file:
         assert file.read() == (oscar_corpus / "en/en_sha256.txt").read_bytes()
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A folder `in` with links of all kinds, and one beside it with what they lead to."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/secret").write_bytes(b"secret")
+    folder = tmp_path / "in"
+    (folder / "real").mkdir(parents=True)
+    (folder / "real/file").write_bytes(b"12345")
+    for name, target in (
+        ("again", "real"),
+        ("chain", "file-out"),
+        ("dangling", "nowhere"),
+        ("file-in", "real/file"),
+        ("file-out", "../out/secret"),
+        ("folder-out", "../out"),
+        ("kernel", "/proc/self/environ"),
+    ):
+        (folder / name).symlink_to(target)
+    return folder
+
+
+def kinds(entries: Iterator[Entry]) -> dict[str, str]:
+    return {entry.path: entry.kind for entry in entries}
+
+
+def test_what_leads_outside_is_listed_as_such_and_never_opened(linked: Path) -> None:
+    assert kinds(walk(entry_of(str(linked)))) == {
+        "again": "directory",
+        "again/file": "file",
+        "chain": "outside",
+        "dangling": "other",
+        "file-in": "file",
+        "file-out": "outside",
+        "folder-out": "outside",
+        "kernel": "outside",
+        "real": "directory",
+    }
+    for entry in walk(entry_of(str(linked))):
+        if entry.kind == "outside":
+            with pytest.raises(OutsideRoot, match="a link to"):
+                entry.open()
+    links = {entry.path: entry.reason for entry in walk(entry_of(str(linked))) if entry.is_barred}
+    assert links["file-out"] == "a link to `../out/secret`, outside the named folder"
+    assert links["dangling"] == "a link to `nowhere`, which does not exist"
+
+
+def test_links_are_followed_where_that_is_asked_for_but_to_the_kernel(linked: Path) -> None:
+    found = {entry.path: entry for entry in walk(entry_of(str(linked), follow_links=True))}
+    with found["chain"].open() as file:
+        assert file.read() == b"secret"
+    assert found["folder-out/secret"].kind == "file"
+    assert (found["kernel"].kind, found["kernel"].reason) == ("other", "in /proc, which is never read")
+
+
+def test_a_link_that_takes_the_place_of_a_file_is_not_opened(linked: Path) -> None:
+    found = {entry.path: entry for entry in walk(entry_of(str(linked)))}
+    for target, error in (("../out/secret", OutsideRoot), ("real", OSError)):
+        (linked / "file-in").unlink()
+        (linked / "file-in").symlink_to(target)
+        with pytest.raises(error):
+            found["file-in"].open()
+    (linked / "file-in").unlink()
+    os.mkfifo(linked / "file-in")
+    with pytest.raises(OSError, match="not a regular file"):
+        found["file-in"].open()
+
+
+def test_a_child_is_below_its_folder_or_the_link_that_leads_away(linked: Path) -> None:
+    folder = entry_of(str(linked))
+    found = {
+        name: (child.path, child.kind) if (child := replace_root(folder).child(name)) else None
+        for name in (
+            "real/file",
+            "again/file",
+            "folder-out/secret",
+            "../out/secret",
+            str(linked / "real"),
+            "none",
+            "real/x",
+        )
+    }
+    assert found == {
+        "real/file": ("real/file", "file"),
+        "again/file": ("again/file", "file"),
+        "folder-out/secret": ("folder-out", "outside"),
+        "../out/secret": ("../out/secret", "outside"),
+        str(linked / "real"): (str(linked / "real"), "directory"),
+        "none": None,
+        "real/x": None,
+    }
+    too_long = folder.child("x/" * 3000)
+    assert too_long is not None
+    assert (too_long.kind, too_long.reason) == ("other", "File name too long")
+
+
+def replace_root(folder: Entry) -> Entry:
+    """Return a folder whose content has paths that begin there."""
+    return Entry("", folder.url, folder.kind, root=folder.root)
+
+
+def test_the_named_root(linked: Path) -> None:
+    (linked.parent / "link").symlink_to("in")
+    assert entry_of(str(linked.parent / "link")).root == entry_of(str(linked)).root
+    assert entry_of(str(linked / "real/file")).root.real == os.path.realpath(linked / "real")
+    assert entry_of(str(linked / "file-out")).kind == "outside"
+    assert entry_of(str(linked / "file-in")).kind == "file"
+    assert entry_of(f"file://{linked}/real/file").size == 5
+    for path in ("/proc/self/environ", "/dev/null", "/sys"):
+        assert (entry_of(path).kind, entry_of(path, follow_links=True).kind) == ("other", "other")
+    assert pickle.loads(pickle.dumps(entry_of(str(linked)))) == entry_of(str(linked))
+
+
+def test_patterns_do_not_lead_outside(linked: Path) -> None:
+    # Whether a folder is behind a link that leads outside is not looked at.
+    links = dict.fromkeys(("chain", "file-out", "folder-out", "kernel"), "outside")
+    assert kinds(iter(matching(str(linked / "*/*")))) == {"file": "file", **links}
+    assert kinds(iter(matching(str(linked / "**/file")))) == {"file": "file", **links}
+    assert [entry.kind for entry in matching(str(linked / "file-*"))] == ["file", "outside"]
+    assert {entry.path for entry in matching(str(linked / "*/s*"), follow_links=True)} == {"secret"}
+    (linked / "x*").touch()
+    assert [entry.path for entry in matching(str(linked / "x*"))] == ["x*"]
+    with pytest.raises(UsageError, match="no path matches"):
+        matching(str(linked / "*.gz"))
+
+
+def test_patterns_pass_over_hidden_names(tmp_path: Path) -> None:
+    for name in (".hidden/a", ".a", "b/a", "b/.a"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert [Path(entry.url) for entry in matching(str(tmp_path / "**/*a"))] == [tmp_path / "b/a"]
+    assert [entry.path for entry in matching(str(tmp_path / ".*"))] == [".a", ".hidden"]
+
+
+def test_each_folder_is_walked_once(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"{number:02}").mkdir()
+        (tmp_path / f"{number:02}/a").symlink_to(f"../{(number + 1) % 40:02}")
+        (tmp_path / f"{number:02}/b").symlink_to(f"../{(number + 1) % 40:02}")
+    assert len(list(walk(entry_of(str(tmp_path))))) == 40 * 3
+
+
+def test_a_folder_that_is_also_hidden_is_seen_in_the_open(tmp_path: Path) -> None:
+    (tmp_path / ".store").mkdir()
+    (tmp_path / ".store/file").touch()
+    (tmp_path / "shown").symlink_to(".store")
+    assert [entry.path for entry in walk(entry_of(str(tmp_path)))] == [".store", ".store/file", "shown", "shown/file"]
+
+
+def test_a_tree_deeper_than_paths_can_be_is_one_finding(tmp_path: Path) -> None:
+    here = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        for _ in range(3000):
+            Path("d").mkdir()
+            os.chdir("d")
+        found = list(walk(entry_of(str(tmp_path))))
+        for _ in range(3000):
+            os.chdir("..")
+            Path("d").rmdir()
+    finally:
+        os.chdir(here)
+    assert [entry.kind for entry in found[:-1]] == ["directory"] * (len(found) - 1)
+    assert (found[-1].kind, found[-1].reason) == ("unreadable", "File name too long")
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://b/x", "nosuch://x", Path("gs://b"), "https://h/x", "simplecache::s3://b", "file:///x"]
+)
+def test_nothing_is_written_to_a_url(path: str | Path) -> None:
+    with pytest.raises(UsageError, match="expected a local path"):
+        refuse_remote(path, "the output")
+
+
+@pytest.mark.parametrize("path", ["out", "./s3:/out", "C:/out", "/a:b/c", None])
+def test_local_outputs(path: str | None) -> None:
+    refuse_remote(path, "the output")

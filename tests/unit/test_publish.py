@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
-from support import tree
+from support import run_cli, tree
 
 from corpusfmt.io.publish import publish, publish_bytes
+from corpusfmt.model import UsageError
 
 
 def test_published_when_the_block_ends(tmp_path: Path) -> None:
@@ -54,3 +57,75 @@ def test_a_kill_leaves_nothing_under_the_final_name(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"written\n"
         process.send_signal(signal.SIGKILL)
     assert not (tmp_path / "file").exists()
+
+
+def test_the_mask_of_new_files_is_never_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", lambda _: pytest.fail("another thread makes files meanwhile"))
+        publish_bytes(tmp_path / "file", b"")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_fifo_is_written_in_place(tmp_path: Path) -> None:
+    fifo, read = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: read.append(fifo.read_bytes()))
+    reader.start()
+    publish_bytes(fifo, b"whole")
+    reader.join()
+    assert read == [b"whole"]
+    assert stat.S_ISFIFO(fifo.lstat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
+
+
+def test_a_device_is_written_in_place(tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    publish_bytes(device, b"nothing")
+    assert stat.S_ISCHR(device.lstat().st_mode)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no process substitution")
+def test_process_substitution_and_standard_output(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id":"a","text":"b","source":"s"}\n', "utf-8")
+    read, write = os.pipe()
+    with open(read, "rb") as pipe:
+        done = run_cli("validate", tmp_path / "a.jsonl", "--report", f"concise=/dev/fd/{write}", pass_fds=[write])
+        os.close(write)
+        assert done.returncode == 0
+        assert b"VALID: 0 errors" in pipe.read()
+    done = run_cli("validate", tmp_path / "a.jsonl", "--report", "jsonl=/dev/stdout")
+    assert b"VALID: 0 errors" in done.stdout
+    assert b'"kind":"summary"' in done.stdout
+    whole = tmp_path / "whole"
+    with whole.open("wb") as file:
+        command = [
+            sys.executable,
+            "-m",
+            "corpusfmt",
+            "validate",
+            str(tmp_path / "a.jsonl"),
+            "--report",
+            "jsonl=/dev/stdout",
+        ]
+        assert subprocess.run(command, stdout=file, check=False).returncode == 0
+    assert [line[:20] for line in whole.read_bytes().split(b"\n")] == [line[:20] for line in done.stdout.split(b"\n")]
+
+
+def test_a_link_is_neither_replaced_nor_followed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    for target in ("file", "nowhere"):
+        link = tmp_path / f"link to {target}"
+        link.symlink_to(target)
+        with pytest.raises(UsageError, match="symbolic link"):
+            publish_bytes(link, b"new")
+        assert link.is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert not (tmp_path / "nowhere").exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 import jsonschema
@@ -11,9 +13,10 @@ import pytest
 
 import corpusfmt
 from corpusfmt._resources import resource
-from corpusfmt.model import Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.model import Checked, Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
 from corpusfmt.report import RENDERERS
-from corpusfmt.report.saved import known_problems, load
+from corpusfmt.report.saved import Baseline, known_problems, load
+from corpusfmt.report.view import worst_first
 
 
 def a_report() -> Report:
@@ -27,82 +30,263 @@ def a_report() -> Report:
         )
     strange = Location("ä \ud800<&>\x01.gz", pointer="/a/0", record="id")
     tally.add(Finding("GEN101", "compressed-stream-corrupt", Severity.ERROR, Problem("cut\nshort", strange, count=7)))
-    coverage = Coverage(2, 2, 100, 123_456_789, rules_not_run={"OSC503": "needs GEN101 in af"})
-    return Report("oscar", "1.1", tally, coverage, started="2024-01-01T00:00:00Z", finished="2024-01-01T00:00:01Z")
+    tally.suppressed.update({("DOL306", "a", "ignored (DOL)"): 10_000, ("GEN201", "b", "ignored (GEN)"): 500})
+    tally.suppressed.update({("DOL313", "a", "known from base.json"): 12_000, ("DOL302", "a", "an old dump"): 3})
+    tally.regraded["DOL308", "a", "dates come later"] = 2
+    coverage = Coverage(2, 2, 100, 123_456_789)
+    coverage.skip("af/af.txt.gz", "OSC503", "needs GEN101", 12)
+    coverage.gap("croissant.json", "record set `r`", "nested keys are not read")
+    return Report(
+        "oscar",
+        "1.1",
+        tally,
+        coverage,
+        started="2024-01-01T00:00:00Z",
+        finished="2024-01-01T00:00:01Z",
+        unmatched=["ignored rule OSC9"],
+        shards=[Checked(("af/af.txt.gz", "af/af_meta.jsonl.gz"), 1.25), Checked(("be/be.txt.gz",), 0.5)],
+    )
 
 
-def test_full_text_names_places_hints_and_what_was_left_out() -> None:
-    text = corpusfmt.render(a_report(), "full")
-    assert "af/af.txt.gz:1:3: OSC305 warning short-sentence: line of 1 | characters\n  help: drop it\n" in text
-    assert "OSC305 … 3 more in af/af.txt.gz" in text
-    assert "(7 times, first here)" in text
-    assert "  not run: OSC503 (needs GEN101 in af)" in text
-    assert text.endswith("INVALID: 7 errors, 5 warnings. Explain one with `corpusfmt rule GEN101`.\n")
+FULL = r"""
+ä \ud800<&>\x01.gz: GEN101 error compressed-stream-corrupt: cut\nshort (7 times, first here)
+af/af.txt.gz:1:3: OSC305 warning short-sentence: line of 1 | characters
+  help: drop it
+af/af.txt.gz:2:3: OSC305 warning short-sentence: line of 2 | characters
+  help: drop it
+OSC305 … 3 more in af/af.txt.gz
+
+          7 GEN101 error compressed-stream-corrupt
+          5 OSC305 warning short-sentence
+  not checked: croissant.json: record set `r` (nested keys are not read)
+  not run: af/af.txt.gz: OSC503 (needs GEN101), 12 times
+  suppressed: DOL302: an old dump, 3 times
+  suppressed: DOL306: ignored (DOL), 10,000 times
+  suppressed: DOL313: known from base.json, 12,000 times
+  suppressed: GEN201: ignored (GEN), 500 times
+  regraded: DOL308: dates come later, 2 times
+  matched nothing: ignored rule OSC9
+  oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB
+INVALID: 7 errors, 5 warnings; 1 not checked, 10,500 ignored (DOL, GEN), 3 ignored: an old dump, 12,000 known from base.json. Explain one with `corpusfmt rule GEN101`.
+"""
+
+GROUPED = r"""
+GEN101 compressed-stream-corrupt: 7
+          7  ä \ud800<&>\x01.gz  cut\nshort
+OSC305 short-sentence: 5
+          5  af/af.txt.gz:1:3  line of 1 | characters
+
+"""
+
+MARKDOWN = r"""
+## corpusfmt: invalid
+
+oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB
+
+| rule | severity | count | first place | what |
+|---|---|--:|---|---|
+| GEN101 compressed-stream-corrupt | error | 7 | `ä \ud800<&>\x01.gz` | `cut\nshort` |
+| OSC305 short-sentence | warning | 5 | `af/af.txt.gz:1:3` | `line of 1 \| characters` |
+
+- not checked: `croissant.json`: ``record set `r` (nested keys are not read)``
+- not run: `af/af.txt.gz`: `OSC503 (needs GEN101)`, 12 times
+- suppressed: `DOL302: an old dump`, 3 times
+"""
+
+GITHUB = r"""
+::error file=ä \ud800<&>\x01.gz,title=GEN101 compressed-stream-corrupt::cut\nshort
+::warning file=af/af.txt.gz,line=1,title=OSC305 short-sentence::line of 1 | characters (drop it)
+::notice title=not checked::not checked: croissant.json: record set `r` (nested keys are not read)
+"""
 
 
-def test_grouped_counts_are_exact() -> None:
-    text = corpusfmt.render(a_report(), "grouped")
-    assert "GEN101 compressed-stream-corrupt: 7\n" in text
-    assert "OSC305 short-sentence: 5\n" in text
+@pytest.mark.parametrize(
+    ("name", "expected"), [("full", FULL), ("grouped", GROUPED), ("markdown", MARKDOWN), ("github", GITHUB)]
+)
+def test_text_for_people(name: str, expected: str) -> None:
+    text = corpusfmt.render(a_report(), name)
+    assert text.startswith(expected[1:])
+    assert (text == expected[1:]) == (name == "full")
+
+
+def test_concise_is_full_without_hints_and_counts() -> None:
+    full = corpusfmt.render(a_report(), "full").split("\n")
+    concise = corpusfmt.render(a_report(), "concise").split("\n")
+    assert set(concise) < set(full)
+    assert [line for line in full if line not in concise and not line.startswith("  help")] == [
+        "OSC305 … 3 more in af/af.txt.gz",
+        "          7 GEN101 error compressed-stream-corrupt",
+        "          5 OSC305 warning short-sentence",
+        "  oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB",
+    ]
 
 
 @pytest.mark.parametrize("name", RENDERERS)
-def test_every_output_names_every_rule_that_fired(name: str) -> None:
-    text = corpusfmt.render(a_report(), name)
+def test_every_output_names_every_rule_that_fired_and_what_is_left_out(name: str) -> None:
+    text = corpusfmt.render(a_report(), name).replace("`ignored", "ignored")
     assert "GEN101" in text
     assert ("OSC305" in text) or name == "junit"
-    text.encode("utf-8", "backslashreplace")
+    for left_out in ("OSC503", "nested keys are not read", "10,500 ignored", "known from base.json", "an old dump"):
+        assert left_out in text or (left_out == "10,500 ignored" and name in {"json", "jsonl", "sarif", "gitlab"})
+    assert "ignored rule OSC9" in text or name == "github"
+    text.encode("utf-8")
 
 
 @pytest.mark.parametrize("name", RENDERERS)
 def test_every_output_of_nothing_found(name: str) -> None:
-    assert corpusfmt.render(Report("oscar", "1.1", Tally(), Coverage(1, 1)), name) or name == "github"
+    assert corpusfmt.render(Report("oscar", "1.1", Tally(), Coverage(1, 1)), name)
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+def test_every_output_where_no_finding_was_kept(name: str) -> None:
+    report = Report("oscar", "1.1", Tally(cap=0), Coverage(1, 1))
+    report.tally.add(a_report().findings[0])
+    text = corpusfmt.render(report, name)
+    assert "OSC305" in text or name in {"junit", "sarif", "gitlab", "github", "concise"}
+
+
+def test_verdicts_name_what_they_leave_out() -> None:
+    report = Report("dolma", "1.0", Tally(), Coverage(1, 1))
+    last = corpusfmt.render(report, "concise").split("\n")[-2]
+    assert last == "VALID: 0 errors, 0 warnings"
+    report.tally.suppressed.update({("DOL306", "a", "ignored (DOL)"): 10_500, ("DOL1", "a", "known from b.json"): 1})
+    last = corpusfmt.render(report, "concise").split("\n")[-2]
+    assert last == "VALID: 0 errors, 0 warnings; 10,500 ignored (DOL), 1 known from b.json"
+    report.coverage.gap("a", "keys", "nested", 2)
+    last = corpusfmt.render(report, "concise").split("\n")[-2]
+    assert last.startswith("INCOMPLETE: 1 of 1 shards seen, 0 errors, 0 warnings; 2 not checked, 10,500 ignored (DOL)")
+
+
+def many(*counts: tuple[str, Severity, int]) -> Report:
+    report = Report("dolma", "1.0", Tally(cap=10_000), Coverage(1, 1))
+    for code, severity, count in counts:
+        for line in range(1, count + 1):
+            report.tally.add(Finding(code, "x", severity, Problem("m", Location(f"{code}.jsonl", line), "h")))
+    return report
+
+
+def test_text_is_limited_to_the_worst_and_the_rest_is_counted() -> None:
+    report = many(("DOL1", Severity.WARNING, 300), ("DOL2", Severity.ERROR, 150), ("DOL3", Severity.INFO, 5))
+    lines = corpusfmt.render(report, "concise").split("\n")
+    assert [line.split(":")[0] for line in lines[:100]] == ["DOL2.jsonl"] * 100
+    assert lines[100].startswith("… 355 more findings are not shown (DOL1, DOL2, DOL3): raise --max-findings")
+    assert lines[101].startswith("INVALID: 150 errors, 300 warnings")
+    assert "DOL3.jsonl" not in corpusfmt.render(report, "full", max_findings=1000)
+    assert "DOL3.jsonl:5: DOL3 info" in corpusfmt.render(report, "full", max_findings=1000, show_info=True)
+
+
+def test_no_rule_is_lost_behind_another_of_its_severity() -> None:
+    report = many(("DOL1", Severity.ERROR, 50), ("DOL2", Severity.ERROR, 50), ("DOL3", Severity.WARNING, 50))
+    assert {each.code for each in worst_first(report.findings, 2)} == {"DOL1", "DOL2"}
+    assert [each.code for each in worst_first(report.findings, 101)][-1] == "DOL3"
+
+
+@pytest.mark.parametrize("name", ["sarif", "gitlab"])
+def test_services_are_given_the_worst_and_told_of_the_rest(name: str) -> None:
+    text = corpusfmt.render(many(("DOL1", Severity.WARNING, 4_000), ("DOL2", Severity.ERROR, 1_500)), name)
+    assert text.count('"ruleId": "DOL2"') + text.count('"check_name": "DOL2"') == 1_500
+    assert "omitted: 500 of DOL1" in text
+
+
+def schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(resource("schemas", "report/report.schema.json").read_bytes()))
 
 
 def test_json_lines_follow_the_published_schema() -> None:
-    schema = json.loads(resource("schemas", "report/report.schema.json").read_bytes())
-    validator = jsonschema.Draft202012Validator(schema)
+    validator = schema()
     records = [json.loads(line) for line in corpusfmt.render(a_report(), "jsonl").split("\n")[:-1]]
     assert [record["kind"] for record in records] == ["run", "finding", "finding", "finding", "summary"]
     for record in records:
         validator.validate(record)
     assert records[-1]["by_path"]["af/af.txt.gz"] == {"OSC305": 5}
+    assert {"rule": "DOL306", "reason": "ignored (DOL)", "count": 10_000} in records[-1]["suppressed"]
+    assert records[-1]["coverage"]["gaps"][0]["what"] == "record set `r`"
     with pytest.raises(jsonschema.ValidationError):
         validator.validate(records[1] | {"severity": "fatal"})
+
+
+def test_json_follows_the_published_schema_and_is_exact() -> None:
+    text = corpusfmt.render(a_report(), "json")
+    text.encode("utf-8")
+    whole: dict[str, Any] = json.loads(text)
+    schema().validate(whole)
+    assert whole["findings"][-1]["location"]["path"] == "ä \ud800<&>\x01.gz"
+    with pytest.raises(jsonschema.ValidationError):
+        schema().validate({name: value for name, value in whole.items() if name != "suppressed"})
 
 
 @pytest.mark.parametrize("name", ["json", "jsonl"])
 def test_a_saved_report_comes_back(tmp_path: Path, name: str) -> None:
     report = a_report()
     path = tmp_path / "run"
-    path.write_text(corpusfmt.render(report, name), "utf-8", "surrogatepass")
-    path.write_bytes(path.read_bytes().replace(b"\xed\xa0\x80", b"?"))
+    path.write_text(corpusfmt.render(report, name), "utf-8")
     again = load(path)
-    assert (again.by_rule, again.counts, again.verdict) == (report.by_rule, report.counts, report.verdict)
+    for output in set(RENDERERS) - {"junit"}:  # which shards were clean, and how long they took, is not saved
+        assert corpusfmt.render(again, output) == corpusfmt.render(report, output)
     assert known_problems(path)["OSC305", "af/af.txt.gz"] == 5
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"run"}\n', "null\n", '{\n"findings": 3}'])
-def test_what_is_no_whole_report_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_saved_report_without_kept_findings_comes_back(tmp_path: Path) -> None:
+    report = Report("oscar", "1.1", Tally(cap=0), Coverage(1, 1))
+    for finding in a_report().findings:
+        report.tally.add(finding)
+    path = tmp_path / "run"
+    path.write_text(corpusfmt.render(report, "json"), "utf-8")
+    assert load(path).counts == report.counts
+
+
+def test_a_baseline_of_several_inputs_is_divided() -> None:
+    whole = Baseline("b", {("A", "one/x"): 1, ("B", "two/x/y"): 2, ("C", "two"): 3, ("D", "twofold/x"): 4})
+    assert whole.below("one").occurrences == {("A", "x"): 1}
+    assert whole.below("two").occurrences == {("B", "x/y"): 2, ("C", "."): 3, ("C", "two"): 3}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"run"}\n', "null\n", '{\n"findings": 3}', "[" * 100_000])
+def test_what_is_not_a_whole_report_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(text)
     with pytest.raises(UsageError):
         load(path)
 
 
-def test_xml_and_json_parse() -> None:
-    suite = ET.fromstring(corpusfmt.render(a_report(), "junit").encode("utf-8", "backslashreplace"))
-    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    sarif = json.loads(corpusfmt.render(a_report(), "sarif"))
-    assert [result["ruleId"] for result in sarif["runs"][0]["results"]].count("GEN101") == 1
-    assert len(json.loads(corpusfmt.render(a_report(), "gitlab"))) == 3
+def test_junit_has_a_case_for_each_shard_and_a_skipped_one_for_what_did_not_run() -> None:
+    suite = ET.fromstring(corpusfmt.render(a_report(), "junit").encode())
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "2")
+    assert suite.get("time") == "1.750"
+    cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
+    assert cases == {
+        "af/af.txt.gz": [],
+        "be/be.txt.gz": [],
+        "ä \\ud800<&>\\x01.gz": ["failure"],
+        "croissant.json: record set `r` (nested keys are not read)": ["skipped"],
+        "af/af.txt.gz: OSC503 (needs GEN101)": ["skipped"],
+    }
 
 
-def test_annotations_escape_what_would_end_them() -> None:
-    lines = corpusfmt.render(a_report(), "github").split("\n")
-    assert len(lines) == 3
-    assert "cut%0Ashort" in lines[1]
-    assert "title=OSC305 short-sentence::" in lines[0]
+def test_sarif_says_where_and_what_for_code_scanning() -> None:
+    report = a_report()
+    report.arguments = {"base": "data/a#b%20?ü"}
+    (run,) = json.loads(corpusfmt.render(report, "sarif"))["runs"]
+    rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
+    assert rules["GEN101"]["shortDescription"]["text"].startswith("A gzip or zstd file")
+    assert rules["GEN101"]["helpUri"].endswith("/docs/rules.md#gen101-compressed-stream-corrupt")
+    places = [result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]]
+    assert [unquote(place["uri"], errors="surrogatepass") for place in places] == [
+        "data/a#b%20?ü/ä \ud800<&>\x01.gz",
+        "data/a#b%20?ü/af/af.txt.gz",
+        "data/a#b%20?ü/af/af.txt.gz",
+    ]
+    assert {place["uriBaseId"] for place in places} == set(run["originalUriBaseIds"]) == {"SRCROOT"}
+    fingerprints = [result["partialFingerprints"]["corpusfmt/v1"] for result in run["results"]]
+    assert len(set(fingerprints)) == 3
+
+
+@pytest.mark.parametrize(("base", "uri"), [("/data", "file:///data/af/x%20y"), ("s3://b", "s3://b/af/x%20y")])
+def test_sarif_of_data_elsewhere(base: str, uri: str) -> None:
+    report = Report("oscar", "1.1", Tally(), Coverage(1, 1), arguments={"base": base})
+    report.tally.add(Finding("OSC305", "x", Severity.ERROR, Problem("m", Location("af/x y"))))
+    result = json.loads(corpusfmt.render(report, "sarif"))["runs"][0]["results"][0]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": uri}
 
 
 def test_an_unknown_output_is_refused() -> None:

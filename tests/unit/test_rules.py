@@ -44,6 +44,18 @@ def raises(number: Number) -> Iterator[Problem]:
     yield from ()
 
 
+@dataclass(frozen=True, slots=True)
+class Long:
+    at: Location
+    value: str
+
+
+@RULES.rule("TST104", "too-long", on=Long)
+def too_long(long: Long) -> Iterator[Problem]:
+    """A value is long."""
+    yield Problem(f"`{long.value}`, expected less", long.at, f"shorten `{long.value}`")
+
+
 def judged(*values: int, version: str = "1.0", grading: Grading | None = None, cap: int = 10) -> Judge:
     judge = Judge(RULES, grading or Grading(), version=version, path="shard", cap=cap)
     for line, value in enumerate(values, 1):
@@ -75,7 +87,7 @@ def test_severity_follows_version_profile_and_case() -> None:
 def test_dependants_are_skipped_and_said_so() -> None:
     judge = judged(200, 11, 300)
     assert found(judge) == [("TST102", "error"), ("TST101", "error")]
-    assert judge.coverage.rules_not_run == {"TST102": "needs TST101 in shard"}
+    assert judge.coverage.rules_not_run == {"TST102": "needs TST101"}
 
 
 def test_a_rule_that_is_ignored_still_guards_its_dependants() -> None:
@@ -116,10 +128,73 @@ def test_merged_tallies_count_and_cap_as_one() -> None:
 
 
 def test_a_baseline_forgives_what_it_counted_and_no_more() -> None:
-    tally = judged(11, 13).tally
-    assert not tally.without({("TST101", "shard"): 2}).counts
-    assert tally.without({("TST101", "shard"): 1}).counts == tally.counts
-    assert judged(7).tally.without({("GEN000", "shard"): 9}).counts
+    for known, reported, suppressed in ((2, 0, 2), (1, 1, 1), (9, 0, 2)):
+        tally = judged(11, 13, grading=Grading(known={("TST101", "shard"): known})).tally
+        assert tally.settle("known") == []
+        assert (sum(tally.counts.values()), len(tally.findings)) == (reported, reported)
+        assert tally.suppressed == {("TST101", "shard", "known"): suppressed}
+    crashed = judged(7, grading=Grading(known={("GEN000", "shard"): 9})).tally
+    assert crashed.settle("known") == []
+    assert "GEN000" in crashed
+
+
+def test_what_is_new_is_kept_behind_what_is_known() -> None:
+    grading = Grading(known={("TST101", "shard"): 10_000, ("TST101", "gone"): 1})
+    tally = judged(*[11] * 10_000, 17, grading=grading, cap=3).tally
+    assert tally.settle("known") == [("TST101", "gone")]
+    assert [each.message for each in tally.findings] == [judged(17).tally.findings[0].message]
+    assert tally.counts == {("TST101", Severity.ERROR, "shard"): 1}
+
+
+def test_what_several_workers_found_is_settled_as_one() -> None:
+    whole = Tally(cap=3, known={("TST101", "shard"): 3})
+    for _ in range(2):
+        whole.merge(judged(11, 13, grading=Grading(known=whole.known)).tally)
+    assert whole.settle("known") == []
+    assert (sum(whole.counts.values()), len(whole.findings)) == (1, 1)
+
+
+def test_ten_thousand_known_findings_in_a_thousand_files_leave_room_for_a_new_one() -> None:
+    known = {("TST101", str(number)): 10 for number in range(1_001)}
+    whole = Tally(known=known)
+    for number in range(1_003):
+        judge = Judge(RULES, Grading(known=known), version="1.0", path="shard")
+        for _ in range(10):
+            judge.check(Number(Location(str(number)), 11))
+        whole.merge(judge.tally)
+    assert whole.settle("known") == []
+    assert {each.location.path for each in whole.findings} == {"1001", "1002"}
+    assert (len(whole.findings), sum(whole.suppressed.values())) == (20, 10_010)
+
+
+def test_what_settings_leave_out_is_counted_by_reason() -> None:
+    assert judged(11, 11, 3, grading=Grading(ignore=("TST9", "TST101"))).tally.suppressed == {
+        ("TST101", "shard", "ignored (TST101)"): 3
+    }
+    assert judged(11, grading=Grading(select=("TST102",))).tally.suppressed == {("TST101", "shard", "not selected"): 1}
+    dropped = Override(("TST101",), None, "an old dump")
+    milder = Override(("TST101",), Severity.INFO, "an old dump")
+    assert judged(11, grading=Grading(overrides=(dropped,))).tally.suppressed == {("TST101", "shard", "an old dump"): 1}
+    assert judged(11, grading=Grading(overrides=(milder,))).tally.regraded == {("TST101", "shard", "an old dump"): 1}
+
+
+def test_settings_that_match_nothing_are_named() -> None:
+    elsewhere = Override(("TST101",), None, "gone", ("other/*",))
+    grading = Grading(ignore=("TST102", "TST9"), overrides=(elsewhere,))
+    judge = judged(200, grading=grading)
+    assert grading.unmatched(RULES, judge.tally) == ["ignored rule TST9", "override of TST101 in other/* (gone)"]
+
+
+def test_long_values_are_clipped_and_places_are_not() -> None:
+    at = Location("p" * 300, pointer="/" + "q" * 300, record="r" * 300)
+    judge = Judge(RULES, Grading(), version="1.0", path="shard")
+    judge.check(Long(at, "v" * 3_000_000))
+    (finding,) = judge.tally.findings
+    assert "[3,000,000 characters]" in finding.message
+    assert max(len(finding.message), len(finding.hint)) < 300
+    assert (finding.location.path, finding.location.pointer) == (at.path, at.pointer)
+    assert finding.location.record is not None
+    assert len(finding.location.record) <= 200
 
 
 def test_verdicts() -> None:

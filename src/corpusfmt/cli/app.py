@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from corpusfmt._version import VERSION
 from corpusfmt.cli import build, catalogue, convert, describe, records, render, validate
+from corpusfmt.cli.console import read_or_not
 from corpusfmt.cli.grouped import GroupedCommand
+from corpusfmt.wording import plain
 
 app = typer.Typer(
     name="corpusfmt",
@@ -22,6 +24,9 @@ app = typer.Typer(
     help="Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.",
     epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 could not finish; 130 interrupted; 143 terminated.",
 )
+#: What typer raises for wrong arguments, wherever it keeps that class.
+_WRONG_ARGUMENTS: Any = typer.BadParameter.__bases__[0]
+
 app.command("validate")(validate.command)
 app.command("convert")(convert.command)
 app.command("describe")(describe.command)
@@ -57,4 +62,18 @@ def main() -> None:
     # The interpreter would look through all that it still holds, to find what is dead, before the process gives it back:
     # a quarter of the time of a short command.
     atexit.register(gc.freeze)
-    app()
+    try:
+        status = app(standalone_mode=False)
+    except _WRONG_ARGUMENTS as error:
+        _explain(error)
+        status = error.exit_code
+    with read_or_not():
+        sys.stdout.flush()
+    raise SystemExit(status)
+
+
+def _explain(error: Any) -> None:
+    """Print what the parser says of the arguments: they may be names of files that strangers chose."""
+    if error.ctx is None or error.message != error.ctx.get_help():
+        error.message = plain(error.message)
+    error.show()

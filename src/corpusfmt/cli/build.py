@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import typer
 
+from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.inputs import FollowLinks, names, size
-from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
+from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages
 
 _FILTERS, _LOW_RESOURCES, _OPERATION = "Filters", "Low resources", "Operation"
@@ -168,25 +168,24 @@ def command(
             progress=show,
         )
     if report.results.get("finished"):
-        print(f"nothing to do: {output} holds the finished corpus of these inputs and choices", file=sys.stderr)
+        warn(f"nothing to do: {output} holds the finished corpus of these inputs and choices")
     for finding in report.findings:
         fate = "left out" if finding.severity is Severity.ERROR else finding.severity
-        print(f"{fate}: {finding.location}: {finding.code} {finding.message}{help_line(finding.hint)}", file=sys.stderr)
+        explain(finding, f"{fate}: ")
     if resumed := report.results.get("resumed"):
         told = f"inputs taken over: {resumed['taken_over']:,}, read: {resumed['read']:,}"
-        print(f"went on with an unfinished run ({told})", file=sys.stderr)
+        warn(f"went on with an unfinished run ({told})")
     if (left_out := report.coverage.shards_total - report.coverage.shards_seen) > 0:
-        print(
+        warn(
             f"{left_out:,} left out: repair them and run the same command again, which reads no others; "
-            f"or remove {output / STATE} to settle for what is there",
-            file=sys.stderr,
+            f"or remove {output / STATE} to settle for what is there"
         )
     total = report.results["stats"]["total"]["final"]
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
-    print(f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} WET files -> {output}")
-    print(f"  {total['documents']:,} documents, {total['lines']:,} lines, {human_size(total['text_bytes'])} of text")
-    print(f"  {len(report.results['stats']['languages']):,} languages")
-    print(f"  lines dropped: {dropped}")
+    say(f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} WET files -> {output}")
+    say(f"  {total['documents']:,} documents, {total['lines']:,} lines, {human_size(total['text_bytes'])} of text")
+    say(f"  {len(report.results['stats']['languages']):,} languages")
+    say(f"  lines dropped: {dropped}")
     if cleaned := report.results["stats"].get("cleaned"):
-        print(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")
+        say(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))

@@ -7,11 +7,17 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Rule, UsageError
+from corpusfmt.wording import plain
 
 Rules = Annotated[
-    list[str], typer.Argument(metavar="[CODE|SLUG]...", help="Rules to explain; without any, all are listed.")
+    list[str],
+    typer.Argument(
+        metavar="[CODE|SLUG]...",
+        help="Rules to explain: codes, beginnings of codes, slugs; without any, all are listed.",
+    ),
 ]
 
 
@@ -39,8 +45,11 @@ def rule(names: Rules = []) -> None:  # noqa: B006
             print(f"{code}  {owners[0][1].severity:<7}  {owners[0][1].slug}")
         return
     for name in names:
-        meant = [owners for code, owners in known.items() if name.upper() == code or name == owners[0][1].slug]
-        if not meant:
+        prefix = name.upper()
+        meant = [
+            owners for code, owners in sorted(known.items()) if code.startswith(prefix) or name == owners[0][1].slug
+        ]
+        if not name or not meant:
             raise UsageError(f"unknown rule {name!r}; `corpusfmt rule` lists codes and slugs")
         for owners in meant:
             _explain([owner for owner, _ in owners], owners[0][1])
@@ -66,7 +75,8 @@ def recipe(
     """List the recipes of `corpusfmt build`, or print one with the source of each choice."""
     from corpusfmt.pipeline.recipe import recipe_names, recipe_text
 
-    print(recipe_text(name) if name else "\n".join(recipe_names()))
+    text = recipe_text(name) if name else "\n".join(recipe_names())
+    write(plain(line) for line in text.split("\n"))
 
 
 @guarded
@@ -85,4 +95,4 @@ def detect(path: Annotated[str, typer.Argument(metavar="PATH")]) -> None:
     from corpusfmt.io.paths import entry_of
 
     fmt, detection = registry.detect(entry_of(path))
-    print(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")
+    say(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import FollowLinks
-from corpusfmt.cli.outcome import FailOn, exit_status, help_line, resumable
+from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
 
 
@@ -148,7 +149,11 @@ def command(
 ) -> None:
     """Write a corpus in another format, checking what is read; nothing is lost in silence."""
     from corpusfmt.conversion import convert
+    from corpusfmt.model import UsageError
+    from corpusfmt.report.text import plural
 
+    if source == "-":
+        raise UsageError("convert reads files and folders, not standard input: write it to a file and name that")
     with shown_stages() as show:
         report = convert(
             source,
@@ -176,17 +181,19 @@ def command(
             follow_links=follow_links,
             progress=show,
         )
-    print(f"{report.coverage.shards_seen:,} shards -> {destination}: {report.coverage.documents:,} documents", end="")
-    print(f" in {report.results['files']:,} files")
+    shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
+    say(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
     for remark in report.findings:
         if not remark.code.startswith("CNV"):
-            print(f"  {remark.code} {remark.location}: {remark.message}{help_line(remark.hint)}")
+            say(f"  {remark.code} {remark.location}: {remark.message}")
+            if remark.hint:
+                say(f"  help: {remark.hint}")
     for what, count in report.results["losses"].items():
-        print(f"  not kept: {what}, {count:,} times")
+        say(f"  not kept: {what}, {plural(count, 'time')}")
     if report.results["rejected"]:
-        print(f"  rejected: {report.results['rejected']:,} records, in {destination}-quarantine")
+        say(f"  rejected: {plural(report.results['rejected'], 'record')}, in {destination}-quarantine")
     for path in report.results["cut"]:
-        print(f"  not read to its end: {path}; how much of it is missing is unknown")
+        say(f"  not read to its end: {path}; how much of it is missing is unknown")
     if unread := report.results["unread"]:
-        print(f"  not read: {len(unread):,} files, like {unread[0]}")
-    raise typer.Exit(exit_status(report, FailOn.ERROR))
+        say(f"  not read: {plural(len(unread), 'file')}, like {unread[0]}")
+    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))

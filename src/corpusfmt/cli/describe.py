@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.console import warn, write
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
+from corpusfmt.wording import json_text
 
 Corpus = Annotated[str, typer.Argument(metavar="DIR", help="A corpus.")]
 Output = Annotated[
@@ -109,12 +110,12 @@ def command(
         )
     missing = [name for name in REQUIRED if name not in document]
     if missing:
-        print(f"not said, but required by Croissant: {', '.join(missing)}", file=sys.stderr)
+        warn(f"not given, but required by Croissant: {', '.join(missing)}")
     version = document.get("version")
     if version is not None and not is_semantic_version(version):
-        print(f"version `{version}` is not like 1.0.0 (MAJOR.MINOR.PATCH), as Croissant recommends", file=sys.stderr)
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
+        warn(f"version `{version}` is not like 1.0.0 (MAJOR.MINOR.PATCH), as Croissant recommends")
+    text = json_text(json.dumps(document, ensure_ascii=False, indent=2))
     if output is None:
-        print(text, end="")
+        write([text], utf8=True)
     else:
-        publish_bytes(output, text.encode())
+        publish_bytes(output, f"{text}\n".encode())

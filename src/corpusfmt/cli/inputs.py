@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,9 +16,10 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.io.paths import Entry, is_pattern, matching
+from corpusfmt.io.paths import Entry, is_pattern, is_remote, matching
 from corpusfmt.io.streams import codec_of_content
-from corpusfmt.model import Coverage, Finding, Report, Tally, UsageError
+from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
+from corpusfmt.report.saved import ENTRY, Baseline
 
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Read also what links lead to outside of the input.")]
 
@@ -50,23 +53,66 @@ def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterato
         yield from ((entry.url if several else shown, entry) for entry in matching(path, follow_links=follow_links))
 
 
-def one_report(reports: Sequence[tuple[str, Report]]) -> Report:
+def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Report:
     """Return one report over several inputs; with more than one, findings' paths start with the input as it was named."""
     if len(reports) == 1:
         return reports[0][1]
     tally, coverage = Tally(max(report.tally.cap for _, report in reports)), Coverage()
     for shown, report in reports:
         tally.merge(_below(shown.rstrip("/"), report.tally))
-        coverage.add(report.coverage)
+        coverage.add(_coverage_below(shown.rstrip("/"), report.coverage))
     kinds = {(report.format, report.version) for _, report in reports}
     name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
-    return Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
+    whole = Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
+    whole.unmatched = _unmatched([report for _, report in reports], whole, baseline)
+    whole.shards = [
+        Checked(tuple(_join(shown.rstrip("/"), path) for path in shard.paths), shard.seconds)
+        for shown, report in reports
+        for shard in report.shards
+    ]
+    return whole
+
+
+def _unmatched(reports: Sequence[Report], whole: Report, baseline: Baseline) -> list[str]:
+    """Return what nothing matched in any of several inputs, if all of them were read."""
+    if whole.has_gaps or whole.coverage.shards_seen < whole.coverage.shards_total:
+        return []
+    common = set.intersection(*(set(report.unmatched) for report in reports))
+    settings = [each for each in reports[0].unmatched if each in common and not each.startswith(ENTRY)]
+    matched = {(code, path) for code, path, reason in whole.tally.suppressed if reason == baseline.reason}
+    return settings + [baseline.entry(*key) for key in baseline.occurrences if key not in matched]
+
+
+def base_of(inputs: Sequence[tuple[str, Entry]]) -> str:
+    """Return what the paths in a report are relative to, as seen from the root of the repository or the working folder.
+
+    Empty where that cannot be known: several inputs are named in the paths, and standard input is nowhere.
+    """
+    shown, entry = inputs[0]
+    if is_remote(entry.url):
+        return entry.url if entry.kind == "directory" else entry.url.rpartition("/")[0]
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    base = here
+    if len(inputs) == 1 and shown != "-":
+        base = here / (entry.url if entry.kind == "directory" else Path(entry.url).parent)
+    base = Path(os.path.normpath(base))
+    return base.relative_to(root).as_posix() if base.is_relative_to(root) else base.as_posix()
 
 
 def _below(root: str, tally: Tally) -> Tally:
     moved = Tally(tally.cap)
     moved.findings.extend(_moved(root, finding) for finding in tally.findings)
     moved.counts.update({(code, severity, _join(root, path)): n for (code, severity, path), n in tally.counts.items()})
+    moved.suppressed.update({(code, _join(root, path), why): n for (code, path, why), n in tally.suppressed.items()})
+    moved.regraded.update({(code, _join(root, path), why): n for (code, path, why), n in tally.regraded.items()})
+    return moved
+
+
+def _coverage_below(root: str, coverage: Coverage) -> Coverage:
+    moved = replace(coverage, not_run=Counter(), gaps=Counter())
+    moved.not_run.update({(_join(root, path), rule, why): n for (path, rule, why), n in coverage.not_run.items()})
+    moved.gaps.update({(_join(root, path), what, why): n for (path, what, why), n in coverage.gaps.items()})
     return moved
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import signal
 import sys
 import threading
@@ -15,16 +14,21 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
+from corpusfmt.cli.console import leave_unread, warn, write
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
     CorpusfmtError,
+    Finding,
     Incomplete,
     Report,
     Severity,
     UsageError,
     Verdict,
 )
+from corpusfmt.report.text import place
+from corpusfmt.report.view import DEFAULT_VIEW, View
+from corpusfmt.wording import plain
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
@@ -78,8 +82,8 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except UsageError as error:
             _fail(USAGE, f"error: {error}")
         except BadInput as error:
-            unread = error.finding.code in INCOMPLETE_CODES
-            _fail(UNFINISHED if unread else FINDINGS, f"{error}{help_line(error.finding.hint)}")
+            explain(error.finding)
+            raise typer.Exit(UNFINISHED if error.finding.code in INCOMPLETE_CODES else FINDINGS) from None
         except (Incomplete, CorpusfmtError) as error:
             _fail(UNFINISHED, f"error: {error}")
         except _Terminated:
@@ -87,9 +91,9 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except KeyboardInterrupt:
             _fail(INTERRUPTED, f"interrupted{hint}")
         except BrokenPipeError:
-            # Whoever read our output has gone; there is nobody left to tell, and nothing may be flushed to them.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(UNFINISHED) from None
+            # Whoever read our output has gone, and has seen what it wanted: nothing may be flushed to them.
+            leave_unread()
+            raise typer.Exit from None
         except OSError as error:
             _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; once that is mended, {how_to_resume}"))
         except typer.Exit:
@@ -101,13 +105,16 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
     return run
 
 
-def help_line(hint: str) -> str:
-    """Return what stands below a finding where it has a hint."""
-    return f"\n  help: {hint}" if hint else ""
+def explain(finding: Finding, before: str = "") -> None:
+    """Print a finding on standard error, with its hint on a line of its own."""
+    what = f"{finding.code} {finding.message}"
+    print(f"{before}{place(finding.location)}: {plain(what)}", file=sys.stderr, flush=True)
+    if finding.hint:
+        warn(f"  help: {finding.hint}")
 
 
 def _fail(status: int, message: str) -> None:
-    print(message, file=sys.stderr)
+    warn(message)
     raise typer.Exit(status)
 
 
@@ -121,17 +128,19 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
     return FINDINGS if failing[fail_on] else 0
 
 
-def write_reports(report: Report, output_format: str, destinations: Sequence[str]) -> None:
-    """Print a report on standard output, and write each `FORMAT=PATH` asked for."""
+def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
+    """Print a report on standard output, and write each `FORMAT=PATH` asked for; `-` is standard output, too."""
     from corpusfmt.io.publish import publish_bytes
-    from corpusfmt.report import RENDERERS, render
+    from corpusfmt.report import FOR_TERMINALS, RENDERERS
 
-    for line in RENDERERS[output_format](report):
-        print(line)
-    sys.stdout.flush()  # a report may go to the same file, by another name
+    write(RENDERERS[output_format](report, view), utf8=output_format not in FOR_TERMINALS)
     for destination in destinations:
         name, _, path = destination.partition("=")
-        publish_bytes(Path(path), render(report, name).encode("utf-8", "backslashreplace"))
+        lines = RENDERERS[name](report, view)
+        if path == "-":
+            write(lines, utf8=True)
+        else:
+            publish_bytes(Path(path), "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
 
 
 def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
@@ -144,7 +153,11 @@ def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
         path = destination.partition("=")[2]
         if not path:
             raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {destination!r}")
+        if path == "-":
+            continue
         refuse_remote(path, "--report")
+        if not Path(path).parent.is_dir():
+            raise UsageError(f"no such folder for a report: {Path(path).parent}")
         is_written_in_place(Path(path))
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         if name not in RENDERERS:

@@ -11,6 +11,9 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Protocol
 
+from corpusfmt.cli.console import warn
+from corpusfmt.wording import plain
+
 _HEARTBEAT_SECONDS = 30.0
 _STEPS_OF_PACE = 100
 
@@ -38,6 +41,7 @@ def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
             yield beat
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = (
@@ -57,7 +61,7 @@ def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
                 total=step.bytes_total or None,
                 completed=step.bytes,
                 description=f"{action} {_count(step)}",
-                note=step.note,
+                note=escape(plain(step.note)),
             )
 
         yield show
@@ -112,7 +116,7 @@ def _heartbeat(action: str) -> Iterator[Callable[[Step], None]]:
 
     def beat() -> None:
         while not ended.wait(_HEARTBEAT_SECONDS):
-            print(f"{action}: {latest[-1] if latest else 'started'}", file=sys.stderr, flush=True)
+            warn(f"{action}: {latest[-1] if latest else 'started'}")
 
     def show(step: Step) -> None:
         latest[:] = [pace.line(step)]

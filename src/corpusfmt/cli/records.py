@@ -11,6 +11,7 @@ import typer
 
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+from corpusfmt.wording import json_text
 
 Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
 RecordSetName = Annotated[
@@ -25,6 +26,7 @@ def command(
 ) -> None:
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
     from corpusfmt.formats.croissant.records.stream import records
+    from corpusfmt.formats.general import LINK_OUTSIDE_ROOT
     from corpusfmt.model import Coverage, Finding, Report, Tally
     from corpusfmt.report.text import concise
 
@@ -42,12 +44,14 @@ def command(
     if tally.counts:
         for line in concise(report):
             print(line, file=sys.stderr)
+        if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT), ""):
+            print(f"help: {hint}", file=sys.stderr)
     raise typer.Exit(exit_status(report, FailOn.ERROR))
 
 
 def _line(values: dict[str, Any]) -> bytes:
     text = json.dumps(_printable(values), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass") + b"\n"
+    return json_text(text).encode() + b"\n"
 
 
 def _printable(value: Any) -> Any:

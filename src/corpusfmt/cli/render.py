@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,9 +22,18 @@ def _group() -> None:
 def render(
     run: Annotated[str, typer.Argument(metavar="RUN.jsonl", help="A report saved as json or jsonl.")],
     output_format: Annotated[str, typer.Option(help="Any output format of `corpusfmt validate`.")] = "full",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write (default: print).")
+    ] = None,
 ) -> None:
     """Show a saved report in another form."""
+    from corpusfmt.io.publish import publish_bytes
+    from corpusfmt.report import render as rendered
     from corpusfmt.report.saved import load
 
     check_outputs(output_format, [])
-    write_reports(load(run), output_format, [])
+    report = load(run)
+    if output is None:
+        write_reports(report, output_format, [])
+    else:
+        publish_bytes(output, rendered(report, output_format).encode("utf-8", "backslashreplace"))

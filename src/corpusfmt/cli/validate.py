@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,6 +11,15 @@ from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import UsageError
+from corpusfmt.report.view import View
+
+
+class Show(StrEnum):
+    """Down to which severity findings are shown."""
+
+    WARNING = "warning"
+    INFO = "info"
+
 
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` is one file on standard input.")
@@ -53,7 +62,14 @@ OutputFormat = Annotated[
     ),
 ]
 Reports = Annotated[
-    list[str], typer.Option("--report", metavar="FORMAT=PATH", help="Write a further report; repeatable.")
+    list[str],
+    typer.Option("--report", metavar="FORMAT=PATH", help="Write a further report; repeatable. `-` is standard output."),
+]
+MaxFindings = Annotated[
+    int, typer.Option(min=0, help="Findings shown as text and annotations, the worst first; the rest as counts.")
+]
+ShowOption = Annotated[
+    Show, typer.Option("--show", help="Down to which severity text and annotations show findings: warning or info.")
 ]
 
 
@@ -79,20 +95,24 @@ def command(
     blocklist: Blocklist = None,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006
+    max_findings: MaxFindings = 100,
+    show: ShowOption = Show.WARNING,
 ) -> None:
     """Check corpora and descriptions against their format, and report every deviation with its place."""
-    from corpusfmt.cli.inputs import expanded, names, one_report, share, standard_input
+    from corpusfmt.cli.inputs import base_of, expanded, names, one_report, share, standard_input
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.validate import validate
+    from corpusfmt.report.saved import Baseline, load_baseline
 
     check_outputs(output_format, report)
     settings = load_config(config) if config else Config()
-    known = _known(baseline) if baseline else {}
+    known = load_baseline(baseline) if baseline else Baseline()
     failing = fail_on or _fail_on(settings.fail_on)
     arguments = {"paths": paths, "format": format_name, "profile": profile or settings.profile or "standard"}
     reports = []
-    with standard_input(paths, format_name) as given, shown_progress("validating") as show:
-        for shown, path in expanded(given, follow_links=follow_links or settings.follow_links):
+    with standard_input(paths, format_name) as given, shown_progress("validating") as progress:
+        inputs = list(expanded(given, follow_links=follow_links or settings.follow_links))
+        for shown, path in inputs:
             checked = validate(
                 path,
                 format=format_name,
@@ -102,27 +122,20 @@ def command(
                 select=names(select) or tuple(settings.select),
                 ignore=(*names(ignore), *settings.ignore),
                 overrides=settings.overrides,
+                baseline=known if len(inputs) == 1 else known.below(shown.rstrip("/")),
                 jobs=jobs,
                 engine=engine,
                 sample=share(sample),
                 max_per_rule=max_per_rule,
                 max_line_bytes=max_line_bytes,
                 blocklist=blocklist,
-                progress=show,
+                progress=progress,
             )
             reports.append((shown, checked))
-    whole = one_report(reports)
-    whole.arguments = arguments
-    if baseline:
-        whole.tally = whole.tally.without(known)
-    write_reports(whole, output_format, report)
+    whole = one_report(reports, known)
+    whole.arguments = arguments | {"base": base_of(inputs)}
+    write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
-
-
-def _known(baseline: str) -> Mapping[tuple[str, str], int]:
-    from corpusfmt.report.saved import known_problems
-
-    return known_problems(baseline)
 
 
 def _fail_on(setting: str | None) -> FailOn:

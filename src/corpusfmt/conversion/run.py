@@ -63,7 +63,7 @@ from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote, version_of
-from corpusfmt.io.publish import publish_bytes, refuse_links
+from corpusfmt.io.publish import publish_bytes, refuse_link
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
@@ -127,7 +127,7 @@ def convert(
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
     refuse_remote(destination, "the destination")
-    refuse_links(quarantine_of(Path(destination)), spared="")
+    refuse_link(quarantine_of(Path(destination)))
     entry = entry_of(str(source), follow_links=follow_links)
     refuse_barred(entry)
     refuse_nested(entry, Path(destination))
@@ -158,7 +158,7 @@ def convert(
     if record_set is not None and fmt.plan_reading is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
-    plan.refuse_gaps()
+    plan.refuse_links()
     refuse_unpaired(fmt, plan, on_bad_record)
     check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
     losses = Losses(on_loss)
@@ -365,11 +365,14 @@ def _report(
         documents=sum(each.documents for each in converted),
         bytes=sum(shard.size for shard in plan.shards),
     )
+    cut = sorted(path for each in converted for path in each.cut)
+    for path in cut:
+        coverage.gap(path, "rest of the file", "it breaks off, how much is missing is unknown")
     report = Report(target.name, version, tally, coverage)
     report.results = {
         "files": files,
         "rejected": sum(each.rejected for each in converted),
-        "cut": sorted(path for each in converted for path in each.cut),
+        "cut": cut,
         "losses": dict(losses),
     }
     return report

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,10 +25,11 @@ from corpusfmt.formats import (
     named_format,
     refuse_barred,
 )
-from corpusfmt.formats.general import barred
+from corpusfmt.formats.general import Nothing, barred
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.model import BadInput, Coverage, Location, Report, Tally, UsageError
+from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Report, Severity, Tally, UsageError
+from corpusfmt.report.saved import Baseline, load_baseline
 from corpusfmt.rules import PROFILES, Grading, Override
 
 _SAMPLE_SEED = 20181112
@@ -67,20 +69,25 @@ def validate(
     max_per_rule: int = 10,
     sample: float | None = None,
     overrides: Sequence[Override] = (),
+    baseline: Baseline | str | Path | None = None,
     follow_links: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or of any store that fsspec serves; `jobs` None means as many workers as the input
-    deserves; `sample` is the share of shards to look at, which is then said in the report. What links lead to outside of
-    `path` is read only with `follow_links`. Never raises for bad data and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown format, profile,
-    rule or engine.
+    deserves; `sample` is the share of shards to look at, which is then said in the report; `baseline` is a saved report,
+    and what it counted is not reported again. What links lead to outside of `path` is read only with `follow_links`. Never
+    raises for bad data and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown
+    format, profile, rule or engine, or a file that is not a report.
     """
     started = _now()
+    known = baseline if isinstance(baseline, Baseline) else load_baseline(baseline) if baseline else Baseline()
     entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
     options = CheckOptions(
-        grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
+        grading=replace(
+            grading(profile=profile, select=select, ignore=ignore, overrides=overrides), known=known.occurrences
+        ),
         dedup=dedup,
         data=data,
         blocklist=_existing(blocklist),
@@ -102,6 +109,7 @@ def validate(
         plan = fmt.plan(entry, options)
         options = replace(options, version=plan.version)
         report = _check_all(fmt, plan, options, jobs=jobs, engine=engine, sample=sample, progress=progress)
+    _settle(report, fmt, options.grading, known)
     report.started, report.finished = started, _now()
     return report
 
@@ -135,23 +143,30 @@ def _check_all(
         if progress:
             progress(done)
 
+    known = options.grading.known
+    # A baseline may be large: a worker is given what it counts in the files of a shard.
+    alone = replace(options, grading=replace(options.grading, known={}))
     results = run_tasks(
-        partial(check_shard, fmt.name, options),
-        shards,
+        partial(_check_task, fmt.name, alone),
+        [(shard, known) for shard in shards] if len(shards) == 1 else zip(shards, _divided(known, shards), strict=True),
         executor_factory(engine, workers),
         window=workers * RESULTS_WAITING_A_WORKER,
         finished=finished,
     )
     facts = []
+    checked = []
     for shard, outcome in zip(shards, results, strict=True):
         result = _died(fmt, shard, options, outcome) if isinstance(outcome, Died) else outcome
         plan.tally.merge(result.tally)
         coverage.add(result.coverage)
         coverage.shards_seen += 1
+        checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
         if result.facts is not None:
             facts.append(result.facts)
+    if progress:
+        progress(replace(done, note="comparing files"))
     _judge_whole(fmt, plan, facts, options)
-    return Report(fmt.name, plan.version, plan.tally, coverage)
+    return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
 
 
 def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions) -> None:
@@ -160,8 +175,42 @@ def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: Chec
         fmt.finish(plan, facts, judge, options)
     except Exception as error:
         judge.crash("the dataset-level check", error)
+    plain_documents = fmt.read is not None and fmt.plan_reading is None
+    if plain_documents and not (
+        plan.coverage.documents or plan.coverage.sampled or _has_errors(plan.tally, judge.tally)
+    ):
+        judge.check(Nothing(Location(".")))
     plan.tally.merge(judge.tally)
     plan.coverage.add(judge.coverage)
+
+
+def _has_errors(*tallies: Tally) -> bool:
+    return any(severity is Severity.ERROR for tally in tallies for _, severity, _ in tally.counts)
+
+
+def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -> None:
+    unmatched = [baseline.entry(*key) for key in report.tally.settle(baseline.reason)]
+    coverage = report.coverage
+    if not report.has_gaps and coverage.shards_seen == coverage.shards_total:
+        report.unmatched = [*grading.unmatched(fmt.rules, report.tally), *unmatched]
+
+
+def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[Known]:
+    """Yield for each shard what is known of its files."""
+    by_path: dict[str, dict[tuple[str, str], int]] = {}
+    for key, count in known.items():
+        by_path.setdefault(key[1], {})[key] = count
+    for shard in shards:
+        paths = {entry.path for entry in shard.files.values()} if by_path else ()
+        yield {key: count for path in paths for key, count in by_path.get(path, {}).items()}
+
+
+def _check_task(format_name: str, options: CheckOptions, task: tuple[Shard, Known]) -> ShardResult:
+    shard, known = task
+    began = time.monotonic()
+    result = check_shard(format_name, replace(options, grading=replace(options.grading, known=known)), shard)
+    result.seconds = time.monotonic() - began
+    return result
 
 
 def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardResult:

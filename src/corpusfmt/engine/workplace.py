@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.lock import locked
-from corpusfmt.io.publish import note_published, publish_bytes, published, refuse_links
+from corpusfmt.io.publish import note_published, publish_bytes, published, refuse_link, refuse_links
 from corpusfmt.model import UsageError
 
 #: Where a run keeps what it needs to resume; gone when the run has ended well.
@@ -69,6 +69,7 @@ class Workplace:
         return self.state / "run"
 
     def _refuse_foreign(self) -> None:
+        refuse_link(self.destination)
         if self.destination.exists() and not self.destination.is_dir():
             raise UsageError(f"{self.destination} is a file: name a new or empty folder")
         started = self._mark.exists() or not self.destination.exists()

@@ -13,11 +13,11 @@ from pathlib import Path
 from pkgutil import ModuleInfo, iter_modules
 from typing import Any
 
-from corpusfmt.formats.general import GENERAL, judge_barred
+from corpusfmt.formats.general import GENERAL, LINK_OUTSIDE_ROOT, judge_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, walk
-from corpusfmt.model import INCOMPLETE_CODES, BadInput, Coverage, Document, Finding, Location, Tally, UsageError
+from corpusfmt.model import BadInput, Coverage, Document, Finding, Location, Tally, UsageError
 from corpusfmt.rules import Grading, Judge, RuleSet
 
 
@@ -81,10 +81,10 @@ class Plan:
     coverage: Coverage = field(default_factory=Coverage)
     facts: Any = None
 
-    def refuse_gaps(self) -> None:
-        """Raise `BadInput` where the layout has something that cannot be looked into: part of the data may be there."""
+    def refuse_links(self) -> None:
+        """Raise `BadInput` where something leads outside of what was named: part of the data may be there."""
         for each in self.tally.findings:
-            if each.code in INCOMPLETE_CODES:
+            if each.code == LINK_OUTSIDE_ROOT:
                 raise BadInput(each)
 
 
@@ -95,6 +95,7 @@ class ShardResult:
     tally: Tally
     coverage: Coverage
     facts: Any = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

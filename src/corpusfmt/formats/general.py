@@ -12,6 +12,7 @@ from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Crash, Judge, RuleSet
 
 GENERAL = RuleSet()
+LINK_OUTSIDE_ROOT = "GEN002"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,13 @@ class TooLong:
     limit: int
 
 
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """An input without a single document."""
+
+    at: Location
+
+
 @GENERAL.rule("GEN000", "internal-error", on=Crash)
 def internal_error(crash: Crash) -> Iterator[Problem]:
     """A rule or reader of corpusfmt failed on this input.
@@ -106,7 +114,7 @@ def unreadable(subject: Unreadable) -> Iterator[Problem]:
     yield Problem(f"cannot be read: {subject.reason}", subject.at, "check permissions and the disk, then run again")
 
 
-@GENERAL.rule("GEN002", "link-outside-root", on=OutOfBounds)
+@GENERAL.rule(LINK_OUTSIDE_ROOT, "link-outside-root", on=OutOfBounds)
 def link_outside_root(subject: OutOfBounds) -> Iterator[Problem]:
     """A path leads outside of the folder that was named, most often by a symbolic link; it was not opened.
 
@@ -162,6 +170,17 @@ def compressed_multi_member(members: Members) -> Iterator[Problem]:
     """
     if members.count > 1:
         yield Problem(f"{members.count} gzip members", members.at, "compress the content again as one member")
+
+
+@GENERAL.rule("GEN104", "nothing-to-check", on=Nothing)
+def nothing_to_check(nothing: Nothing) -> Iterator[Problem]:
+    """The whole input holds no document.
+
+    Why: an empty file or folder is what a failed download or an export that found nothing leaves; nothing in it was checked.
+    Example: `corpusfmt validate - --format dolma </dev/null`.
+    Fix: check how the input was made; where it may be empty, ignore this rule.
+    """
+    yield Problem("no document in the whole input, nothing was checked", nothing.at, "check how the input was made")
 
 
 @GENERAL.rule("GEN201", "invalid-utf8", on=BadText)

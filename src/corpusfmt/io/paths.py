@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast
 
+from corpusfmt.io.stores import Guarded, store_failure
 from corpusfmt.model import UsageError
 
 # What is to be installed for the paths of a scheme.
-_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
+_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf", "http": "http", "https": "http"}
 _LOCAL_SCHEMES = ("file://", "local://")
 # A `Path` keeps one slash of the two. A letter alone is a drive.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+:/")
@@ -148,9 +149,8 @@ def local_path(url: str) -> str:
 def open_named(path: str) -> BinaryIO:
     """Open a file that is no data but an option of the user's, as it is: a FIFO is as good. Raises `OSError`."""
     if is_remote(path):
-        import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
-
-        return cast("BinaryIO", fsspec.open(path, "rb").open())
+        store, place = store_of(path)
+        return cast("BinaryIO", store.opened(place))
     return open(local_path(path), "rb", buffering=0)
 
 
@@ -163,19 +163,21 @@ def refuse_remote(path: str | Path | None, what: str) -> None:
         )
 
 
-def store_of(url: str) -> tuple[Any, str]:
+def store_of(url: str) -> tuple[Guarded, str]:
     """Return the file system that serves a remote path, and the path there. Raises `UsageError` where there is none."""
     import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
 
     try:
-        found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+        filesystem, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
         extra = _EXTRAS.get(url.partition("://")[0])
         help_ = f"pip install 'corpusfmt[{extra}]'" if extra else "install what it asks for"
         raise UsageError(f"{printable(url)} needs a package that is not there ({error}): {help_}") from error
     except ValueError as error:
         raise UsageError(f"{printable(url)}: {error}") from error
-    return found
+    except Exception as error:
+        raise store_failure(error) from error
+    return Guarded(filesystem), path
 
 
 def entry_of(url: str, *, follow_links: bool = False) -> Entry:
@@ -196,7 +198,8 @@ def entry_of(url: str, *, follow_links: bool = False) -> Entry:
 
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
     """Return a folder as a root, whether it is there or not; what it holds has paths that begin there."""
-    root = Root() if is_remote(url) else Root(os.path.realpath(local_path(url)), follow_links)
+    url = local_path(url)
+    root = Root() if is_remote(url) else Root(os.path.realpath(url), follow_links)
     return Entry("", url, "directory", root=root)
 
 
@@ -250,7 +253,7 @@ def _matching_locally(pattern: str, *, follow_links: bool) -> Iterator[Entry]:
         yield folder
     for entry in walk(folder, None if "**" in wanted else every, enter=leads_on):
         if every in _reached(wanted, entry.path) or (entry.kind == "outside" and leads_on(entry)):
-            yield replace(entry, path=entry.name)
+            yield replace(entry, path=entry.name, url=str(Path(entry.url)))
 
 
 def _reached(pattern: tuple[str, ...], path: str) -> set[int]:
@@ -449,4 +452,4 @@ def printable(name: str) -> str:
 
 def reason_of(error: OSError) -> str:
     """Return what the system says of a failure, without the path that the caller prints anyway."""
-    return error.strerror or type(error).__name__
+    return error.strerror or f"{type(error).__name__}: {error}".removesuffix(": ")

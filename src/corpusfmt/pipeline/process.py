@@ -17,7 +17,7 @@ import msgspec
 
 from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.paths import Entry, OutsideRoot, is_remote, reason_of
+from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
@@ -185,33 +185,27 @@ def process(task: ProcessTask) -> Processed:
 
 
 @contextmanager
-def _reading(url: str) -> Iterator[None]:
+def _reading() -> Iterator[None]:
     """Make a failure to read the fault of the file that is read: what else fails here is a matter of the run."""
     try:
         yield
     except OSError as error:
         defect: Defect = "outside" if isinstance(error, OutsideRoot) else "unreadable"
         raise WetDefect(defect, reason_of(error)) from error
-    except Exception as error:
-        if not is_remote(url):
-            raise
-        # A store raises whatever the library does that talks to it.
-        raise WetDefect("unreadable", f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    url: str
     file: BinaryIO
 
     def read(self, size: int = -1, /) -> bytes:
-        with _reading(self.url):
+        with _reading():
             return self.file.read(size)
 
 
 def _opened(entry: Entry, stack: ExitStack) -> _Source:
-    with _reading(entry.url):
-        return _Source(entry.url, stack.enter_context(entry.open()))
+    with _reading():
+        return _Source(stack.enter_context(entry.open()))
 
 
 def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:

@@ -18,7 +18,7 @@ from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.run import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats.general import BrokenStream, OutOfBounds, Unreadable
+from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, BrokenStream, OutOfBounds, Unreadable
 from corpusfmt.io.compress import FileFacts, all_there, compressor_of
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import refuse_remote, version_of
@@ -95,6 +95,7 @@ def build(
     """
     started = _now()
     refuse_remote(destination, "the output")
+    refuse_remote(log, "the log")
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     root = Path(destination)
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root) or is_finished(root))
@@ -102,8 +103,8 @@ def build(
         stack.enter_context(closing(supply))
         journal = stack.enter_context(Journal(log))
         workers = stack.enter_context(Workers(engine, supply.workers(jobs)))
-        classifier = _classifier(model, langid)
         asked = load_recipe(recipe, _instead(keep_original=keep_original, compression=compression))
+        classifier = _classifier(model, langid)
         chosen = selection.applied(asked, classifier.labels)
         compressor_of(chosen.output.compressor)
         addresses = selection.by_address
@@ -352,10 +353,11 @@ def _refuse_none(files: Sequence[Input], processed: Sequence[tuple[Path, Process
     if any(each.quarantined is None for _, each in processed):
         return
     told = [f"\n  {each.location}: {each.code} {each.message}" for each in findings[:_MOST_TOLD]]
+    hints = {f"  help: {each.hint}\n" for each in findings if each.code == LINK_OUTSIDE_ROOT}
     more = f"\n  and {len(findings) - len(told):,} more" if len(findings) > len(told) else ""
     raise Incomplete(
         f"none of {len(files):,} inputs could be read, and no corpus was written{cause}{''.join(told)}{more}\n"
-        "  help: once they are repaired or named rightly, run the command again in the same folder"
+        f"{''.join(hints)}  help: once they are repaired or named rightly, run the command again in the same folder"
     )
 
 
@@ -371,7 +373,7 @@ def _refuse_changed(files: Sequence[Input]) -> None:
 
 def _has_changed(known: Input) -> bool:
     # One that is gone was deleted: by us, or by somebody else who knew that it was stored.
-    return version_of(known.key) not in {known.version, ""}
+    return known.version != "" and version_of(known.key) not in {known.version, ""}
 
 
 def _seal(

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
-from collections.abc import Iterator
-from html import escape
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from corpusfmt._version import VERSION
-from corpusfmt.model import Finding, Json, Report, Severity
+from corpusfmt.model import Finding, Json, Report, Rule, Severity, Verdict
+from corpusfmt.report.text import place, verdict_line
+from corpusfmt.report.view import DEFAULT_VIEW, View, annotated_path, by_severity, left_out, notes, slugs, worst_first
+from corpusfmt.wording import json_text, markup, plain, sarif_message, uri, workflow_data, workflow_property
 
 SCHEMA = "corpusfmt-report/1"
-# Code scanning services keep the first results of a run and refuse runs beyond this many.
-_MOST_SARIF_RESULTS = 5_000
+_RULES_PAGE = "https://github.com/corpusfmt/corpusfmt/blob/main/docs/rules.md"
+# Code scanning services keep this many results of a run.
+_MOST_RESULTS = 5_000
 _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
@@ -26,7 +31,7 @@ def run_record(report: Report) -> Json:
 
 
 def finding_record(finding: Finding) -> Json:
-    """Return one finding as an object; `count` occurrences are told as one, at the first of their places."""
+    """Return one finding as an object; `count` occurrences may be reported as one, at the first of their places."""
     at = finding.location
     return {
         "kind": "finding",
@@ -57,14 +62,19 @@ def summary_record(report: Report) -> Json:
         "version": report.version,
         "counts": report.counts,
         "by_rule": report.by_rule,
+        "by_severity": by_severity(report),
         "by_path": report.by_path,
+        "suppressed": report.suppressed,
+        "regraded": report.regraded,
+        "unmatched": report.unmatched,
         "coverage": {
             "shards_seen": coverage.shards_seen,
             "shards_total": coverage.shards_total,
             "documents": coverage.documents,
             "bytes": coverage.bytes,
             "sampled": coverage.sampled,
-            "rules_not_run": coverage.rules_not_run,
+            "not_run": _counted("rule", coverage.not_run),
+            "gaps": _counted("what", coverage.gaps),
         },
         "finished": report.finished,
     }
@@ -73,7 +83,14 @@ def summary_record(report: Report) -> Json:
     return record
 
 
-def json_lines(report: Report) -> Iterator[str]:
+def _counted(kind: str, counter: Counter[tuple[str, str, str]]) -> list[Json]:
+    return [
+        {"path": path, kind: what, "reason": reason, "count": count}
+        for (path, what, reason), count in sorted(counter.items())
+    ]
+
+
+def json_lines(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the run, one object a finding, and the summary."""
     yield _dump(run_record(report))
     for finding in report.findings:
@@ -81,119 +98,193 @@ def json_lines(report: Report) -> Iterator[str]:
     yield _dump(summary_record(report))
 
 
-def json_object(report: Report) -> Iterator[str]:
+def json_object(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the same as one object, with the findings as a list."""
     whole = (
         run_record(report) | summary_record(report) | {"findings": [finding_record(each) for each in report.findings]}
     )
     del whole["kind"]
-    yield json.dumps(whole, ensure_ascii=False, indent=2)
+    yield _dump(whole, indent=2)
 
 
-def sarif(report: Report) -> Iterator[str]:
-    """Yield a SARIF 2.1.0 log; beyond the services' limit results are left out, and a notification says how many."""
-    shown = report.findings[:_MOST_SARIF_RESULTS]
-    rules = {finding.code: finding.slug for finding in shown}
-    omitted = len(report.findings) - len(shown)
-    notes = [{"level": "warning", "message": {"text": f"{omitted} results omitted"}}] if omitted else []
+def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield a SARIF 2.1.0 log; beyond the services' limit the worst results stay, and a notification names the others."""
+    shown = worst_first(report.findings, _MOST_RESULTS)
+    codes = sorted({finding.code for finding in shown})
+    messages = [note.line() for note in notes(report)]
+    if len(shown) < len(report.findings):
+        left = ", ".join(f"{count:,} of {code}" for code, count in left_out(report, shown).items())
+        messages.append(f"results omitted: {left}")
     tool = {
         "driver": {
             "name": "corpusfmt",
             "version": VERSION,
-            "rules": [{"id": code, "name": slug} for code, slug in sorted(rules.items())],
+            "informationUri": "https://github.com/corpusfmt/corpusfmt",
+            "rules": _sarif_rules(codes, slugs(report)),
         }
     }
-    invocation = {"executionSuccessful": report.verdict.value != "incomplete", "toolExecutionNotifications": notes}
-    run = {"tool": tool, "invocations": [invocation], "results": [_sarif_result(finding) for finding in shown]}
-    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    yield json.dumps(log, ensure_ascii=False, indent=2)
+    notifications = [{"level": "warning", "message": {"text": sarif_message(each)}} for each in messages]
+    invocation = {
+        "executionSuccessful": report.verdict is not Verdict.INCOMPLETE,
+        "toolExecutionNotifications": notifications,
+    }
+    root = {"description": {"text": "the root of the repository, or the working directory"}}
+    run = {
+        "tool": tool,
+        "invocations": [invocation],
+        "originalUriBaseIds": {"SRCROOT": root},
+        "results": _sarif_results(report, shown, codes),
+    }
+    yield _dump(
+        {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2
+    )
 
 
-def _sarif_result(finding: Finding) -> Json:
-    at = finding.location
-    physical: dict[str, Any] = {"artifactLocation": {"uri": at.path.replace(" ", "%20")}}
-    if at.line is not None:
-        physical["region"] = {"startLine": at.line} | ({"startColumn": at.column} if at.column else {})
+def _sarif_rules(codes: Sequence[str], named: dict[str, str]) -> list[Json]:
+    from corpusfmt.formats import formats  # noqa: PLC0415 - every format is imported, for this output alone
+
+    known = {rule.code: rule for fmt in formats().values() for rule in fmt.rules} if codes else {}
+    return [{"id": code, "name": named[code]} | _sarif_help(known.get(code)) for code in codes]
+
+
+def _sarif_help(rule: Rule | None) -> Json:
+    if rule is None:
+        return {}
+    explanation = inspect.cleandoc(rule.explanation)
     return {
-        "ruleId": finding.code,
-        "level": _SARIF_LEVELS[finding.severity],
-        "message": {"text": _with_hint(finding)},
-        "locations": [{"physicalLocation": physical}],
-        "occurrenceCount": finding.count,
+        "shortDescription": {"text": explanation.partition("\n")[0]},
+        "help": {"text": explanation},
+        "helpUri": f"{_RULES_PAGE}#{rule.code.lower()}-{rule.slug}",
     }
 
 
-def junit(report: Report) -> Iterator[str]:
-    """Yield JUnit XML: a test case a path, failed where errors were found in it."""
-    paths: dict[str, list[Finding]] = {path: [] for path in report.by_path}
+def _sarif_results(report: Report, findings: Sequence[Finding], codes: Sequence[str]) -> list[Json]:
+    index = {code: number for number, code in enumerate(codes)}
+    seen: Counter[str] = Counter()
+    results = []
+    for finding in findings:
+        at = finding.location
+        identity = _digest(finding.code, at.path, at.pointer, at.record, finding.message)
+        seen[identity] += 1
+        physical: Json = {"artifactLocation": _artifact(annotated_path(report, at.path))}
+        if at.line is not None:
+            physical["region"] = {"startLine": at.line} | ({"startColumn": at.column} if at.column else {})
+        results.append(
+            {
+                "ruleId": finding.code,
+                "ruleIndex": index[finding.code],
+                "level": _SARIF_LEVELS[finding.severity],
+                "message": {"text": sarif_message(_with_hint(finding))},
+                "locations": [{"physicalLocation": physical}],
+                "occurrenceCount": finding.count,
+                # Without line and byte: what is above a finding may change.
+                "partialFingerprints": {"corpusfmt/v1": f"{identity}:{seen[identity]}"},
+            }
+        )
+    return results
+
+
+def _artifact(path: str) -> Json:
+    if "://" in path:
+        scheme, _, rest = path.partition("://")
+        return {"uri": f"{scheme}://{uri(rest)}"}
+    if path.startswith("/"):
+        return {"uri": f"file://{uri(path)}"}
+    return {"uri": uri(path), "uriBaseId": "SRCROOT"}
+
+
+def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield JUnit XML: a test case a shard, failed where errors were found in it, and a skipped one for what was not checked."""
+    found: dict[str, list[Finding]] = {}
     for finding in report.findings:
-        paths[finding.location.path].append(finding)
-    cases = paths or {".": []}
-    failed = sum(any(each.severity is Severity.ERROR for each in found) for found in cases.values())
+        if finding.severity is Severity.ERROR:
+            found.setdefault(finding.location.path, []).append(finding)
+    counted = {path for _, severity, path in report.tally.counts if severity is Severity.ERROR}
+    in_shards = {path for shard in report.shards for path in shard.paths}
+    cases = [(shard.paths[0], shard.paths, shard.seconds) for shard in report.shards if shard.paths]
+    cases += [(path, (path,), 0.0) for path in sorted({*counted, *report.by_path} - in_shards)]
+    skipped = [note for note in notes(report) if note.kind in {"not checked", "not run"}]
+    failures = sum(not counted.isdisjoint(paths) for _, paths, _ in cases)
+    total = sum(seconds for _, _, seconds in cases)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<testsuite name="corpusfmt" tests="{len(cases)}" failures="{failed}" errors="0" skipped="0">'
-    for path, found in cases.items():
-        yield f"  <testcase classname={_attribute(report.format)} name={_attribute(path)}>"
-        errors = [finding for finding in found if finding.severity is Severity.ERROR]
-        if errors:
-            text = "\n".join(f"{each.location}: {each.code} {_with_hint(each)}" for each in errors)
-            yield f"    <failure message={_attribute(errors[0].message)}>{escape(_xml_safe(text))}</failure>"
+    yield (
+        f'<testsuite name="corpusfmt" tests="{len(cases) + len(skipped)}" failures="{failures}" errors="0"'
+        f' skipped="{len(skipped)}" time="{total:.3f}">'
+    )
+    yield "  <properties>"
+    for note in notes(report):
+        yield f'    <property name="{markup(note.kind)}" value="{markup(note.line())}"/>'
+    yield f'    <property name="verdict" value="{markup(verdict_line(report))}"/>'
+    yield "  </properties>"
+    for name, paths, seconds in cases:
+        head = f'  <testcase classname="{markup(report.format)}" name="{markup(name)}" time="{seconds:.3f}"'
+        if counted.isdisjoint(paths):
+            yield f"{head}/>"
+            continue
+        yield f"{head}>"
+        errors = [each for path in paths for each in found.get(path, ())]
+        lines = [f"{place(each.location)}: {each.code} {_with_hint(each)}" for each in errors]
+        message = errors[0].message if errors else "errors, none of which was kept"
+        yield f'    <failure message="{markup(message)}">' + "\n".join(map(markup, lines)) + "</failure>"
+        yield "  </testcase>"
+    for note in skipped:
+        yield f'  <testcase classname="{markup(note.kind)}" name="{markup(f"{note.path}: {note.text}")}">'
+        yield f'    <skipped message="{markup(note.line())}"/>'
         yield "  </testcase>"
     yield "</testsuite>"
 
 
-def github(report: Report) -> Iterator[str]:
-    """Yield workflow commands, one annotation a rule and path."""
-    seen: set[tuple[str, str]] = set()
-    for finding in report.findings:
+def github(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield workflow commands, one annotation a rule and path, the worst first, then what was left out and the verdict."""
+    firsts = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
+    for finding in view.of(reversed(firsts.values())):
         at = finding.location
-        if (finding.code, at.path) in seen:
-            continue
-        seen.add((finding.code, at.path))
-        place = f"file={_command_value(at.path)}" + (f",line={at.line}" if at.line else "")
-        title = _command_value(f"{finding.code} {finding.slug}")
-        text = _with_hint(finding).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        yield f"::{_GITHUB_LEVELS[finding.severity]} {place},title={title}::{text}"
+        where = f"file={workflow_property(annotated_path(report, at.path))}" + (f",line={at.line}" if at.line else "")
+        title = workflow_property(f"{finding.code} {finding.slug}")
+        yield f"::{_GITHUB_LEVELS[finding.severity]} {where},title={title}::{workflow_data(_with_hint(finding))}"
+    for note in notes(report)[: view.max_findings]:
+        yield f"::notice title={workflow_property(note.kind)}::{workflow_data(note.line())}"
+    yield f"::notice title=corpusfmt::{workflow_data(verdict_line(report))}"
 
 
-def _command_value(text: str) -> str:
-    for character, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
-        text = text.replace(character, code)
-    return text
-
-
-def gitlab(report: Report) -> Iterator[str]:
-    """Yield a GitLab code quality report."""
+def gitlab(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield a GitLab code quality report; what is not a finding is an issue of the least severity."""
+    shown = worst_first(report.findings, _MOST_RESULTS)
     issues = []
-    for finding in report.findings:
+    for finding in shown:
         at = finding.location
-        identity = f"{finding.code}\0{at.path}\0{at.line}\0{at.pointer}\0{finding.message}"
-        issues.append(
-            {
-                "description": f"{finding.slug}: {_with_hint(finding)}",
-                "check_name": finding.code,
-                "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
-                "severity": _GITLAB_LEVELS[finding.severity],
-                "location": {"path": at.path, "lines": {"begin": at.line or 1}},
-            }
-        )
-    yield json.dumps(issues, ensure_ascii=False, indent=2)
+        fingerprint = _digest(finding.code, at.path, at.line, at.pointer, finding.message)
+        where = annotated_path(report, at.path)
+        text = f"{finding.slug}: {_with_hint(finding)}"
+        issues.append(_issue(text, finding.code, fingerprint, _GITLAB_LEVELS[finding.severity], where, at.line))
+    remarks = [(note.path, note.line()) for note in notes(report)]
+    if len(shown) < len(report.findings):
+        left = ", ".join(f"{count:,} of {code}" for code, count in left_out(report, shown).items())
+        remarks.append((".", f"findings omitted: {left}"))
+    for path, text in remarks:
+        where = annotated_path(report, path or ".")
+        issues.append(_issue(text, "corpusfmt", _digest(path, text), "info", where, None))
+    yield _dump(issues, indent=2)
+
+
+def _issue(text: str, rule: str, fingerprint: str, severity: str, path: str, line: int | None) -> Json:
+    return {
+        "description": plain(text),
+        "check_name": rule,
+        "fingerprint": fingerprint,
+        "severity": severity,
+        "location": {"path": path, "lines": {"begin": line or 1}},
+    }
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _with_hint(finding: Finding) -> str:
     return f"{finding.message} ({finding.hint})" if finding.hint else finding.message
 
 
-def _dump(record: Json) -> str:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-
-
-def _attribute(text: str) -> str:
-    # Readers turn the white space of an attribute into blanks, where it does not stand as a reference.
-    return f'"{escape(_xml_safe(text))}"'.replace("\n", "&#10;").replace("\t", "&#9;")
-
-
-def _xml_safe(text: str) -> str:
-    return "".join(
-        character if character >= " " or character in "\t\n" else f"\\x{ord(character):02x}" for character in text
-    )
+def _dump(value: Any, indent: int | None = None) -> str:
+    separators = (",", ":") if indent is None else None
+    return json_text(json.dumps(value, ensure_ascii=False, separators=separators, indent=indent))

@@ -1,66 +1,87 @@
-"""Reports for people at a terminal or reading a log: no boxes, nothing clipped."""
+"""Reports for people at a terminal or reading a log: no boxes, no path clipped, nothing in it but text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from corpusfmt.model import Coverage, Finding, Report, Severity, Verdict
+from corpusfmt.model import Coverage, Finding, Location, Report, Severity, Verdict
+from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, left_out, notes, slugs
+from corpusfmt.wording import leading, plain
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _KILO = 1000
+_REASON = re.compile(r"(?P<what>ignored) \((?P<selector>.+)\)")
 
 
-def full(report: Report) -> Iterator[str]:
-    """Yield errors and warnings with their hints, what was left out, counts, coverage and the verdict."""
-    shown = _errors_and_warnings(report)
+def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield the worst findings with their hints, what was left out, counts, coverage and the verdict."""
+    shown = view.of(report.findings)
     for (code, path), findings in _by_rule_and_path(shown):
-        told = 0
+        seen = 0
         for finding in findings:
-            yield _finding_line(finding)
+            yield finding_line(finding)
             if finding.hint:
-                yield f"  help: {finding.hint}"
-            told += finding.count
-        left = _count(report, code, path) - told
+                yield f"  help: {plain(finding.hint)}"
+            seen += finding.count
+        left = _count(report, code, path) - seen
         if left > 0:
-            yield f"{code} … {left:,} more in {path}"
+            yield f"{code} … {left:,} more in {plain(path)}"
+    yield from _not_shown(report, shown, view)
     if shown:
         yield ""
-    yield from _footer(report)
+    yield from _footer(report, view)
 
 
-def concise(report: Report) -> Iterator[str]:
-    """Yield one line for each error and warning, then the verdict."""
-    for finding in _errors_and_warnings(report):
-        yield _finding_line(finding)
+def concise(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield one line for each finding, the worst first, what was not checked or reported, then the verdict."""
+    shown = view.of(report.findings)
+    for finding in shown:
+        yield finding_line(finding)
+    yield from _not_shown(report, shown, view)
+    yield from _notes(report, view)
     yield verdict_line(report)
 
 
-def _errors_and_warnings(report: Report) -> list[Finding]:
-    """Return what asks for action, errors first; what is merely worth knowing stands in the counts."""
-    wanted = (Severity.ERROR, Severity.WARNING)
-    return [finding for severity in wanted for finding in report.findings if finding.severity is severity]
-
-
-def grouped(report: Report) -> Iterator[str]:
+def grouped(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield one line a rule and path with its count and first place, most frequent rules first."""
-    totals = report.by_rule
+    totals, named = report.by_rule, slugs(report)
     first = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
+    left = view.max_findings
     for code in sorted(totals, key=lambda code: (-totals[code], code)):
-        slug = next(finding.slug for finding in report.findings if finding.code == code)
-        yield f"{code} {slug}: {totals[code]:,}"
-        for (known, path), finding in sorted(first.items()):
-            if known == code:
-                yield f"  {_count(report, code, path):>9,}  {finding.location}  {finding.message}"
+        yield f"{code} {named.get(code, '')}".rstrip() + f": {totals[code]:,}"
+        paths = sorted({path for known, _, path in report.tally.counts if known == code})
+        for number, path in enumerate(paths):
+            if left <= 0 and number:
+                yield f"  {len(paths) - number:>9,}  more files"
+                break
+            left -= 1
+            what = first.get((code, path))
+            yield f"  {_count(report, code, path):>9,}  {plain(f'{what.location}  {what.message}' if what else path)}"
     if totals:
         yield ""
-    yield from _footer(report)
+    yield from _footer(report, view)
 
 
-def verdict_line(report: Report) -> str:
-    """Return the sentence that a run ends with."""
+def finding_line(finding: Finding) -> str:
+    """Return a finding in one line, without its hint."""
+    repeated = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
+    what = f"{finding.code} {finding.severity} {finding.slug}: {finding.message}{repeated}"
+    return f"{place(finding.location)}: {plain(what)}"
+
+
+def place(at: Location) -> str:
+    """Return a place as a line may begin with it."""
+    return leading(at.path) + str(at)[len(at.path) :]
+
+
+def verdict_line(report: Report, named: Callable[[str], str] = plain) -> str:
+    """Return the sentence that a run ends with; `named` makes names fit for where it is shown."""
     errors, warnings = report.counts[Severity.ERROR], report.counts[Severity.WARNING]
-    counts = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}"
+    counts = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
+    if unreported := [*_not_checked(report), *(f"{n:,} {named(why)}" for why, n in _reasons(report).items())]:
+        counts += f"; {', '.join(unreported)}"
     if report.verdict is Verdict.VALID:
         return f"VALID: {counts}"
     codes = [code for (code, severity, _) in report.tally.counts if severity is Severity.ERROR]
@@ -73,11 +94,35 @@ def verdict_line(report: Report) -> str:
     return f"INCOMPLETE: {seen}, {counts}.{explain}"
 
 
+def _not_checked(report: Report) -> Iterator[str]:
+    if gaps := report.coverage.gaps.total():
+        yield f"{gaps:,} not checked"
+
+
+def _reasons(report: Report) -> dict[str, int]:
+    """Return what is not reported by reason; all that was ignored as one, with what was named to ignore it."""
+    selectors: dict[str, None] = {}
+    ignored = 0
+    others: dict[str, int] = {}
+    for each in report.suppressed:
+        if match := _REASON.fullmatch(each["reason"]):
+            selectors[match["selector"]] = None
+            ignored += each["count"]
+        else:
+            others[each["reason"]] = others.get(each["reason"], 0) + each["count"]
+    listed = {f"ignored ({', '.join(selectors)})": ignored} if selectors else {}
+    return listed | {_as_ignored(reason): count for reason, count in others.items()}
+
+
+def _as_ignored(reason: str) -> str:
+    return reason if reason == "not selected" or reason.startswith("known from ") else f"ignored: {reason}"
+
+
 def coverage_line(coverage: Coverage) -> str:
     """Return what a run looked at, in one line."""
-    parts = [f"{coverage.shards_seen:,} of {_plural(coverage.shards_total, 'shard')}"]
+    parts = [f"{coverage.shards_seen:,} of {plural(coverage.shards_total, 'shard')}"]
     if coverage.documents:
-        parts.append(_plural(coverage.documents, "document"))
+        parts.append(plural(coverage.documents, "document"))
     parts.append(human_size(coverage.bytes))
     return " · ".join(parts)
 
@@ -92,11 +137,6 @@ def human_size(size: int) -> str:
     return f"{size} B" if unit == "B" else f"{scaled:.1f} {unit}"
 
 
-def _finding_line(finding: Finding) -> str:
-    repeated = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
-    return f"{finding.location}: {finding.code} {finding.severity} {finding.slug}: {finding.message}{repeated}"
-
-
 def _by_rule_and_path(findings: list[Finding]) -> Iterator[tuple[tuple[str, str], Iterator[Finding]]]:
     def key(finding: Finding) -> tuple[str, str]:
         return finding.code, finding.location.path
@@ -109,16 +149,34 @@ def _count(report: Report, code: str, path: str) -> int:
     return sum(report.tally.counts[code, severity, path] for severity in Severity)
 
 
-def _footer(report: Report) -> Iterator[str]:
-    first = {finding.code: finding for finding in reversed(report.findings)}
-    for code, count in report.by_rule.items():
-        yield f"  {count:>9,} {code} {first[code].severity} {first[code].slug}"
-    for code, reason in sorted(report.coverage.rules_not_run.items()):
-        yield f"  not run: {code} ({reason})"
+def _not_shown(report: Report, shown: list[Finding], view: View) -> Iterator[str]:
+    if len(shown) < len(view.wanted(report.findings)):
+        left = left_out(report, shown)
+        yield (
+            f"… {sum(left.values()):,} more findings are not shown ({', '.join(left)}): raise --max-findings, "
+            "or write all that was kept with --report json=FILE"
+        )
+
+
+def _notes(report: Report, view: View) -> Iterator[str]:
+    for kind, same in groupby(notes(report), key=lambda note: note.kind):
+        lines = [note.line() for note in same]
+        yield from (f"  {line}" for line in lines[: view.max_findings])
+        if len(lines) > view.max_findings:
+            yield f"  {kind}: {len(lines) - view.max_findings:,} more"
+
+
+def _footer(report: Report, view: View) -> Iterator[str]:
+    named = slugs(report)
+    for code, counts in by_severity(report).items():
+        for severity, count in counts.items():
+            yield f"  {count:>9,} {code} {severity} {named.get(code, '')}".rstrip()
+    yield from _notes(report, view)
     version = f" {report.version}" if report.version else ""
     yield f"  {report.format}{version} · {coverage_line(report.coverage)}"
     yield verdict_line(report)
 
 
-def _plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 shard`, `2,000 shards`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -9,6 +9,8 @@ import sys
 
 _LOG = os.environ["CORPUSFMT_GUARD_LOG"]
 _FORBIDDEN = os.environ["CORPUSFMT_GUARD_FORBIDDEN"].encode()
+# `os.open` and `io.open` alike; a folder is opened to be listed.
+_OPENS = {"open", "os.scandir", "os.listdir"}
 _NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"}
 
 
@@ -23,7 +25,7 @@ def _address(arguments: tuple[object, ...]) -> object:
 
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], (str, bytes)):
+    if event in _OPENS and isinstance(arguments[0], (str, bytes)):
         if os.path.realpath(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
             _note(f"open {os.fsdecode(arguments[0])}")
     elif event in _NETWORK and not isinstance(_address(arguments), (str, bytes)):

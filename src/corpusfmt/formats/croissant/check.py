@@ -39,7 +39,6 @@ from corpusfmt.formats.croissant.rules.document import (
     Selection,
     Several,
 )
-from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
@@ -287,8 +286,9 @@ class Checker:
             self._description(description)
             self._files(description)
         else:
-            skipped = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
-            self._left_out(Gap(tuple(skipped), self.entry.path, "a document of version 0.8"))
+            codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
+            for code in codes:
+                self.judge.coverage.skip(self.entry.path, code, "a document of version 0.8")
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
@@ -314,11 +314,9 @@ class Checker:
         records, gaps = judge_data(description, folder, self.options.scratch, self._tell)
         coverage.documents += records
         for gap in (*storage.gaps, *gaps):
-            self._left_out(gap)
-
-    def _left_out(self, gap: Gap) -> None:
-        for code in gap.codes:
-            self.judge.coverage.rules_not_run.setdefault(code, gap.reason)
+            coverage.gap(gap.path, "data", gap.reason, gap.count)
+            for code in gap.codes:
+                coverage.skip(gap.path, code, gap.reason, gap.count)
 
     def _tell(self, fault: object) -> None:
         """Judge what reading the data showed; a link out of the folder once, whatever is behind it."""

@@ -142,7 +142,7 @@ class _AttributesSet:
         if not (documents.whole and self.file.whole):
             for code in ("DOL501", "DOL502"):
                 broken = documents.path if not documents.whole else self.file.path
-                self._judge.coverage.rules_not_run.setdefault(code, f"needs all rows of {broken}")
+                self._judge.coverage.skip(self.file.path, code, f"needs all rows of {broken}")
             return
         place = self.difference.place if self.difference else first_extra or Location(self.file.path)
         explained = self.difference.explained() if self.difference else ""

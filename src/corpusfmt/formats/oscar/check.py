@@ -148,11 +148,11 @@ def _tell(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignme
     for source in sources.values():
         if source.cut:
             # Damage decodes to other text before it shows: nothing that was seen in there can be relied on.
-            judge.retract(source.at.path, f"{source.at.path} is corrupt")
+            judge.retract(source.at.path, "the file is corrupt")
         source.judge(judge)
         if len(sources) == 2 and not source.whole:
             for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
-                judge.coverage.rules_not_run.setdefault(code, f"{source.at.path} breaks off")
+                judge.coverage.skip(source.at.path, code, "the file breaks off")
 
 
 def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: Judge) -> None:
@@ -164,7 +164,7 @@ def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: 
             continue
         listed = listing.digests.get(role, ())
         if source.fault is not None:
-            judge.coverage.rules_not_run.setdefault("OSC205", f"{source.at.path} is broken")
+            judge.coverage.skip(source.at.path, "OSC205", "the file is broken")
         elif listed or (listing.complete and source.sha256 not in listing.orphans):
             judge.check(Digest(source.at, shard.files[role].name, listed, source.sha256, listing.path))
 

@@ -52,8 +52,8 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
     scratch = options.scratch
     shards = {shard.index: shard for shard in plan.shards if isinstance(shard.payload, Part)}
     if scratch is None:
-        judge.coverage.rules_not_run.setdefault("OSC309", "no scratch folder to compare lines in")
-        judge.coverage.rules_not_run.setdefault("OSC602", "no scratch folder to compare record ids in")
+        judge.coverage.gap(".", "OSC309", "no scratch folder to compare lines in")
+        judge.coverage.gap(".", "OSC602", "no scratch folder to compare record ids in")
         return
     parts: dict[Path, Part] = {}
     for shard in shards.values():

@@ -8,15 +8,13 @@ from typing import Any
 
 from corpusfmt.formats.croissant.graph import View
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name
-
-_MOST = 60
+from corpusfmt.wording import clipped
 
 
 def clip(value: Any) -> str:
     """Return a value as JSON shows it (strings without quotes), clipped in the middle."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split())
-    return text if len(text) <= _MOST else f"{text[: _MOST - 20]}…{text[-19:]}"
+    return clipped(" ".join(text.split()))
 
 
 def shown(value: Value) -> str:

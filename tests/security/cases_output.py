@@ -1,0 +1,380 @@
+"""Names and values that would write a report of their own: lines, commands, markup and marks of a terminal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree as ET
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from security.attacks import Attack, Outcome
+from support import REPOSITORY, wet_file, wet_record
+
+# What may be part of a file name. Values may be all of these.
+NAMES = (
+    "::error::forged",
+    "x\n::error::forged",
+    "x\n::stop-commands::token",
+    "x\r::warning::forged\r\n",
+    "##[error]forged",
+    "##vso[task.complete result=Succeeded]",
+    "VALID: 0 errors, 0 warnings",
+    "VALID",
+    "x\nVALID: 0 errors, 0 warnings",
+    "x\n\n## corpusfmt: valid\n\n",
+    "x\x1b[2J\x1b]0;forged\x07",
+    "x\x1b]8;;https:evil.example\x1b\\y",
+    "x\x9b2J\x85y",
+    "x\x7f\x08\x08y",
+    "x\u202elnosj.\u2066y\u200ez\u061c",
+    "x\u2028VALID: 0 errors\u2029y",
+    "x\ufeff\u200b\ufffe\uffffy\U000e0041",
+    "![image](https:evil.example)",
+    "[link](https:evil.example)",
+    "<img src=x onerror=alert(1)>",
+    "<h1>corpusfmt: valid",
+    "a | b | c |\n| d",
+    "a\\| b",
+    "a`b``c```d",
+    "` <b>bold",
+    '" onmouseover="alert(1)',
+    "]]>&lt;&amp;",
+    "a#b%20?c ü",
+    "a:b",
+    "  help: run something",
+)
+VALUES = (*NAMES, "x\ud800y", "</failure></testcase><testcase>", "https://evil.example @everyone #1", "x\0y")
+
+_UNSEEN = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
+_UNSEEN_AND_LINES = re.compile(f"{_UNSEEN.pattern}|\n")
+_VERDICT = re.compile(r"(VALID|INVALID|INCOMPLETE|NO ERRORS[^:]*):")
+_ANNOTATION = re.compile(
+    r"::(error|warning) file=[^:,]+(,line=\d+)?,title=[A-Z]{3}\d{3} [\w-]+::.*|::notice title=[a-z ]+::.*"
+)
+
+CONTEXT = json.loads((REPOSITORY / "schemas/croissant/1.0/context.jsonld").read_text("utf-8"))["@context"]
+
+
+def _dolma(folder: Path) -> None:
+    documents = folder / "data" / "documents"
+    documents.mkdir()
+    for name in NAMES:
+        row = {"id": name, "text": "text", "source": name, "added": name, name: 1}
+        lines = [json.dumps(row), json.dumps(row), json.dumps(row | {"id": 7}), '{"id": ']
+        (documents / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+        (folder / "data" / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    (documents / os.fsdecode(b"\xff\x1b.jsonl")).write_text("\n", "utf-8")
+
+
+def _oscar(folder: Path) -> None:
+    for language in ("af", "be"):
+        (folder / "data" / language).mkdir()
+        (folder / "data" / language / f"{language}.txt.gz").write_bytes(gzip.compress(b"line\n" * 3))
+        for name in NAMES:
+            (folder / "data" / language / name).write_bytes(b"")
+            (folder / "data" / language / f"{name}.txt.gz").write_bytes(b"no gzip")
+
+
+def _croissant(folder: Path) -> None:
+    for number, value in enumerate(VALUES):
+        file = {"@type": "cr:FileObject", "@id": value, "name": value, "contentUrl": value, "encodingFormat": value}
+        field = {
+            "@type": "cr:Field",
+            "@id": f"r/{value}",
+            "dataType": value,
+            "source": {"fileObject": {"@id": "no" + value}},
+        }
+        document = {
+            "@context": CONTEXT,
+            "@type": "sc:Dataset",
+            "conformsTo": "http://mlcommons.org/croissant/1.0",
+            "name": value,
+            "url": value,
+            "license": [value, 7],
+            "version": value,
+            f"key-{value}": 1,
+            "distribution": [file],
+            "recordSet": [{"@type": "cr:RecordSet", "@id": value, "key": {"@id": value}, "field": [field]}],
+        }
+        (folder / "data" / f"{number:02}.json").write_text(json.dumps(document), "ascii")
+
+
+def _descriptions() -> tuple[str, ...]:
+    return tuple(f"{number:02}.json" for number in range(len(VALUES)))
+
+
+def lines_of(data: bytes) -> list[str]:
+    """Return lines of text in which nothing is hidden and nothing is taken for a command."""
+    text = data.decode("utf-8")
+    assert not (unseen := _UNSEEN.findall(text)), unseen
+    lines = text.split("\n")
+    for line in lines:
+        assert not re.search(r"##\w*\[", line), line
+    return lines[:-1]
+
+
+def text_is_ours(data: bytes, *, verdicts: int) -> None:
+    lines = lines_of(data)
+    for line in lines:
+        assert not line.lstrip().startswith("::"), line
+        assert not line.startswith(("## ", "  help: run")), line
+    found = [line for line in lines if _VERDICT.match(line)]
+    assert found == lines[len(lines) - verdicts :], found
+
+
+def _stderr_is_ours(outcome: Outcome) -> None:
+    text_is_ours(outcome.stderr, verdicts=0)
+
+
+def _text(outcome: Outcome) -> None:
+    assert outcome.status == 1
+    text_is_ours(outcome.stdout, verdicts=1)
+
+
+def _github(outcome: Outcome) -> None:
+    for line in lines_of(outcome.stdout):
+        assert _ANNOTATION.fullmatch(line), line
+
+
+def _json(outcome: Outcome) -> None:
+    assert outcome.report["verdict"] == "invalid"
+    assert outcome.report["findings"]
+
+
+def _jsonl(outcome: Outcome) -> None:
+    kinds = [json.loads(line)["kind"] for line in outcome.stdout.decode("utf-8").split("\n")[:-1]]
+    assert kinds == ["run", *["finding"] * (len(kinds) - 2), "summary"]
+
+
+def _names_come_back(outcome: Outcome) -> None:
+    paths = {finding["location"]["path"] for finding in outcome.report["findings"]}
+    assert {f"documents/{name}.jsonl" for name in NAMES} <= paths
+
+
+def _sarif(outcome: Outcome) -> None:
+    (run,) = outcome.report["runs"]
+    assert run["results"]
+    files = {path.relative_to(outcome.folder).as_posix() for path in (outcome.folder / "data").rglob("*")}
+    for result in run["results"]:
+        assert not _UNSEEN_AND_LINES.search(result["message"]["text"])
+        assert "](" not in result["message"]["text"]
+        uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        parts = urlsplit(uri)
+        assert (parts.scheme, parts.netloc, parts.query, parts.fragment) == ("", "", "", ""), uri
+        assert re.fullmatch(r"[\w.~/%-]+", uri, re.ASCII), uri
+        path = f"data/{unquote(uri)}"
+        assert path in files or "\\x" in path or unquote(uri) in {".", "data"}, path
+    for note in run["invocations"][0]["toolExecutionNotifications"]:
+        assert not _UNSEEN_AND_LINES.search(note["message"]["text"])
+
+
+def _junit(outcome: Outcome) -> None:
+    suite = ET.fromstring(outcome.stdout)
+    assert {each.tag for each in suite.iter()} <= {
+        "testsuite", "testcase", "failure", "skipped", "properties", "property"
+    }  # fmt: skip
+    assert suite.findall("testcase/failure")
+    for each in suite.iter():
+        assert not any(_UNSEEN_AND_LINES.search(value) for value in each.attrib.values())
+        assert not _UNSEEN.search(each.text or "")
+
+
+def _gitlab(outcome: Outcome) -> None:
+    for issue in outcome.report:
+        assert not _UNSEEN_AND_LINES.search(issue["description"])
+        assert set(issue) == {"description", "check_name", "fingerprint", "severity", "location"}
+
+
+def _all(tokens: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        yield token
+        yield from _all(token.children or [])
+
+
+def _markdown(outcome: Outcome) -> None:
+    lines_of(outcome.stdout)
+    tokens = list(_all(MarkdownIt("commonmark", {"html": True}).enable("table").parse(outcome.stdout.decode("utf-8"))))
+    kinds = [token.type for token in tokens]
+    for kind in ("image", "link_open", "html_inline", "html_block", "em_open", "strong_open", "fence", "code_block"):
+        assert kind not in kinds, kind
+    assert (kinds.count("heading_open"), kinds.count("table_open")) == (1, 1)
+    heading = tokens[kinds.index("heading_open") + 1]
+    assert heading.content == "corpusfmt: invalid"
+    # A cell that is cut or split shows: each has exactly one code span, or is text of ours.
+    rows = [line for line in outcome.stdout.decode("utf-8").split("\n") if line.startswith("|")]
+    assert kinds.count("tr_open") == len(rows) - 1
+    assert "https://evil" not in "".join(token.content for token in tokens if token.type == "text")
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, list[tuple[str, str | None]]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, attrs))
+
+
+def _html(outcome: Outcome) -> None:
+    lines_of(outcome.stdout)
+    parser = _Tags()
+    parser.feed(outcome.stdout.decode("utf-8"))
+    names = [name for name, _ in parser.tags]
+    assert set(names) <= {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "h1",
+        "p",
+        "table",
+        "tr",
+        "th",
+        "td",
+        "ul",
+        "li",
+    }
+    assert names.count("h1") == 1
+    assert {name for name, attributes in parser.tags if attributes} == {"html", "meta"}
+
+
+PROMISES: dict[str, Callable[[Outcome], None]] = {
+    "full": _text,
+    "concise": _text,
+    "grouped": _text,
+    "json": _json,
+    "jsonl": _jsonl,
+    "sarif": _sarif,
+    "junit": _junit,
+    "github": _github,
+    "gitlab": _gitlab,
+    "markdown": _markdown,
+    "html": _html,
+}
+DATA: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
+    "dolma": (_dolma, ("--max-findings", "100000", ".")),
+    "croissant": (_croissant, ("--format", "croissant", "--max-findings", "100000", *_descriptions())),
+    "oscar": (_oscar, ("--format", "oscar-1.0", "--max-findings", "100000", ".")),
+    "names": (_dolma, ("--format", "dolma", "--max-findings", "100000", "--", *(f"{name}.jsonl" for name in NAMES))),
+}
+
+
+def _reports() -> Iterator[Attack]:
+    for kind, (make, arguments) in DATA.items():
+        for output, promise in PROMISES.items():
+            if kind in {"oscar", "names"} and output in {"json", "jsonl", "gitlab", "grouped", "html"}:
+                continue  # as the others, which cover these outputs
+            command = ("validate", "--output-format", output, *arguments)
+            yield Attack(f"forged-{kind}-{output}", make, command, _both(promise), cwd="data")
+
+
+def _both(promise: Callable[[Outcome], None]) -> Callable[[Outcome], None]:
+    def check(outcome: Outcome) -> None:
+        promise(outcome)
+        _stderr_is_ours(outcome)
+
+    return check
+
+
+def _one_line_each(outcome: Outcome) -> None:
+    text_is_ours(outcome.stdout, verdicts=0)
+    text_is_ours(outcome.stderr, verdicts=0)
+    assert outcome.stdout or outcome.stderr
+
+
+def _records_are_exact(outcome: Outcome) -> None:
+    for line in outcome.stdout.decode("utf-8").split("\n")[:-1]:
+        assert isinstance(json.loads(line), dict)
+    text_is_ours(outcome.stderr, verdicts=1 if outcome.status == 1 else 0)
+
+
+def _records(folder: Path) -> None:
+    data = folder / "data"
+    fields = [
+        {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text"},
+        {"@type": "cr:Field", "@id": "r/b", "dataType": "sc:Integer"},
+    ]
+    for field, column in zip(fields, ("a", "b"), strict=True):
+        field["source"] = {"fileObject": {"@id": "f"}, "extract": {"column": column}}  # type: ignore[assignment]
+    rows = "".join(f'"{value}","{value}"\n' for value in (name.replace('"', '""') for name in NAMES))
+    (data / "f.csv").write_text(f"a,b\n{rows}", "utf-8")
+    file = {"@type": "cr:FileObject", "@id": "f", "name": "f", "contentUrl": "f.csv", "encodingFormat": "text/csv"}
+    document = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": "x",
+        "distribution": [file | {"sha256": "0" * 64}],
+        "recordSet": [{"@type": "cr:RecordSet", "@id": "r", "field": fields}],
+    }
+    (data / "croissant.json").write_text(json.dumps(document), "utf-8")
+
+
+def _wet(folder: Path) -> None:
+    for name in NAMES:
+        (folder / "data" / f"{name}.warc.wet.gz").write_bytes(b"no gzip at all")
+    wet_file(folder / "data" / "good.warc.wet.gz", [wet_record(1, "All human beings are born free and equal.\n" * 3)])
+
+
+def _one_row(folder: Path) -> None:
+    for name in NAMES:
+        (folder / "data" / name / "documents").mkdir(parents=True)
+        row = {"id": name, "text": "text", "source": name}
+        (folder / "data" / name / "documents" / f"{name}.jsonl").write_text(json.dumps(row | {"id": 7}) + "\n", "utf-8")
+
+
+def _baseline(folder: Path) -> None:
+    _dolma(folder)
+    (folder / "data" / "b\n::error::x.json").write_text("{}", "utf-8")
+
+
+def _is_json(outcome: Outcome) -> None:
+    assert outcome.report["findings"] or outcome.report["verdict"]
+    assert all(isinstance(each, dict) for each in outcome.report["findings"])
+
+
+#: Terminals whose encoding is ASCII: what is not in it is escaped, in JSON as JSON does.
+ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def _commands() -> Iterator[Attack]:
+    line, stop, escape, verdict = NAMES[1], NAMES[2], NAMES[10], NAMES[6]
+    for name, forged in (("line", line), ("stop", stop), ("escape", escape), ("verdict", verdict), ("start", NAMES[0])):
+        source = f"{{data}}/{forged}"
+        to_dolma = ("convert", "--to", "dolma", "--", source, "{out}")
+        yield Attack(f"forged-convert-{name}", _one_row, to_dolma, _one_line_each)
+        yield Attack(f"forged-describe-{name}", _one_row, ("describe", "--", f"{source}/no"), _one_line_each)
+        yield Attack(f"forged-detect-{name}", _one_row, ("detect", "--", source), _one_line_each)
+        yield Attack(f"forged-usage-{name}", _one_row, ("validate", f"--no-{forged}"), _one_line_each)
+    quarantine = ("convert", "--to", "dolma", "--on-bad-record", "quarantine", "--on-loss", "allow", "{data}", "{out}")
+    yield Attack("forged-convert-quarantine", _dolma, quarantine, _one_line_each)
+    yield Attack("forged-records", _records, ("records", "croissant.json"), _records_are_exact, cwd="data")
+    build = ("build", "{data}", "--output", "{out}", "--recipe", "goclassy-2019", "--jobs", "1")
+    yield Attack("forged-build", _wet, build, _one_line_each)
+    yield Attack("forged-recipe", _baseline, ("recipe", "data/no\n::error::x.toml"), _one_line_each)
+    baseline = ("validate", ".", "--baseline", "b\n::error::x.json")
+    yield Attack("forged-baseline", _baseline, baseline, _one_line_each, cwd="data")
+    for output in ("json", "jsonl", "full", "junit"):
+        command = ("validate", "--output-format", output, *DATA["croissant"][1])
+        promise = PROMISES[output]
+        yield Attack(f"forged-ascii-{output}", _croissant, command, promise, cwd="data", environment=ASCII)
+
+
+def _exact(attack: Attack, promise: Callable[[Outcome], Any]) -> Attack:
+    return Attack(
+        "forged-names-come-back", attack.make, ("validate", ".", "--output-format", "json"), promise, cwd="data"
+    )
+
+
+ATTACKS = [*_reports(), *_commands()]
+ATTACKS.append(_exact(ATTACKS[0], _names_come_back))

@@ -1,0 +1,213 @@
+"""Limits, ends and orders that a small slip would move: each of these was changed by hand once, and nothing noticed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import gzipped, zstd
+
+import corpusfmt
+from corpusfmt.engine import lock
+from corpusfmt.engine.executors import Workers
+from corpusfmt.engine.run import Progress, run_tasks
+from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.formats.croissant.globs import matches
+from corpusfmt.formats.croissant.records.casts import CASTS
+from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
+from corpusfmt.io.streams import Chunks, StreamFault
+from corpusfmt.model import Incomplete, Location, Rule, Severity
+from corpusfmt.pipeline.scratch import Scratch
+
+WINDOW = 4
+
+
+class FirstIsSlow(Executor):
+    """Ends every task at once, but for the first, which ends when nothing has been started for a while."""
+
+    def __init__(self) -> None:
+        self.first: Future[Any] = Future()
+        self.started = 0
+        self.most_before_the_first = 0
+        threading.Thread(target=self._end_the_first, daemon=True).start()
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+        self.started += 1
+        if self.started == 1:
+            return self.first
+        if not self.first.done():
+            self.most_before_the_first = self.started
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def _end_the_first(self) -> None:
+        before = 0
+        while before < self.started or not self.started:
+            before = self.started
+            time.sleep(0.2)
+        self.first.set_result(0)
+
+
+def test_results_that_wait_count_against_the_window() -> None:
+    executor = FirstIsSlow()
+    results = run_tasks(int, range(3 * WINDOW), lambda: executor, window=WINDOW)
+    assert list(results) == list(range(3 * WINDOW))
+    assert executor.most_before_the_first <= WINDOW
+
+
+def is_there(path: str) -> bool:
+    return Path(path).exists()
+
+
+def test_a_marker_is_gone_while_its_task_runs_again(tmp_path: Path) -> None:
+    marker = tmp_path / "stage" / "task.json"
+    task = StageTask("task", str(marker), "fingerprint")
+    with Workers(None, 1) as workers:
+        for stands in (None, lambda *_: False):
+            results: list[Any] = []
+
+            def ended(_: object, result: object, results: list[Any] = results) -> Progress:
+                results.append(result)
+                return Progress(1, 1, 1, 1)
+
+            Stages(tmp_path, workers, None).stream("stage", is_there, [task], bool, ended, stands)
+            assert (results, marker.exists()) == ([False], True)
+
+
+def test_a_lock_on_a_file_that_its_holder_removed_is_not_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    take = lock._taken
+
+    def taken_as_it_goes(descriptor: int) -> bool:
+        path.unlink()  # as another run does that ends between our opening and our locking
+        return take(descriptor)
+
+    monkeypatch.setattr(lock, "_taken", taken_as_it_goes)
+    with lock.locked(path) as mine:
+        assert not mine
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_sized_integers_end_where_their_bits_do(bits: int) -> None:
+    signed, unsigned = CASTS[f"cr:Int{bits}"], CASTS[f"cr:UInt{bits}"]
+    half, whole = 1 << bits - 1, 1 << bits
+    for cast, low, high in ((signed, -half, half - 1), (unsigned, 0, whole - 1)):
+        assert [cast(low), cast(str(high))] == [low, high]
+        for beyond in (low - 1, high + 1):
+            with pytest.raises(Exception, match=f"an integer from {low} to {high}"):
+                cast(beyond)
+
+
+LIMIT = 5
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 7, 100])
+@pytest.mark.parametrize("end", [b"", b"\n"])
+@pytest.mark.parametrize("length", [LIMIT - 1, LIMIT, LIMIT + 1, 2 * LIMIT, 2 * LIMIT + 1])
+@pytest.mark.parametrize("before", [b"", b"ab\n", b"abcdef\n"])
+def test_a_line_at_the_limit_is_none_beyond_it(before: bytes, length: int, end: bytes, size: int) -> None:
+    data = before + b"x" * length + end
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
+    expected: list[Line | LongLine] = []
+    byte = 0
+    for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+        terminated = byte + len(line) < len(data)
+        long = len(line) > LIMIT
+        expected.append(LongLine(number, byte, len(line)) if long else Line(line, number, byte, terminated))
+        byte += len(line) + 1
+    assert list(lines(chunks, LIMIT)) == expected
+    assert all(len(block.data) <= max(size, LIMIT) + 1 for block in blocks(chunks, LIMIT) if isinstance(block, Block))
+
+
+@pytest.mark.parametrize(("first", "skippable"), [(0x4F, False), (0x50, True), (0x5F, True), (0x60, False)])
+def test_skippable_frames_of_zstd_are_sixteen(first: int, skippable: bool) -> None:
+    frame = bytes([first]) + b"\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
+    data = zstd.compress(b"text") + frame + zstd.compress(b" and more")
+
+    class Once:
+        def __init__(self) -> None:
+            self.parts: Iterator[bytes] = iter([data])
+
+        def read(self, _size: int = -1, /) -> bytes:
+            return next(self.parts, b"")
+
+    if skippable:
+        assert b"".join(Chunks(Once(), "zstd")) == b"text and more"
+    else:
+        with pytest.raises(StreamFault, match="bytes after the last zstd frame"):
+            b"".join(Chunks(Once(), "zstd"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matched"),
+    [
+        ("a*", "a", True),
+        ("a**", "a", True),
+        ("*", "a", True),
+        ("a*b", "a", False),
+        ("x/a*", "x/a", True),
+        ("a/**", "a", True),
+        ("a/*", "a", False),
+        ("a?*", "a", False),
+    ],
+)
+def test_a_star_at_the_end_may_match_nothing(pattern: str, path: str, matched: bool) -> None:
+    assert matches(pattern, path) is matched
+
+
+def test_scratch_counts_what_compacting_writes_once_more() -> None:
+    scratch = Scratch(limit=250)
+    scratch.keep("a", 100, 100, 50)
+    assert (scratch.used, scratch.need(100), scratch.admits(100)) == (150, 150, True)
+    scratch.check()
+    scratch = Scratch(limit=249, twice=True)
+    scratch.keep("a", 100, 100, 50)
+    assert (scratch.used, scratch.need(100), scratch.admits(1)) == (250, 250, False)
+    with pytest.raises(Incomplete, match="the stages that are left may need up to 250 B"):
+        scratch.check()
+
+
+def test_the_profile_goes_before_the_version() -> None:
+    grades: dict[str, Severity | None] = {"strict": Severity.ERROR, "1.0": None}
+    rule = Rule("XMP1", "x", Severity.WARNING, object, iter, grades=grades)
+    found = {(v, p): rule.severity_for(version=v, profile=p) for v in ("1.0", "1.1") for p in ("standard", "strict")}
+    assert found == {
+        ("1.0", "standard"): None,
+        ("1.1", "standard"): Severity.WARNING,
+        ("1.0", "strict"): Severity.ERROR,
+        ("1.1", "strict"): Severity.ERROR,
+    }
+
+
+def dolma_findings(folder: Path, attributes: str) -> list[tuple[str, str, Location]]:
+    for path, line in (
+        ("documents/0.jsonl.gz", '{"id": "1", "text": "some text here, long enough", "source": "s"}'),
+        ("attributes/pii/0.jsonl.gz", f'{{"id": "1", "source": "s", "attributes": {attributes}}}'),
+    ):
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_bytes(gzipped(line.encode() + b"\n"))
+    return [(each.code, each.message, each.location) for each in corpusfmt.validate(folder).findings]
+
+
+def test_spans_within_another_are_compared_with_it(tmp_path: Path) -> None:
+    spans = "[[0, 20, 1.0], [2, 4, 1.0], [5, 7, 1.0], [20, 21, 1.0]]"
+    found = dolma_findings(tmp_path, f'{{"a": {spans}}}')
+    assert [(code, message, at.pointer) for code, message, at in found] == [
+        ("DOL608", "span [2, 4] overlaps [0, 20]", "/attributes/a/1"),
+        ("DOL608", "span [5, 7] overlaps [0, 20]", "/attributes/a/2"),
+    ]
+
+
+def test_a_finding_in_a_row_has_the_pointer_of_its_value(tmp_path: Path) -> None:
+    found = dolma_findings(tmp_path, '{"a/b~c": [[0, 4, 1.0], [5, 500, 1.0]]}')
+    file = "attributes/pii/0.jsonl.gz"
+    assert [(code, at) for code, _, at in found] == [
+        ("DOL407", Location(file, 1, 0, pointer="/attributes/a~1b~0c")),
+        ("DOL604", Location(file, 1, 0, pointer="/attributes/a~1b~0c/1", record="1")),
+    ]
