@@ -150,8 +150,8 @@ class Judge:
         self._applicable: dict[type, list[Rule]] = {}
         self._judged: dict[tuple[str, bool, str], tuple[Severity | None, str]] = {}
 
-    def check(self, subject: Any) -> bool:
-        """Run every rule on one subject; return whether none of them fired."""
+    def check(self, subject: Any, times: int = 1) -> bool:
+        """Run every rule on one subject, which occurs so many times; return whether none of them fired."""
         kind = type(subject)
         rules = self._applicable.get(kind)
         if rules is None:
@@ -166,7 +166,7 @@ class Judge:
             try:
                 for problem in rule.check(subject):
                     clean = False
-                    self._record(rule, problem)
+                    self._record(rule, problem if times == 1 else replace(problem, count=problem.count * times))
             except Exception as error:
                 if rule.subject is Crash:
                     raise

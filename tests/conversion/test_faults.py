@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import signal
 import subprocess
@@ -134,5 +135,32 @@ def test_a_number_that_no_reader_can_hold_is_not_changed_in_silence(tmp_path: Pa
     (tmp_path / "dolma/documents").mkdir(parents=True)
     line = b'{"id":"1","text":"%b","source":"test","n":1e999}\n' % LONG_LINE.encode()
     (tmp_path / "dolma/documents/a.jsonl").write_bytes(line)
-    with pytest.raises(BadInput, match="DOL203"):
+    with pytest.raises(BadInput, match="GEN303"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma")
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        ({"id": "2", "text": "b"}, "CNV105"),
+        ({"id": "2", "text": "b", "source": None}, "DOL307"),
+        ({"id": "2", "text": "b", "source": "s", "created": None}, "DOL308"),
+        ({"id": "2", "text": "b", "source": "s", "added": None}, "DOL308"),
+    ],
+)
+@pytest.mark.parametrize("to", ["dolma", "parquet"])
+def test_what_is_written_is_valid(row: Json, code: str, to: str, tmp_path: Path) -> None:
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [{"id": "1", "text": "a", "source": "s"}, row])
+    with pytest.raises(BadInput, match=code):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "stopped", to=to)
+    report = corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to=to, on_bad_record="quarantine")
+    assert (report.coverage.documents, report.results["rejected"]) == (1, 1)
+    (line,) = (tmp_path / "out-quarantine/000000.jsonl").read_text("utf-8").removesuffix("\n").split("\n")
+    assert json.loads(line)["rule"] == code
+    assert corpusfmt.validate(tmp_path / "out").verdict == "valid"
+
+
+def test_a_source_that_is_missing_can_be_given(tmp_path: Path) -> None:
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [{"id": "1", "text": "a"}])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", source_name="web")
+    assert corpusfmt.validate(tmp_path / "out").verdict == "valid"

@@ -193,11 +193,11 @@ def test_values_that_are_no_texts(tmp_path: Path) -> None:
 
 def test_records_that_nest_deep(tmp_path: Path) -> None:
     deep: list[Any] = []
-    for _ in range(126):
+    for _ in range(125):
         deep = [deep]
     nested = field("x", "t.jsonl", {"column": "x"}, "sc:ImageObject")
     path = described(tmp_path, [{"text": "one", "x": deep}, {"text": "two", "x": [deep]}], TEXT, nested)
-    with pytest.raises(BadInput, match=r"t\.jsonl:2: CRO703 nested deeper than 128 levels"):
+    with pytest.raises(BadInput, match=r"t\.jsonl:2: CRO703 nested deeper than 127 levels"):
         corpusfmt.convert(path, tmp_path / "stop", to="dolma")
     report = corpusfmt.convert(path, tmp_path / "out", to="dolma", on_bad_record="quarantine")
     assert (report.coverage.documents, report.results["rejected"]) == (1, 1)

@@ -70,9 +70,8 @@ VALUES = st.recursive(
 )
 ROWS = st.lists(
     st.fixed_dictionaries(
-        {"text": LINES},
+        {"text": LINES, "source": TEXT.filter(bool)},
         optional={
-            "source": TEXT.filter(bool),
             "added": st.just("2024-01-31T00:00:00Z"),
             "created": st.just("2019-08-01"),
             "version": st.just("v0") | st.none(),
@@ -246,7 +245,7 @@ def test_ids_of_oscar_1_0_are_derived_and_say_so(tmp_path: Path) -> None:
 def test_source_and_added_leave_alone_what_documents_have(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": "1", "text": LONG_LINE, "source": "own", "added": "2020-01-01"},
-        {"id": "2", "text": LONG_LINE, "added": None},
+        {"id": "2", "text": LONG_LINE},
     ]
     write_rows(tmp_path / "dolma/documents/a.jsonl.gz", rows)
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", source_name="new", added="2024-01-31")

@@ -163,3 +163,37 @@ def test_a_file_that_vanishes_while_it_is_checked(tmp_path: Path) -> None:
 def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such path"):
         corpusfmt.validate(tmp_path / "nowhere", format="dolma")
+
+
+def test_an_attribute_set_that_is_an_empty_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"documents/a.jsonl": encoded(documents(1))})
+    (tmp_path / "attributes/qa/deep").mkdir(parents=True)
+    (tmp_path / "attributes/.cache").mkdir()
+    report = check(tmp_path)
+    assert [(finding.code, finding.location.path) for finding in report.findings] == [("DOL410", "attributes/qa")]
+
+
+def test_the_end_of_a_span_in_lower_case(tmp_path: Path) -> None:
+    row = {"id": "1", "text": "İstanbul İzmir", "source": "web"}
+    spans = {"id": "1", "attributes": {"a": [[0, len("İstanbul İzmir".lower()), 1.0]]}, "source": "web"}
+    write(tmp_path, {"documents/a.jsonl": encoded([row]), "attributes/c4/a.jsonl": encoded([spans])})
+    (finding,) = check(tmp_path).findings
+    assert finding.code == "DOL604"
+    assert "in lower case, where `İ` is two code points" in finding.hint
+
+
+def test_attributes_alone(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "attributes": {"a__b__c": [[5, 9, 1.0]]}},
+        {"id": "2", "attributes": {"a__b__c": [[9, 5, 1.0]]}},
+    ]
+    write(tmp_path, {"part-0.jsonl.gz": encoded(rows)})
+    path = tmp_path / "part-0.jsonl.gz"
+    fmt, detection = detect(entry_of(str(path)))
+    assert (fmt.name, detection.evidence) == ("dolma", "rows with an id and attributes, without a text")
+    report = corpusfmt.validate(path)
+    assert [(finding.code, finding.location.line) for finding in report.findings] == [("DOL605", 2)]
+    assert report.coverage.rules_not_run["DOL502"] == "needs the documents of part-0.jsonl.gz"
+    assert corpusfmt.validate(path, format="dolma").by_rule == report.by_rule
+    with pytest.raises(UsageError, match="name the dataset that it belongs to"):
+        corpusfmt.convert(path, tmp_path / "out", to="dolma")

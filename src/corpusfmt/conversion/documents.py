@@ -12,7 +12,7 @@ from typing import BinaryIO, Self
 from corpusfmt.conversion import attributes
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, Options
-from corpusfmt.conversion.rules import Mislabelled, Unfiled, finding
+from corpusfmt.conversion.rules import Mislabelled, Sourceless, Unfiled, finding
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.dolma.write import fields_of
 from corpusfmt.formats.oscar.languages import LABEL
@@ -77,11 +77,15 @@ class Documents:
             if isinstance(document, LeftOut):
                 self._losses.add({document.what: 1}, document.at)
                 continue
-            unfiled = self._filed(document, expected) if self._reading.filed else None
-            if unfiled is not None:
+            unfit: Unfiled | Mislabelled | Sourceless | None = None
+            if self._reading.filed:
+                unfit = self._filed(document, expected)
+            if document.source is None and self._options.source is None:
+                unfit = Sourceless(self._place_of(document))
+            if unfit is not None:
                 row = json_line(fields_of(document))[:-1].decode()
                 raw = "\n".join([row, *document.attribute_rows.values()])
-                self._reject(Rejected(finding(unfiled), raw.encode()))
+                self._reject(Rejected(finding(unfit), raw.encode()))
                 continue
             for step in steps:
                 step(document)
@@ -154,4 +158,3 @@ def _fill_in(document: Document, options: Options, source_name: str | None) -> N
         document.source = options.source
     if options.added and document.added is None:
         document.added = options.added
-        document.extra.pop("added", None)

@@ -40,6 +40,13 @@ class Mislabelled:
 
 
 @dataclass(frozen=True, slots=True)
+class Sourceless:
+    """A document without a source, which nobody has given it."""
+
+    at: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Collision:
     """An attribute that two sets have with different values; `newer` is the one that came second."""
 
@@ -101,11 +108,22 @@ def language_label_unfit(document: Mislabelled) -> Iterator[Problem]:
     yield Problem(message, document.at, f"{hint}; name another field or attribute, or convert the others alone")
 
 
+@RULES.rule("CNV105", "source-missing", on=Sourceless)
+def source_missing(document: Sourceless) -> Iterator[Problem]:
+    """A document does not say where it comes from, and neither does --source.
+
+    Why: Dolma requires a `source`: an id is unique only within it.
+    Example: `{"id": "1", "text": "…"}` without --source.
+    Fix: name the source of such documents with --source.
+    """
+    yield Problem(f"no `source`{_which(document.at)}", document.at, "name it with --source")
+
+
 def _which(at: Location) -> str:
     return f" (document `{at.record}`)" if at.record is not None else ""
 
 
-def finding(subject: NotKept | Unfiled | Mislabelled | Collision) -> Finding:
+def finding(subject: NotKept | Unfiled | Mislabelled | Sourceless | Collision) -> Finding:
     """Return what the rules say of something."""
     judge = Judge(RULES, Grading(), version="", path=subject.at.path)
     judge.check(subject)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.streams import StreamFault
-from corpusfmt.io.text import JsonFault, StrictJson, strict_json, utf8_fault
+from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Crash, Judge, RuleSet
 
@@ -65,6 +65,15 @@ class BadJson:
 
     at: Location
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfRange:
+    """Numbers that no 64-bit float comes near: the first of them as it is written, and how many there are."""
+
+    at: Location
+    number: str
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +196,10 @@ def invalid_utf8(text: BadText) -> Iterator[Problem]:
 
 @GENERAL.rule("GEN301", "invalid-json-line", on=BadJson)
 def invalid_json_line(line: BadJson) -> Iterator[Problem]:
-    """A line of a JSON Lines file is not one strict JSON value.
+    """A line of a JSON Lines file is not one strict JSON value, or nests deeper than 128 levels.
 
     Why: strict readers stop there, lenient ones read something else (NaN, lone surrogates, a BOM).
-    Example: a blank line, a last line cut short, two values on one line, `NaN`.
+    Example: a blank line, a last line cut short, two values on one line, `NaN`, 129 opening brackets.
     Fix: write one JSON value a line with a strict encoder; only LF ends a line.
     """
     yield Problem(f"not one JSON value: {line.reason}", line.at, "write one strict JSON value on each line")
@@ -208,6 +217,30 @@ def line_too_long(line: TooLong) -> Iterator[Problem]:
     yield Problem(message, line.at, "split it, or raise --max-line-bytes")
 
 
+@GENERAL.rule("GEN303", "number-out-of-range", on=OutOfRange)
+def number_out_of_range(numbers: OutOfRange) -> Iterator[Problem]:
+    """A number is beyond what a 64-bit float holds: its absolute value is greater than 1.797e308.
+
+    What holds it, a row or a whole description, is not read: every command takes it for broken.
+
+    Why: some readers take such a number for infinity, which JSON cannot write; others stop.
+    Example: `1e999`, an integer of 400 digits.
+    Fix: write it as a string.
+    """
+    message = f"number `{numbers.number}` is beyond what a 64-bit float holds"
+    yield Problem(message, numbers.at, "write it as a string", count=numbers.count)
+
+
+def json_subject(fault: JsonFault, at: Location) -> BadJson | OutOfRange:
+    """Return what the rules judge of a line that is not one JSON value."""
+    place = Location(
+        at.path, at.line, at.byte, fault.column, at.pointer, at.record
+    )  # `replace` takes ten times as long
+    if isinstance(fault, NumberFault):
+        return OutOfRange(place, fault.number, fault.count)
+    return BadJson(place, fault.reason)
+
+
 def barred(cause: Entry | OSError, at: Location) -> Barred:
     """Return the subject that says why something is not read: an entry that is barred, or a failure to open or read."""
     if isinstance(cause, Entry):
@@ -223,14 +256,14 @@ def judge_barred(entry: Entry, judge: Judge) -> bool:
     return entry.is_barred
 
 
-def judged_json(line: bytes, at: Location, judge: Judge) -> StrictJson | None:
-    """Judge a line as UTF-8 and JSON; return its value where it is one."""
+def judged_json(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:
+    """Judge a line, which follows itself so many times, as UTF-8 and JSON; return its value where it is one."""
     try:
         return strict_json(line)
     except UnicodeDecodeError:
         fault = utf8_fault(line)
         assert fault is not None
-        judge.check(BadText(replace(at, column=fault.column), fault.reason))
+        judge.check(BadText(replace(at, column=fault.column), fault.reason), times)
     except JsonFault as fault:
-        judge.check(BadJson(replace(at, column=fault.column), fault.reason))
+        judge.check(json_subject(fault, at), times)
     return None

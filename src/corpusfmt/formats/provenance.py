@@ -6,13 +6,12 @@ differ from record to record, and a column of texts is what every JSON loader ca
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from corpusfmt.io.text import json_line
+from corpusfmt.io.text import json_line, json_object
 from corpusfmt.model import Document, Json
 
 #: The name in `Document.metadata`.
@@ -43,11 +42,7 @@ def provenance_of(document: Document) -> Json:
         return _decode_usual(text)
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
         pass
-    try:
-        own = json.loads(text)
-    except ValueError:
-        return {}
-    return own if isinstance(own, dict) else {}
+    return json_object(text) or {}
 
 
 def warc_headers_of(document: Document) -> dict[str, str]:

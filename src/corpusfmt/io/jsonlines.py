@@ -16,7 +16,8 @@ from msgspec import Meta
 #: What all readers agree on; integers up to 2**64 - 1 are fine as well, and pass by way of the rules.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _LEVELS = 6
-_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: What decoding raises for what it does not take.
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OPEN, _CLOSE = b"{}"
 
@@ -31,13 +32,15 @@ def _any_json(levels: int) -> Any:
 
 #: Any value of a few levels.
 AnyJson: Any = _any_json(_LEVELS)
+#: Decodes a JSON value of a few levels with the last of equal names; raises one of `UNDECODABLE` for others, and for any doubt.
+decode_plain = msgspec.json.Decoder(AnyJson).decode
 
 
 def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> list[Any] | None:
     """Return one value for each line, or None where a line is not just one object."""
     try:
         rows = decode_lines(data)
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return None
     return rows if _one_each_line(data, len(rows)) else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, groupby
 
 from corpusfmt.io.scan import count_lines
 
@@ -92,6 +93,34 @@ def _split_keeping_ends(data: bytes) -> Iterator[bytes]:
     yield from (line + b"\n" for line in whole)
     if rest:
         yield rest
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """So many equal lines that follow each other, at the place of the first; without their LF."""
+
+    data: bytes
+    line: int
+    byte: int
+    count: int
+
+
+def runs(block: Block) -> Iterator[Run]:
+    """Yield the lines of a block, equal neighbours as one."""
+    number, byte = block.line, block.byte
+    for data, count in _counted(block.data):
+        yield Run(data, number, byte, count)
+        number, byte = number + count, byte + count * (len(data) + 1)
+
+
+def _counted(data: bytes) -> Iterator[tuple[bytes, int]]:
+    size = data.find(b"\n") + 1
+    if data.endswith(b"\n") and data[size:] == data[:-size]:  # all of it one line, again and again
+        yield data[: size - 1], len(data) // size
+        return
+    *whole, rest = data.split(b"\n")
+    for line, again in groupby(chain(whole, [rest] if rest else [])):
+        yield line, sum(1 for _ in again)
 
 
 def lines(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line | LongLine]:

@@ -5,12 +5,30 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import threading
 from dataclasses import dataclass
+from decimal import Decimal
+from math import isinf
 from typing import Any
 
 import msgspec
 
+#: Levels of arrays and objects in a JSON text; the deepest published one has 17, and what recurses stays far below its limit.
+MAX_DEPTH = 128
+#: What 64 bits hold, signed or not.
+INTEGER_RANGE = range(-(2**63), 2**64)
+
+_DIGITS_OF_INTEGERS = len(str(INTEGER_RANGE.stop)) - 1
+_DIGITS_OF_DOUBLES = 17
+# No float has more of them.
+_MOST_DIGITS = 767
+
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_LONE_ESCAPE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
+_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
+_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,84 +58,208 @@ def json_line(value: Any) -> bytes:
 
 
 class JsonFault(ValueError):
-    """A line is not one strict JSON value; `column` counts characters from 1, None where no single place is at fault."""
+    """A text is not one strict JSON value; `column` counts characters from 1, None where no single place is at fault."""
 
-    def __init__(self, reason: str, column: int | None = None) -> None:
+    def __init__(self, reason: str, column: int | None = None, hint: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.column = column
+        self.hint = hint
+
+
+class DepthFault(JsonFault):
+    """A JSON text nests deeper than `MAX_DEPTH`."""
+
+
+class NumberFault(JsonFault):
+    """A JSON text has `count` numbers that are infinite as a 64-bit float; `number` is the first of them."""
+
+    def __init__(self, number: str, column: int | None, count: int) -> None:
+        super().__init__(f"number `{number}` is beyond what a 64-bit float holds", column)
+        self.number = number
+        self.count = count
 
 
 @dataclass(frozen=True, slots=True)
 class StrictJson:
-    """A decoded JSON value, with what a lenient decoder would have hidden: names that stand twice in one object."""
+    """A decoded JSON value, with what a lenient decoder would have hidden.
+
+    `duplicate_keys` are names that occur twice in one object, `inexact` the numbers that 64 bits do not hold as written.
+    """
 
     value: Any
     duplicate_keys: tuple[str, ...] = ()
+    inexact: tuple[str, ...] = ()
 
 
 def strict_json(line: bytes) -> StrictJson:
     """Decode one JSON Lines line to the letter of RFC 8259; raise `JsonFault` for what JSON is not.
 
-    Rejected: a BOM, a blank line, NaN and Infinity, lone surrogates, raw control characters, nesting beyond what the
-    decoder can follow. Bytes that are not UTF-8 raise `UnicodeDecodeError`: they are another rule's business.
+    Rejected: a BOM, a blank line, and whatever `parsed_json` rejects. Bytes that are not UTF-8 raise
+    `UnicodeDecodeError`: they are another rule's business.
     """
     text = line.decode("utf-8")
     if text.startswith("\ufeff"):
         raise JsonFault("starts with a byte order mark", 1)
     if not text.strip(" \t\r"):
         raise JsonFault("blank line")
-    duplicates: list[str] = []
+    return parsed_json(text)
 
-    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """Return the object that a JSON text is, None where it is none by `parsed_json`."""
+    try:
+        value = parsed_json(text if isinstance(text, str) else text.decode()).value
+    except (JsonFault, UnicodeDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def parsed_json(text: str) -> StrictJson:
+    """Decode a JSON text to the letter of RFC 8259.
+
+    Raises `JsonFault` for NaN and Infinity, lone surrogates and raw control characters, `DepthFault` for more than
+    `MAX_DEPTH` levels, and `NumberFault` for a number that no 64-bit float comes near.
+    """
+    try:
+        found = _decoding.decoded(text)
+    except json.JSONDecodeError as error:
+        _refuse_depth(text)
+        raise JsonFault(_reason(error, text), error.pos + 1) from error
+    except RecursionError as error:
+        _refuse_depth(text)
+        raise DepthFault("nested deeper than can be decoded") from error
+    if _has_many_brackets(text) and _is_too_deep(found.value):
+        _refuse_depth(text)
+    _refuse_surrogates(text, found.value)
+    if infinite := _decoding.infinite:
+        columns = (match.start() + 1 for match in _NUMBER.finditer(text) if match.group() == infinite[0])
+        raise NumberFault(infinite[0], next(columns, None), len(infinite))
+    return found
+
+
+class _Decoding(threading.local):
+    """A decoder made once, as making one takes longer than decoding a short line, and what it saw in one text."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._duplicates: list[str] = []
+        self._inexact: list[str] = []
+        self.infinite: list[str] = []
+        self._decode = json.JSONDecoder(
+            object_pairs_hook=self._collect,
+            parse_constant=self._refuse_constant,
+            parse_int=self._integer,
+            parse_float=self._fraction,
+        ).decode
+
+    def decoded(self, text: str) -> StrictJson:
+        """Decode a text as the standard library does, infinite numbers to be looked for afterwards."""
+        self._text = text
+        self._duplicates, self._inexact, self.infinite = [], [], []
+        value = self._decode(text)
+        return StrictJson(value, tuple(self._duplicates), tuple(self._inexact))
+
+    def _collect(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
             seen: set[str] = set()
             for name, _ in pairs:
                 if name in seen:
-                    duplicates.append(name)
+                    self._duplicates.append(name)
                 seen.add(name)
         return found
 
-    def refuse_constant(name: str) -> Any:
-        raise JsonFault(f"{name} is no JSON number")
+    def _refuse_constant(self, name: str) -> Any:
+        raise JsonFault(f"`{name}` is not a JSON number", self._text.find(name) + 1, "write null, or a number")
 
-    try:
-        value = json.loads(text, object_pairs_hook=collect, parse_constant=refuse_constant, parse_int=_integer)
-    except json.JSONDecodeError as error:
-        raise JsonFault(error.msg, error.pos + 1) from error
-    except RecursionError as error:
-        raise JsonFault("nested too deep to be decoded") from error
-    surrogate = _first_lone_surrogate(text, value)
-    if surrogate is not None:
-        raise JsonFault(*surrogate)
-    return StrictJson(value, tuple(duplicates))
+    def _integer(self, digits: str) -> int | float:
+        if len(digits) < _DIGITS_OF_INTEGERS:
+            return int(digits)
+        if isinf(float(digits)):
+            self.infinite.append(digits)
+            return 0
+        value = int(digits)
+        if value not in INTEGER_RANGE:
+            self._inexact.append(digits)
+        return value
+
+    def _fraction(self, digits: str) -> float:
+        value = float(digits)
+        if isinf(value):
+            self.infinite.append(digits)
+        elif value and len(digits) > _DIGITS_OF_DOUBLES + 1 and not _is_exact(digits, value):
+            self._inexact.append(digits)
+        return value
 
 
-def _integer(digits: str) -> int | float:
-    # Python refuses to convert integers of more than some thousand digits; as a number it is beyond any reader anyway.
-    try:
-        return int(digits)
-    except ValueError:
-        return float(digits)
+_decoding = _Decoding()
 
 
-def _first_lone_surrogate(text: str, value: Any) -> tuple[str, int | None] | None:
-    if "\\u" not in text and "\\U" not in text:
-        return None
+def _is_exact(digits: str, value: float) -> bool:
+    """Tell whether a float is what its digits say, however many of its own digits were written."""
+    written = Decimal(digits)
+    significant = len(written.as_tuple().digits)
+    if significant <= _DIGITS_OF_DOUBLES or written == Decimal(repr(value)):
+        return True
+    return written == (Decimal(value) if significant > _MOST_DIGITS else Decimal(f"{value:.{significant - 1}e}"))
+
+
+def _reason(error: json.JSONDecodeError, text: str) -> str:
+    if error.msg == "Extra data":
+        return "text after the end of the JSON value"
+    reason = (error.msg[:1].lower() + error.msg[1:]).removesuffix(" starting at").removesuffix(" at")
+    return f"{reason}: the text ends here" if error.pos >= len(text.rstrip()) else reason
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            each
+            for node in level
+            for each in (node.values() if type(node) is dict else node)
+            if type(each) is dict or type(each) is list
+        ]
+    return bool(level)
+
+
+def _has_many_brackets(text: str) -> bool:
+    return text.count("{") + text.count("[") > MAX_DEPTH
+
+
+def _refuse_depth(text: str) -> None:
+    if not _has_many_brackets(text):
+        return
+    depth = 0
+    for match in _BRACKET.finditer(text):
+        piece = match.group()
+        if piece in "{[":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise DepthFault(f"nested deeper than {MAX_DEPTH} levels", match.start() + 1, "flatten the value")
+        elif piece in "}]":
+            depth -= 1
+
+
+def _refuse_surrogates(text: str, value: Any) -> None:
+    if "\\ud" not in text and "\\uD" not in text:
+        return  # much faster than the pattern, and true of nearly every text
+    escape = _LONE_ESCAPE.search(text)
+    if escape is None:
+        return
     pending = [value]
     while pending:
         node = pending.pop()
         if isinstance(node, str):
             if _LONE_SURROGATE.search(node):
-                where = re.search(r"\\u[dD][89a-fA-F]", text)
-                return "a lone surrogate escape is no character", where.start() + 1 if where else None
+                reason = "a lone surrogate escape is not a character"
+                raise JsonFault(reason, escape.start() + 1, "write the character itself")
         elif isinstance(node, dict):
             pending.extend(node)
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
-    return None
 
 
 def json_type(value: object) -> str:

@@ -24,7 +24,7 @@ from corpusfmt.formats.croissant.graph import (
     Transform,
     View,
 )
-from corpusfmt.formats.croissant.jsontree import JsonFault, Places, decode, parse
+from corpusfmt.formats.croissant.jsontree import EncodingFault, Places, decode, parse
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.rules.data import references_of_examples
@@ -33,6 +33,7 @@ from corpusfmt.formats.croissant.rules.document import (
     Duplicate,
     Element,
     Mistake,
+    MistakeKind,
     Mistyped,
     Part,
     Selection,
@@ -41,9 +42,10 @@ from corpusfmt.formats.croissant.rules.document import (
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
-from corpusfmt.formats.general import OutOfBounds, TooLong, barred
+from corpusfmt.formats.general import OutOfBounds, OutOfRange, TooLong, barred
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
 from corpusfmt.model import Location, Tally, UsageError
 from corpusfmt.rules import Judge
 
@@ -203,7 +205,7 @@ class Checker:
         coverage.bytes = len(data)
         try:
             text, marked = decode(data)
-        except JsonFault as fault:
+        except EncodingFault as fault:
             line = data.count(b"\n", 0, fault.offset) + 1
             column = fault.offset - (data.rfind(b"\n", 0, fault.offset) + 1) + 1
             place = Location(self.entry.path, line=line, column=column, byte=fault.offset)
@@ -232,7 +234,12 @@ class Checker:
         try:
             tree, duplicates = parse(text)
         except JsonFault as fault:
-            self.judge.check(Mistake(fault.kind, fault.reason, places.at_offset(fault.offset), fault.hint))
+            at = places.at_offset((fault.column or 1) - 1)
+            if isinstance(fault, NumberFault):
+                self.judge.check(OutOfRange(at, fault.number, fault.count))
+            else:
+                kind: MistakeKind = "depth" if isinstance(fault, DepthFault) else "syntax"
+                self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
             return
         if duplicates:
             for again in places.duplicates():

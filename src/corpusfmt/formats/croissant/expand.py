@@ -65,7 +65,7 @@ class Expansion:
 
 
 def expand(tree: Any) -> Expansion:
-    """Expand a decoded JSON document no deeper than `MAX_DEPTH`. Raises `ExpansionFault`."""
+    """Expand a JSON document decoded by `parse`. Raises `ExpansionFault`."""
     try:
         return _Simple(tree).expansion
     except NotSimple:

@@ -2,24 +2,24 @@
 
 A pattern without a slash is about names, as in `.gitignore`: it matches at any depth.
 
-Matching is by segments and without regular expressions, so that no pattern takes more than the product of its length
-and that of the path.
+A pattern becomes a regular expression that never goes back behind a star, so that no pattern takes more than the product
+of its length and that of the path.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _STARS = re.compile(r"\*+")
+_CROSSING = r"(?:[^/]*+/)*?"
 
 
 def matches(pattern: str, path: str) -> bool:
     """Tell whether a path (POSIX, relative) matches a pattern."""
     if "/" not in pattern:
-        return _segment(pattern, path.rpartition("/")[2])
-    wanted = pattern.removeprefix("./").lstrip("/").split("/")
-    collapsed = [part for index, part in enumerate(wanted) if part != "**" or wanted[index - 1 : index] != ["**"]]
-    return _segments(collapsed, path.split("/"))
+        path = path.rpartition("/")[2]
+    return _expression(pattern).fullmatch(f"{path}/") is not None
 
 
 def may_match_below(pattern: str, folder: str) -> bool:
@@ -29,70 +29,85 @@ def may_match_below(pattern: str, folder: str) -> bool:
     for part, of_path in zip(wanted, parts, strict=False):
         if part == "**":
             return True
-        if not _segment(part, of_path):
+        if not _expression(part).fullmatch(f"{of_path}/"):
             return False
     return len(wanted) > len(parts)
 
 
-def _segments(pattern: list[str], parts: list[str]) -> bool:
-    at, position, star, resume = 0, 0, -1, 0
-    while position < len(parts):
-        if at < len(pattern) and pattern[at] == "**":
-            star, resume = at, position
-            at += 1
-        elif at < len(pattern) and _segment(pattern[at], parts[position]):
-            at, position = at + 1, position + 1
-        elif star >= 0:
-            resume += 1
-            at, position = star + 1, resume
+def literal_in(pattern: str) -> str:
+    """Return a piece of text that every path has which matches a pattern."""
+    if "[" in pattern or "\\" in pattern:
+        return ""
+    return max(re.split(r"[*?/]+", pattern.removeprefix("./")), key=len)
+
+
+@lru_cache(maxsize=1 << 14)
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Return what matches paths with a slash behind them."""
+    groups: list[str] = [""]
+    for segment in pattern.removeprefix("./").lstrip("/").split("/"):
+        if segment == "**":
+            groups += [""] if groups[-1] or len(groups) == 1 else []
         else:
-            return False
-    return all(part == "**" for part in pattern[at:])
+            groups[-1] += _segment(segment)
+    first, *others = groups
+    if not others:
+        return re.compile(first)
+    *inner, last = others
+    crossing = "".join(f"(?>{_CROSSING}{group})" for group in inner)
+    return re.compile(f"{first}{crossing}{_CROSSING}{last}" if last else f"{first}{crossing}(?:[^/]*+/)*+")
 
 
-def _segment(pattern: str, text: str) -> bool:
-    pattern = _STARS.sub("*", pattern)
-    at, position, star, resume = 0, 0, -1, 0
-    while position < len(text):
-        if pattern[at : at + 1] == "*":
-            star, resume = at, position
-            at += 1
-            continue
-        length = _one(pattern, at, text[position])
-        if length:
-            at, position = at + length, position + 1
-        elif star >= 0:
-            resume += 1
-            at, position = star + 1, resume
+def _segment(pattern: str) -> str:
+    first, *others = _pieces(_STARS.sub("*", pattern))
+    if not others:
+        return f"{first}/"
+    *inner, last = others
+    crossing = "".join(f"(?>[^/]*?{piece})" for piece in inner)
+    return f"{first}{crossing}[^/]*{last}/" if last else f"{first}{crossing}[^/]*+/"
+
+
+def _pieces(pattern: str) -> list[str]:
+    """Return as regular expressions what stands between the stars of a segment."""
+    pieces = [""]
+    position = 0
+    while position < len(pattern):
+        if pattern[position] == "*":
+            pieces.append("")
+            position += 1
         else:
-            return False
-    return pattern[at:] in ("", "*")
+            piece, position = _one(pattern, position)
+            pieces[-1] += piece
+    return pieces
 
 
-def _one(pattern: str, at: int, character: str) -> int:
-    """Return how much of a pattern one character takes, 0 where it does not match."""
-    piece = pattern[at : at + 1]
+def _one(pattern: str, position: int) -> tuple[str, int]:
+    """Return what matches one character, and where the pattern goes on."""
+    piece = pattern[position]
     if piece == "?":
-        return 1
-    end = pattern.find("]", at + 2) if piece == "[" else -1
+        return "[^/]", position + 1
+    end = pattern.find("]", position + 2) if piece == "[" else -1
     if end > 0:
-        inside = pattern[at + 1 : end]
+        inside = pattern[position + 1 : end]
         negated = inside[:1] in ("!", "^")
-        return end - at + 1 if _in_class(inside[negated:], character) != negated else 0
-    if piece == "\\" and at + 1 < len(pattern):
-        return 2 if pattern[at + 1] == character else 0
-    return 1 if piece == character else 0
+        members = _members(inside[negated:])
+        found = f"[{members}]" if members else "(?!)"
+        return f"(?:(?!{found})[^/])" if negated else f"(?!/){found}", end + 1
+    if piece == "\\" and position + 1 < len(pattern):
+        return re.escape(pattern[position + 1]), position + 2
+    return re.escape(piece), position + 1
 
 
-def _in_class(inside: str, character: str) -> bool:
+def _members(inside: str) -> str:
+    """Return the members of a class of characters; a range that ends before it begins has none."""
+    found = ""
     position = 0
     while position < len(inside):
         if inside[position + 1 : position + 2] == "-" and position + 2 < len(inside):
-            if inside[position] <= character <= inside[position + 2]:
-                return True
+            low, high = inside[position], inside[position + 2]
+            found += f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""
             position += 3
         else:
-            if inside[position] == character:
-                return True
+            found += re.escape(inside[position])
             position += 1
-    return False
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +25,7 @@ from corpusfmt.formats.croissant.shapes import (
     UNMAPPED_BY_APPENDIX,
     Shape,
 )
-from corpusfmt.formats.croissant.vocabulary import is_schema_property
+from corpusfmt.formats.croissant.vocabulary import NearMisses, is_schema_property
 from corpusfmt.model import Location
 
 #: The properties of a DataSource that name where data comes from, and what each may name.
@@ -164,11 +165,18 @@ class FileSet(Resource):
     """Files of one kind inside a container."""
 
 
+def identity_of(value: Any) -> str:
+    """Return what is equal for equal JSON values."""
+    return json.dumps(value, sort_keys=True)
+
+
 @dataclass(eq=False)
 class RecordSet(View):
     """A record set; `fields` are its own, nested ones are below them."""
 
     fields: list[Field] = field(default_factory=list)
+    _columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    _values: dict[Field, frozenset[str]] = field(default_factory=dict)
 
     @property
     def every_field(self) -> Iterator[Field]:
@@ -183,6 +191,27 @@ class RecordSet(View):
     def rows(self) -> list[tuple[str, Any]] | None:
         """The inline records with their JSON pointers; None where there is no `data` that is JSON."""
         return self.inline("cr:data")
+
+    def columns(self, name: str) -> dict[str, dict[str, Any]]:
+        """Return what `data` or `examples` have under each key, by the JSON pointer of the record."""
+        if name not in self._columns:
+            found = self._columns[name] = {}
+            for pointer, row in self.inline(name) or ():
+                for key, value in row.items() if isinstance(row, dict) else ():
+                    found.setdefault(key, {})[pointer] = value
+        return self._columns[name]
+
+    def column(self, each: Field, name: str = "cr:data") -> dict[str, Any]:
+        """Return what `data` or `examples` have for a field, under its id as written or else as expanded."""
+        ids = dict.fromkeys(id_ for id_ in (each.id, each.node.written_id) if isinstance(id_, str))
+        first, *others = [self.columns(name).get(id_, {}) for id_ in ids] or [{}]
+        return first | others[0] if others else first
+
+    def values_of(self, each: Field) -> frozenset[str]:
+        """Return the identities of what the inline records have for a field."""
+        if each not in self._values:
+            self._values[each] = frozenset(map(identity_of, self.column(each).values()))
+        return self._values[each]
 
     def inline(self, name: str) -> list[tuple[str, Any]] | None:
         """Return what `data` or `examples` hold: a single object counts as a list of one."""
@@ -340,6 +369,7 @@ class Description:
         self.places = places
         self.version = ""
         self.wanted_version = ""
+        self.near_misses = NearMisses()
         self.definitions: dict[str, list[Node]] = {}
         self._index()
         self.views: dict[int, View] = {}
@@ -517,6 +547,15 @@ class Description:
         for view in self.parts:
             vars(view).clear()
         vars(self).clear()
+
+    @cached_property
+    def files(self) -> dict[View | None, list[FileObject]]:
+        """The FileObjects by what they are described in."""
+        found: dict[View | None, list[FileObject]] = {}
+        for view in self.views.values():
+            if isinstance(view, FileObject):
+                found.setdefault(view.parent, []).append(view)
+        return found
 
     @cached_property
     def parts(self) -> list[View]:

@@ -1,6 +1,6 @@
 """A JSON document as text, as a value, and as places: which line, column and byte each JSON pointer stands at.
 
-Decoding is the standard library's; the map of places is built by a scanner of our own, and only when a finding needs one.
+Decoding is that of `io.text`; the map of places is built by a scanner of our own, and only when a finding needs one.
 """
 
 from __future__ import annotations
@@ -11,30 +11,20 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
+from corpusfmt.io.text import JsonFault, parsed_json
 from corpusfmt.model import Location
 
-#: Levels of arrays and objects; the deepest published description has 17, and what recurses here stays far below its limit.
-MAX_DEPTH = 128
-
 _BOM = "\ufeff"
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
-_LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_LONE_ESCAPE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
-
-FaultKind = Literal["syntax", "encoding", "depth"]
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
 
 
-class JsonFault(Exception):
-    """A document is not one JSON value; `offset` counts characters of its text (bytes, where it is not text)."""
+class EncodingFault(Exception):
+    """A document is not UTF-8 from the byte `offset` on."""
 
-    def __init__(self, kind: FaultKind, reason: str, offset: int = 0, hint: str = "") -> None:
+    def __init__(self, reason: str, offset: int, hint: str) -> None:
         super().__init__(reason)
-        self.kind = kind
         self.reason = reason
         self.offset = offset
         self.hint = hint
@@ -51,107 +41,24 @@ class DuplicateName:
 
 
 def decode(data: bytes) -> tuple[str, bool]:
-    """Return the text of a document and whether a byte order mark stood before it. Raises `JsonFault`."""
+    """Return the text of a document and whether a byte order mark stood before it. Raises `EncodingFault`."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or data[:4].count(0) in (2, 3):
-        raise JsonFault("encoding", "UTF-16 or UTF-32 text", hint="save the file as UTF-8")
+        raise EncodingFault("UTF-16 or UTF-32 text", 0, "save the file as UTF-8")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         shown = data[error.start : error.end].hex(" ")
         reason = f"{error.reason} (bytes {shown})"
-        raise JsonFault("encoding", reason, error.start, "save the file as UTF-8 from its true encoding") from error
+        raise EncodingFault(reason, error.start, "save the file as UTF-8 from its true encoding") from error
     return (text[1:], True) if text.startswith(_BOM) else (text, False)
 
 
 def parse(text: str) -> tuple[Any, bool]:
-    """Return the value of a JSON text, and whether some name stands twice in one object. Raises `JsonFault`."""
+    """Return the value of a JSON text, and whether some name occurs twice in one object. Raises `JsonFault`."""
     if not text.strip(" \t\r\n"):
-        raise JsonFault("syntax", "an empty document", hint="write one JSON object")
-    duplicates = False
-
-    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal duplicates
-        found = dict(pairs)
-        duplicates = duplicates or len(found) < len(pairs)
-        return found
-
-    def refuse(name: str) -> Any:
-        raise JsonFault("syntax", f"`{name}` is no JSON number", text.find(name), "write null, or a number")
-
-    try:
-        value = json.loads(text, object_pairs_hook=collect, parse_constant=refuse, parse_int=_integer)
-    except json.JSONDecodeError as error:
-        _refuse_depth(text)
-        raise JsonFault("syntax", _reason(error, text), error.pos) from error
-    except RecursionError as error:
-        _refuse_depth(text)
-        raise JsonFault("depth", "nested deeper than can be read") from error
-    if _is_too_deep(value):
-        _refuse_depth(text)
-    _refuse_surrogates(text, value)
-    return value, duplicates
-
-
-def _integer(digits: str) -> int | float:
-    # Python refuses to convert integers of more than some thousand digits; as a number that is beyond any reader anyway.
-    try:
-        return int(digits)
-    except ValueError:
-        return float(digits)
-
-
-def _reason(error: json.JSONDecodeError, text: str) -> str:
-    if error.msg == "Extra data":
-        return "text after the end of the JSON value"
-    reason = (error.msg[:1].lower() + error.msg[1:]).removesuffix(" starting at").removesuffix(" at")
-    return f"{reason}: the document ends here" if error.pos >= len(text.rstrip()) else reason
-
-
-def _is_too_deep(value: Any) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_DEPTH + 1):
-        level = [
-            each
-            for node in level
-            for each in (node.values() if type(node) is dict else node)
-            if type(each) is dict or type(each) is list
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _refuse_depth(text: str) -> None:
-    depth = 0
-    for match in _BRACKET.finditer(text):
-        piece = match.group()
-        if piece in "{[":
-            depth += 1
-            if depth > MAX_DEPTH:
-                reason = f"nested deeper than {MAX_DEPTH} levels"
-                raise JsonFault("depth", reason, match.start(), "flatten the description")
-        elif piece in "}]":
-            depth -= 1
-
-
-def _refuse_surrogates(text: str, value: Any) -> None:
-    if "\\ud" not in text and "\\uD" not in text:
-        return  # much faster than the pattern, and true of nearly every document
-    escape = _LONE_ESCAPE.search(text)
-    if escape is None:
-        return
-    pending = [value]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, str):
-            if _LONE_SURROGATE.search(node):
-                reason = "a lone surrogate escape is no character"
-                raise JsonFault("syntax", reason, escape.start(), "write the character itself")
-        elif isinstance(node, dict):
-            pending.extend(node)
-            pending.extend(node.values())
-        elif isinstance(node, list):
-            pending.extend(node)
+        raise JsonFault("an empty document", hint="write one JSON object")
+    found = parsed_json(text)
+    return found.value, bool(found.duplicate_keys)
 
 
 def _unquoted(piece: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
+from corpusfmt.formats.croissant.globs import literal_in
 from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
 from corpusfmt.formats.croissant.records.batches import Fault
 from corpusfmt.formats.croissant.records.files import (
@@ -24,7 +26,7 @@ from corpusfmt.formats.croissant.records.files import (
     no_reader,
     nothing_selected,
     raw,
-    selects,
+    selection,
     selects_by_name,
 )
 from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
@@ -47,6 +49,14 @@ class _Facts:
     digests: dict[str, str]
 
 
+class _Names:
+    """The paths of all files at one place, each for itself and as one text."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self.text = "\n".join(paths)
+
+
 @dataclass
 class Storage:
     """Checks the files of one description, which lie beside it."""
@@ -57,22 +67,28 @@ class Storage:
     gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
     _elsewhere: int = 0
-    _names: dict[int, list[str]] = field(default_factory=dict)
+    _names: dict[int, _Names] = field(default_factory=dict)
+    _holding_sets: set[int] = field(default_factory=set)
     #: By container that is a folder, the links that lead out of it.
     _links: dict[int, list[Entry]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
         files = [view for view in self.description.views.values() if isinstance(view, FileObject)]
+        sets = [view for view in self.description.views.values() if isinstance(view, FileSet)]
+        inside: defaultdict[FileObject, list[FileObject]] = defaultdict(list)
+        for file in files:
+            for container in self._containers(file):
+                inside[container].append(file)
+        self._holding_sets = {id(container) for view in sets for container in self._containers(view)}
         for file in files:
             containers = self._containers(file)
             if not file.containers:
-                self._top(file, [each for each in files if file in self._containers(each)])
+                self._top(file, inside[file])
             elif not containers or any(each.containers for each in containers):
                 self._leave_out(file, f"{file.title}: its container is not followed")
-        for view in self.description.views.values():
-            if isinstance(view, FileSet):
-                self._file_set(view)
+        for view in sets:
+            self._file_set(view)
         if self._elsewhere:
             are = "files are" if self._elsewhere > 1 else "file is"
             reason = f"{self._elsewhere} {are} on the web, and nothing is fetched"
@@ -102,7 +118,7 @@ class Storage:
             return
         if entry.kind == "directory":
             listed = {each.path: each for each in walk(entry)}
-            self._names[id(file)] = [path for path, each in listed.items() if each.kind == "file"]
+            self._names[id(file)] = _Names([path for path, each in listed.items() if each.kind == "file"])
             self._links[id(file)] = [each for each in listed.values() if each.kind == "outside"]
             for each in contained:
                 self._in_folder(each, file, listed)
@@ -113,16 +129,12 @@ class Storage:
             self._judge(file, self._facts(file, raw(entry)))
             fault = signature_fault(file, path or "", head[:HEAD], file.place("sc:encodingFormat"))
             self.faults += [fault] if fault is not None else []
-            if contained or self._is_container(file) or claims_archive(file, entry.name):
+            if contained or id(file) in self._holding_sets or claims_archive(file, entry.name):
                 self._container(file, entry, head, contained)
         except OSError as error:
             self._fault(
                 "missing", file, "sc:contentUrl", f"`{path}` cannot be read: {reason_of(error)}", "make it readable"
             )
-
-    def _is_container(self, file: FileObject) -> bool:
-        views = self.description.views.values()
-        return any(isinstance(view, FileSet) and file in self._containers(view) for view in views)
 
     def _in_folder(self, file: FileObject, container: FileObject, listed: Mapping[str, Entry]) -> None:
         path = str(PurePosixPath(file.text("sc:contentUrl") or ""))
@@ -168,7 +180,7 @@ class Storage:
                 )
                 hint = "pack it again with relative paths"
                 self.faults.append(DataFault("slip", message, file.place("sc:contentUrl"), hint, len(strange)))
-        self._names[id(file)] = names
+        self._names[id(file)] = _Names(names)
         for path, missing in wanted.items():
             if not escapes(path):
                 message = f"no member `{path}` in `{entry.name}`"
@@ -211,7 +223,7 @@ class Storage:
         self.faults += [barred(link, Location(link.path)) for link in links]
         if links:
             return
-        selected = (path for path in self._paths_in(containers) if selects(view, path))
+        selected = chain.from_iterable(_selected(view, names) for names in self._names_in(containers))
         first = next(selected, None)
         if first is None:
             self.faults.append(nothing_selected(view))
@@ -222,22 +234,36 @@ class Storage:
             hint = "write `**/` before the pattern, or `./` to select from the top folder only"
             self.faults.append(DataFault("deep", message, view.place("cr:includes"), hint))
 
-    def _paths_in(self, containers: list[FileObject]) -> Iterator[str]:
+    def _names_in(self, containers: list[FileObject]) -> Iterator[_Names]:
         """Yield the paths in containers; without any, those beside the description."""
         for each in containers:
-            yield from self._names[id(each)]
+            yield self._names[id(each)]
         if not containers:
-            yield from (entry.path for entry in self._beside if entry.kind == "file")
+            yield self._names_beside
 
     def _links_in(self, containers: list[FileObject]) -> Iterator[Entry]:
         for each in containers:
             yield from self._links.get(id(each), ())
         if not containers:
-            yield from (entry for entry in self._beside if entry.kind == "outside")
+            yield from self._links_beside
 
     @cached_property
     def _beside(self) -> list[Entry]:
         return list(walk(self.folder))
+
+    @cached_property
+    def _names_beside(self) -> _Names:
+        return _Names([entry.path for entry in self._beside if entry.kind == "file"])
+
+    @cached_property
+    def _links_beside(self) -> list[Entry]:
+        return [entry for entry in self._beside if entry.kind == "outside"]
+
+
+def _selected(view: FileSet, names: _Names) -> Iterator[str]:
+    # Most patterns that match no path at all are told by one search in all of them.
+    if any(literal_in(each.value) in names.text for each in view.texts("cr:includes")):
+        yield from filter(selection(view), names.paths)
 
 
 def _digest(file: FileObject, name: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 #: Properties that descriptions commonly have; any other is looked up in the whole vocabulary, which is slow to load.
 _COMMON_PROPERTIES = frozenset(
@@ -72,19 +73,34 @@ def _schema_org() -> dict[str, object]:
     return SDO.__annotations__
 
 
-def close_to(name: str, known: Iterable[str]) -> str:
-    """Return the known name that a wrong one is likely meant to be, "" where none is near."""
-    from difflib import get_close_matches  # noqa: PLC0415 - for hints alone
+class NearMisses:
+    """Finds what wrong names are likely meant to be, for the first of them in a document: a search takes its time."""
 
-    if len(name) > 100:
-        return ""
-    near = get_close_matches(name, [each for each in known if abs(len(each) - len(name)) < 4], n=1, cutoff=0.75)
-    return near[0] if near else ""
+    def __init__(self) -> None:
+        self._left = 100
+
+    def of(self, name: str, known: Iterable[str], *, as_tail: bool = False) -> str:
+        """Return the known name that a wrong one is likely meant to be, "" where none is near.
+
+        With `as_tail` it is first of all one that ends in a slash and the wrong name.
+        """
+        from difflib import get_close_matches  # noqa: PLC0415 - for hints alone
+
+        if not self._left or len(name) > _LONGEST_NAME:
+            return ""
+        self._left -= 1
+        names = list(islice(known, _MOST_NAMES))
+        tails = (each for each in names if as_tail and each.endswith(f"/{name}"))
+        alike = get_close_matches(name, [each for each in names if abs(len(each) - len(name)) < 4], n=1, cutoff=0.75)
+        return next(tails, "") or "".join(alike)
+
+    def of_property(self, name: str, croissant: Iterable[str]) -> str:
+        """Return the property of Croissant or schema.org that a local name is likely meant to be."""
+        return self.of(name, sorted({*croissant, *_COMMON_PROPERTIES}))
 
 
-def likely_property(name: str, croissant: Iterable[str]) -> str:
-    """Return the property of Croissant or schema.org that a local name is likely meant to be."""
-    return close_to(name, sorted({*croissant, *_COMMON_PROPERTIES}))
+_LONGEST_NAME = 100
+_MOST_NAMES = 2000
 
 
 #: Identifiers of common licences as authors write them, and as SPDX does.

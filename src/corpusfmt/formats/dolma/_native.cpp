@@ -166,7 +166,7 @@ class Parser {
         return string.saved ? std::string_view(decoded_.emplace_back(unescaped(string.raw))) : string.raw;
     }
 
-    // Integers must fit into 64 bits, other numbers must be finite as a double.
+    // Integers must fit into 64 bits, other numbers must be finite as a double and have no more digits than it keeps.
     bool number(Number& found) {
         found = Number{};
         found.negative = take('-');
@@ -174,9 +174,14 @@ class Parser {
         while (is_digit(*at_)) found.magnitude = found.magnitude * 10 + static_cast<uint64_t>(*at_++ - '0');
         const auto digits = static_cast<int64_t>(at_ - begin);
         if (digits == 0 || (digits > 1 && *begin == '0')) return false;
+        int64_t significant = *begin == '0' ? 0 : digits;
         if (take('.')) {
             found.integer = false;
+            const char* const fraction = at_;
             if (!skip_digits()) return false;
+            const char* first = fraction;
+            if (significant == 0) first = std::find_if(fraction, at_, [](char digit) { return digit != '0'; });
+            significant += at_ - first;
         }
         int64_t exponent = 0;
         if (*at_ == 'e' || *at_ == 'E') {
@@ -184,7 +189,7 @@ class Parser {
             found.integer = false;
             if (!read_exponent(exponent)) return false;
         }
-        if (!found.integer) return digits + exponent <= kDigitsOfDoubles;
+        if (!found.integer) return digits + exponent <= kDigitsOfDoubles && significant <= kDigitsKept;
         return digits <= kDigitsOfIntegers && (!found.negative || found.magnitude <= uint64_t{1} << 63);
     }
 
@@ -251,6 +256,7 @@ class Parser {
 
   private:
     static constexpr int64_t kDigitsOfDoubles = 308;  // whatever is below 10^308 is finite
+    static constexpr int64_t kDigitsKept = 17;  // a double has no more of its own
     static constexpr int64_t kDigitsOfIntegers = 19;  // whatever is below 10^19 fits, if it is not negative
     static constexpr int64_t kHugeExponent = 1'000'000;
     static constexpr size_t kFew = 24;

@@ -10,7 +10,6 @@ from corpusfmt.formats.dolma.alignment import Alignment, Sources
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines
-from corpusfmt.formats.dolma.rows import overflow
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.write import fields_of
@@ -92,7 +91,7 @@ def _judged(line: bytes, at: Location) -> _AttributesRow:
         identity if isinstance(identity, str) else None,
         row.get("source"),
         UNCLEAR,
-        _first_error(judge) or overflow(judge, row),
+        _first_error(judge),
     )
 
 
@@ -176,5 +175,7 @@ def _wrong_span(document: Document, row: _AttributesRow) -> Finding | None:
     fields = fields_of(document)
     for key, value in strict_json(row.line).value["attributes"].items():
         if isinstance(value, list):
-            judge.check(Spans(replace(row.at, record=document.id), key, value, fields))
+            judge.check(
+                Spans(replace(row.at, record=document.id), key, value, fields, has_source=row.source is not None)
+            )
     return _first_error(judge)

@@ -124,7 +124,12 @@ class _AttributesSet:
         at = replace(columns.place(index), record=columns.ids[index])
         for key, value in row["attributes"].items():
             if isinstance(value, list):
-                self._judge.check(Spans(at, key, value, document))
+                self._judge.check(Spans(at, key, value, document, has_source=columns.sources[index] is not None))
+
+    def read_alone(self) -> None:
+        """Judge all rows, beside no documents."""
+        for columns, start, end in self._take(UNKNOWN_LENGTH):
+            self._judge_spans_alone(columns, start, end)
 
     def finish(self, documents: RowFile) -> None:
         """Read what is left, and judge how the two files line up."""
@@ -154,6 +159,8 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     Leaves the hashes of all (source, id) in `options.scratch`, where there is one, for `finish`.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
+    if DOCUMENTS not in shard.files:
+        return _check_attributes_alone(RowFile(shard.files[ATTRIBUTES], judge, options), judge)
     documents = RowFile(shard.files[DOCUMENTS], judge, options)
     sets = [
         _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), RowFile(entry, judge, options), judge)
@@ -179,6 +186,15 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return ShardResult(judge.tally, judge.coverage)
 
 
+def _check_attributes_alone(file: RowFile, judge: Judge) -> ShardResult:
+    """Check an attributes file whose documents are not at hand."""
+    _AttributesSet("", file, judge).read_alone()
+    reason = f"needs the documents of {file.path}"
+    judge.coverage.rules_not_run.update(dict.fromkeys(("DOL501", "DOL502", "DOL503", "DOL604"), reason))
+    judge.coverage.bytes = file.bytes
+    return ShardResult(judge.tally, judge.coverage)
+
+
 def _judge_listed(columns: DocumentColumns, blocklist: Blocklist, judge: Judge) -> None:
     pairs = list(zip(columns.ids, columns.sources, strict=True))
     known = [document_id for document_id, _ in pairs if document_id is not None]
@@ -201,5 +217,5 @@ def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
 
 def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
     """Judge what only the whole dataset can tell: that each (source, id) occurs once."""
-    if options.scratch is not None:
+    if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards):
         judge_repeated(plan.shards, options.scratch, judge, options)

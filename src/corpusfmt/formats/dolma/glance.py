@@ -30,10 +30,19 @@ class DocumentsGlance:
     lengths: list[int]
 
 
+_DIGITS_ALIKE = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+_MORE_THAN_A_FLOAT_KEEPS = b"0" * 18
+
+
+def _may_lose_digits(data: bytes) -> bool:
+    """Tell whether a number has more digits than a decoder keeps, or a text more in a row than nearly any has."""
+    return _MORE_THAN_A_FLOAT_KEEPS in data.translate(_DIGITS_ALIKE, b".")
+
+
 def glance_at_documents(data: bytes) -> DocumentsGlance | None:
     """Return the columns of a block of whole lines, or None where a rule may have something to say."""
     if not _BUILT:
-        clean = clean_documents(data)
+        clean = None if _may_lose_digits(data) else clean_documents(data)
         return None if clean is None else DocumentsGlance(clean.ids, clean.sources, list(map(len, clean.texts)))
     columns = _native.documents(data)
     return None if columns is None else DocumentsGlance(*columns)
@@ -42,6 +51,6 @@ def glance_at_documents(data: bytes) -> DocumentsGlance | None:
 def glance_at_attributes(data: bytes) -> CleanAttributes | None:
     """Return the columns of a block of whole lines, or None where a rule may have something to say."""
     if not _BUILT:
-        return clean_attributes(data)
+        return None if _may_lose_digits(data) else clean_attributes(data)
     columns = _native.attributes(data)
     return None if columns is None else CleanAttributes(*columns)

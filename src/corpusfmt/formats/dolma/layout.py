@@ -112,6 +112,21 @@ class Orphan:
     at: Location
 
 
+@dataclass(frozen=True, slots=True)
+class LostDocuments:
+    """A documents file that is not there, though several attribute sets have attributes of it."""
+
+    at: Location
+    sets: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySet:
+    """A folder below `attributes` that holds no data file."""
+
+    at: Location
+
+
 @RULES.rule("DOL102", "unusual-extension", on=DataFile, severity=Severity.WARNING, spec=SPEC)
 def unusual_extension(file: DataFile) -> Iterator[Problem]:
     """A file among the documents or attributes has an extension that not every reader understands, or none does.
@@ -175,6 +190,30 @@ def file_outside_layout(file: Outside) -> Iterator[Problem]:
     yield Problem("outside of `documents` and `attributes`: not read", file.at, "move it, or validate it by itself")
 
 
+@RULES.rule("DOL109", "documents-file-missing", on=LostDocuments, spec=SPEC)
+def documents_file_missing(lost: LostDocuments) -> Iterator[Problem]:
+    """There is no documents file where several attribute sets have attributes of one.
+
+    Why: one such file may be stale, but taggers that agree have all seen the documents: they are lost.
+    Example: `attributes/pii/1.jsonl.gz` and `attributes/quality/1.jsonl.gz` without `documents/1.jsonl.gz`.
+    Fix: restore the documents file, or delete its attributes in every set.
+    """
+    sets = ", ".join(f"`{name}`" for name in lost.sets[:3]) + (", …" if len(lost.sets) > 3 else "")
+    message = f"missing, and {len(lost.sets)} attribute sets have its attributes: {sets}"
+    yield Problem(message, lost.at, "restore it, or delete its attributes in every set")
+
+
+@RULES.rule("DOL410", "attribute-set-empty", on=EmptySet, spec=SPEC)
+def attribute_set_empty(empty: EmptySet) -> Iterator[Problem]:
+    """A folder below `attributes` has no attributes file.
+
+    Why: it was to be an attribute set; the mixer finds nothing there and lets all documents pass unfiltered.
+    Example: the folder of a tagger that crashed, empty or with `.tmp` files alone.
+    Fix: run the tagger again, or delete the folder.
+    """
+    yield Problem("an attribute set without attributes files", empty.at, "run the tagger again, or delete the folder")
+
+
 @RULES.rule("DOL108", "no-documents", on=NoDocuments, spec=SPEC)
 def no_documents(dataset: NoDocuments) -> Iterator[Problem]:
     """There is no documents file.
@@ -229,20 +268,28 @@ class _Tree:
     documents: list[Placed] = field(default_factory=list)
     attributes: list[Placed] = field(default_factory=list)
     neither: list[Entry] = field(default_factory=list)
+    empty_sets: list[str] = field(default_factory=list)
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a folder that holds (or is) `documents`, and whatever starts with a row that has an id and a text."""
+    """Claim a folder that holds (or is) `documents`, and whatever starts with a row of documents, or a file of attributes."""
     if entry.kind == "directory":
         if _child(entry, DOCUMENTS) is not None:
             return Detection(VERSION, "a folder `documents`")
         first = next((found for found in walk(entry) if _is_data(found)), None)
-        return detect(first) if first else None
-    return (
-        Detection(VERSION, "rows with an id and a text")
-        if _is_data(entry) and first_row_has(entry, "id", "text")
-        else None
-    )
+        return _documents_in(first) if first else None
+    if _holds_attributes(entry):
+        return Detection(VERSION, "rows with an id and attributes, without a text")
+    return _documents_in(entry)
+
+
+def _documents_in(entry: Entry) -> Detection | None:
+    found = _is_data(entry) and first_row_has(entry, "id", "text")
+    return Detection(VERSION, "rows with an id and a text") if found else None
+
+
+def _holds_attributes(entry: Entry) -> bool:
+    return _is_data(entry) and first_row_has(entry, "id", "attributes") and not first_row_has(entry, "text")
 
 
 def _is_data(entry: Entry) -> bool:
@@ -257,11 +304,14 @@ def _child(entry: Entry, name: str) -> Entry | None:
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the shards below a dataset, a `documents` folder or one file, and judge names and pairing.
 
+    A file of attributes that lies in no dataset is a shard of its own.
     Raises `UsageError` for a blocklist that cannot be read.
     """
     if options.blocklist is not None:
         load_blocklist(options.blocklist)
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
+    if _holds_attributes(entry) and _home_of(entry) is None:
+        return Plan(VERSION, [Shard(0, entry.path, {ATTRIBUTES: entry})], judge.tally, judge.coverage)
     wanted, entries = _entries(entry)
     tree = _sorted_out(entries, judge, wanted)
     pairs = _only(wanted, _paired(tree))
@@ -271,8 +321,13 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
             judge.check(Outside(Location(neither.path)))
     for missing in pairs.missing:
         judge.check(missing)
-    for orphan in pairs.orphans:
+    lost, orphans = _lost_documents(pairs.orphans)
+    for each in lost:
+        judge.check(each)
+    for orphan in orphans:
         judge.check(Orphan(Location(orphan.entry.path)))
+    for path in tree.empty_sets:
+        judge.check(EmptySet(Location(path)))
     if not pairs.shards:
         judge.check(NoDocuments(Location(".")))
     return Plan(VERSION, pairs.shards, judge.tally, judge.coverage)
@@ -345,6 +400,7 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
     """Sort entries by side, and judge the names of those that are wanted."""
     tree = _Tree()
     anywhere: list[Placed] = []
+    folders: dict[str, str] = {}  # below `attributes`, none of whose files was seen yet
     unheard = Judge(RULES, Grading(), version=VERSION, path=".")
     for path, entry in entries:
         *parents, name = path.split("/")
@@ -358,18 +414,23 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         kind = kind_of_name(name)
         if kind is NameKind.LEFTOVER:
             judge.check(Leftover(at))
-        elif judge_barred(entry, whose) or entry.kind == "directory" or kind is NameKind.HIDDEN:
+        elif judge_barred(entry, whose) or kind is NameKind.HIDDEN:
             continue
+        elif entry.kind == "directory":
+            if parents[-1:] == [ATTRIBUTES] and DOCUMENTS not in parents and wanted(entry.path):
+                folders[path] = entry.path
         elif (side := next((part for part in parents if part in {DOCUMENTS, ATTRIBUTES}), None)) is not None:
             judge.check(DataFile(at, name, kind))
             if kind is not NameKind.FOREIGN:
                 place = parents.index(side)
                 placed = Placed("/".join(parents[:place]), "/".join([*parents[place + 1 :], name]), entry)
                 (tree.documents if side == DOCUMENTS else tree.attributes).append(placed)
+                folders.pop("/".join(parents[: place + 2]), None)
         elif not _is_ours(path):
             anywhere.append(Placed("", path, entry))
     if tree.documents:
         tree.neither = [placed.entry for placed in anywhere]
+        tree.empty_sets = [*folders.values()]
         return tree
     for placed in anywhere:
         kind = kind_of_name(placed.entry.name)
@@ -456,6 +517,21 @@ def _unmatched(
             found = strays[name].path if name in strays else ""
             missing.append(MissingAttributes(Location(each.entry.path), name, _attributes_path(each, name), found))
     return missing, orphans
+
+
+def _lost_documents(orphans: Sequence[Placed]) -> tuple[list[LostDocuments], list[Placed]]:
+    """Return the documents files that several sets have attributes of, and what is left of orphaned attributes."""
+    by_path: defaultdict[tuple[str, str], list[Placed]] = defaultdict(list)
+    for orphan in orphans:
+        by_path[orphan.base, orphan.rest.partition("/")[2]].append(orphan)
+    lost, left = [], []
+    for (base, path), group in by_path.items():
+        if path and len(group) > 1:
+            place = "/".join(part for part in (base, DOCUMENTS, path) if part)
+            lost.append(LostDocuments(Location(place), [orphan.rest.partition("/")[0] for orphan in group]))
+        else:
+            left += group
+    return lost, left
 
 
 def _probable_set(stray: Placed, set_names: dict[str, set[str]]) -> str:

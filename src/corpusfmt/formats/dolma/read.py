@@ -9,30 +9,30 @@ from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.clean import clean_documents
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
-from corpusfmt.formats.dolma.rows import overflow
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.model import Document, Finding, Json, Location, Severity
+from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
 
 _FIELDS = ("id", "text", "source", "added", "created", "metadata", "attributes")
-# A document can do without a source, and with a null for a timestamp or metadata.
+# A document without a source may still be given one.
 _BEARABLE = {"DOL306"}
-_NULLABLE = ("added", "created", "metadata")
 
 
 def attribute_sets(shard: Shard) -> list[str]:
     """Return the names of the attribute sets that lie beside the documents."""
-    return [role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role != DOCUMENTS]
+    return [role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role not in {DOCUMENTS, ATTRIBUTES}]
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a shard in order; a row that cannot be one, and a stream that breaks off, as `Rejected`.
 
-    Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and a null
-    where a field of the document's own is null rather than absent. The rows of attribute sets come with their documents.
+    Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and metadata
+    that is null rather than absent. The rows of attribute sets come with their documents.
     Raises `BadInput` where the rows of a set do not line up with the documents: nothing in the shard can then be trusted.
     """
+    if DOCUMENTS not in shard.files:
+        raise UsageError(f"{shard.name} holds attributes, and no documents: name the dataset that it belongs to")
     judge = _fresh_judge(shard)
     file = RowFile(shard.files[DOCUMENTS], judge, options)
     sets = Beside(shard, options) if len(shard.files) > 1 else None
@@ -74,25 +74,22 @@ def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document |
         return _document(clean.rows[0], clean.texts[0])
     judge = _fresh_judge(shard)
     row = judged_document(line, at, judge)
-    fault = next((finding for finding in judge.tally.findings if _unbearable(finding, row)), None)
-    fault = fault or overflow(judge, row or {})
+    fault = next(filter(_unbearable, judge.tally.findings), None)
     if fault is not None:
         return Rejected(fault, line)
     assert row is not None
     return _document(row, row.pop("text"))
 
 
-def _unbearable(finding: Finding, row: Json | None) -> bool:
-    if finding.severity is not Severity.ERROR or finding.code in _BEARABLE:
-        return False
-    name = (finding.location.pointer or "").removeprefix("/")
-    return not (row is not None and name in _NULLABLE and row[name] is None)
+def _unbearable(finding: Finding) -> bool:
+    return finding.severity is Severity.ERROR and finding.code not in _BEARABLE
 
 
 def _document(row: Json, text: str) -> Document:
-    nulls = {name: None for name in _NULLABLE if name in row and row[name] is None}
     extra = {name: value for name, value in row.items() if name not in _FIELDS}
     metadata = row.get("metadata")
+    if metadata is None and "metadata" in row:
+        extra["metadata"] = None
     return Document(
         id=row["id"],
         text=text,
@@ -102,7 +99,7 @@ def _document(row: Json, text: str) -> Document:
         created=row.get("created"),
         metadata=metadata,
         attributes=row.get("attributes"),
-        extra=extra | nulls,
+        extra=extra,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR
@@ -20,11 +20,11 @@ from corpusfmt.formats.dolma.rows import (
     pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import BrokenStream, TooLong, barred
-from corpusfmt.io.lines import Block, LongLine, blocks
+from corpusfmt.formats.general import BrokenStream, TooLong, barred, judged_json
+from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
-from corpusfmt.io.text import JsonFault, strict_json
+from corpusfmt.io.text import json_object
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
@@ -97,6 +97,7 @@ class RowFile:
         self._max_line_bytes = options.max_line_bytes
         self._returns = 0
         self._first_return: Location | None = None
+        self._blank_lines: tuple[Location, int] | None = None
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; what breaks off the stream is judged, never raised."""
@@ -106,8 +107,25 @@ class RowFile:
         except OSError as error:
             self.whole = False
             self._judge.check(barred(error, Location(self.path)))
+        self._judge_blank_lines()
         if self._first_return is not None:
             self._judge.check(CarriageReturns(self._first_return, self._returns))
+
+    def add_blank_lines(self, at: Location, count: int) -> None:
+        """Take empty lines: those that follow each other, in whatever blocks, are judged as one."""
+        if self._blank_lines is not None:
+            first, before = self._blank_lines
+            if (first.line or 0) + before == at.line:
+                self._blank_lines = first, before + count
+                return
+            self._judge_blank_lines()
+        self._blank_lines = at, count
+
+    def _judge_blank_lines(self) -> None:
+        if self._blank_lines is not None:
+            at, count = self._blank_lines
+            judged_json(b"", at, self._judge, count)
+            self._blank_lines = None
 
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
         at = Location(self.path)
@@ -170,7 +188,7 @@ class Columns:
 
     def row(self, index: int) -> Json | None:
         """Return the object on a row that was judged before, None where there is none."""
-        return object_on(self.lines[index]) if self.lines else None
+        return json_object(self.lines[index]) if self.lines else None
 
 
 @dataclass(slots=True)
@@ -206,12 +224,12 @@ def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
         columns = DocumentColumns(file.path, block, file.rows)
         if isinstance(block, LongLine):
             judge.check(file.too_long(block))
-            _append(columns, None, None, UNKNOWN_LENGTH)
+            _append(columns, None, None, UNKNOWN_LENGTH, 1)
         else:
             for start, data in _pieces(block):
                 if not _documents_at_a_glance(data, columns):
                     piece = Block(data, block.line + len(columns.ids), block.byte + start)
-                    _documents_row_by_row(piece, file.path, judge, columns)
+                    _documents_row_by_row(piece, file, judge, columns)
         file.rows += len(columns.ids)
         yield columns
 
@@ -226,20 +244,25 @@ def _documents_at_a_glance(data: bytes, columns: DocumentColumns) -> bool:
     return True
 
 
-def _append(columns: DocumentColumns, document_id: str | None, source: str | None, length: int) -> None:
-    columns.ids.append(document_id)
-    columns.sources.append(source)
-    columns.lengths.append(length)
+def _append(columns: DocumentColumns, document_id: str | None, source: str | None, length: int, rows: int) -> None:
+    columns.ids += [document_id] * rows
+    columns.sources += [source] * rows
+    columns.lengths += [length] * rows
 
 
-def _documents_row_by_row(block: Block, path: str, judge: Judge, columns: DocumentColumns) -> None:
-    for line, at in located_lines(block, path):
-        if _documents_at_a_glance(line, columns):
+def _documents_row_by_row(block: Block, file: RowFile, judge: Judge, columns: DocumentColumns) -> None:
+    for run in runs(block):
+        line, at, count = run.data, Location(file.path, run.line, run.byte), run.count
+        clean = glance_at_documents(line)
+        if clean is not None:
+            _append(columns, clean.ids[0], clean.sources[0], clean.lengths[0], count)
             continue
-        row = judged_document(line, at, judge) or {}
+        if not line:
+            file.add_blank_lines(at, count)
+        row = (judged_document(line, at, judge, count) if line else None) or {}
         document_id, text = row.get("id"), row.get("text")
         length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
-        _append(columns, _string(document_id) or None, _string(row.get("source")), length)
+        _append(columns, _string(document_id) or None, _string(row.get("source")), length, count)
 
 
 def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
@@ -250,19 +273,19 @@ def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
         number, byte = number + 1, byte + len(line) + 1
 
 
-def judged_document(line: bytes, at: Location, judge: Judge) -> Json | None:
-    """Judge one row of documents; return its object where it has one."""
-    row = explain(line, at, judge)
+def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
+    """Judge one row of documents, which follows itself so many times; return its object where it has one."""
+    row = explain(line, at, judge, times)
     if row is not None:
-        judge.check(DocumentRow(_of_record(at, row), row))
+        judge.check(DocumentRow(_of_record(at, row), row), times)
     return row
 
 
-def judged_attributes(line: bytes, at: Location, judge: Judge) -> Json | None:
-    """Judge one row of attributes, but not its spans; return its object where it has one."""
-    row = explain(line, at, judge)
+def judged_attributes(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
+    """Judge one row of attributes, as `judged_document`, but not its spans; return its object where it has one."""
+    row = explain(line, at, judge, times)
     if row is not None:
-        judge.check(AttributesRow(_of_record(at, row), row))
+        judge.check(AttributesRow(_of_record(at, row), row), times)
     return row
 
 
@@ -310,7 +333,7 @@ def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[Attr
             for start, data in _pieces(block):
                 if not _attributes_at_a_glance(data, keys, columns):
                     piece = Block(data, block.line + len(columns.ids), block.byte + start)
-                    _attributes_row_by_row(piece, file.path, judge, keys, columns)
+                    _attributes_row_by_row(piece, file, judge, keys, columns)
         file.rows += len(columns.ids)
         yield columns
 
@@ -329,17 +352,30 @@ def _attributes_at_a_glance(data: bytes, keys: Keys, columns: AttributesColumns)
     return True
 
 
-def _attributes_row_by_row(block: Block, path: str, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
-    for line, at in located_lines(block, path):
-        if _attributes_at_a_glance(line, keys, columns):
+def _attributes_row_by_row(block: Block, file: RowFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
+    for run in runs(block):
+        line, at, count = run.data, Location(file.path, run.line, run.byte), run.count
+        clean = glance_at_attributes(line)
+        if clean is not None:
+            _append_attributes(columns, clean.ids[0], clean.sources[0], clean.reaches[0], count)
+            keys.take(keys.new_ones(clean.shapes[0][1]), at)
             continue
-        row = judged_attributes(line, at, judge) or {}
+        if not line:
+            file.add_blank_lines(at, count)
+        row = (judged_attributes(line, at, judge, count) if line else None) or {}
         attributes = row.get("attributes")
-        columns.ids.append(_string(row.get("id")))
-        columns.sources.append(row.get("source"))
-        columns.reaches.append(UNCLEAR if isinstance(attributes, dict) else 0)
+        reach = UNCLEAR if isinstance(attributes, dict) else 0
+        _append_attributes(columns, _string(row.get("id")), row.get("source"), reach, count)
         if isinstance(attributes, dict):
             keys.take(keys.new_ones(tuple(attributes)), at)
+
+
+def _append_attributes(
+    columns: AttributesColumns, attributes_id: str | None, source: str | None, reach: int, rows: int
+) -> None:
+    columns.ids += [attributes_id] * rows
+    columns.sources += [source] * rows
+    columns.reaches += [reach] * rows
 
 
 def lines_of(block: Block) -> list[bytes]:
@@ -348,12 +384,3 @@ def lines_of(block: Block) -> list[bytes]:
     if not lines[-1]:
         lines.pop()
     return lines
-
-
-def object_on(line: bytes) -> Json | None:
-    """Return the object on a line, None where there is none."""
-    try:
-        value: Any = strict_json(line).value
-    except (UnicodeDecodeError, JsonFault):
-        return None
-    return value if isinstance(value, dict) else None

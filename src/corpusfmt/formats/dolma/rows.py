@@ -6,22 +6,17 @@ import re
 from calendar import isleap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isfinite
-from typing import Any
 
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import judged_json
 from corpusfmt.io.text import StrictJson, json_type
-from corpusfmt.model import Finding, Json, Location, Problem, Severity
+from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
 ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 
-INTEGER_RANGE = range(-(2**63), 2**64)
 _SHOWN = 80
-# An integer beyond 64 bits can be kept; a number that became infinite is no longer what the row says.
-_PRECISION = "DOL203"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,40 +103,17 @@ def duplicate_json_key(row: Row) -> Iterator[Problem]:
 
 @RULES.rule("DOL203", "number-precision", on=Row, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
 def number_precision(row: Row) -> Iterator[Problem]:
-    """A number that 64 bits cannot hold: an integer beyond them, or a number that overflows a double.
+    """A number loses digits in 64 bits: an integer beyond them, or a fraction of more than 17 digits that no float has.
 
-    Why: downstream tools turn such integers into floating point numbers, and so change them; others stop.
-    Example: `{"tweet": 123456789012345678901234567890}`, `1e999`.
-    Fix: write it as a string.
+    A number beyond every 64-bit float is GEN303.
+
+    Why: readers round such numbers, or stop.
+    Example: `{"tweet": 123456789012345678901234567890}`, `0.1234567890123456789`.
+    Fix: write it as a string, or round it to 17 digits.
     """
-    wide = [value for value in _numbers(row.json.value) if _is_wide(value)]
-    if wide:
-        message = f"number {clipped(wide[0])} does not fit into 64 bits"
-        yield Problem(message, row.at, "write it as a string", count=len(wide))
-
-
-def _is_wide(value: float) -> bool:
-    if isinstance(value, int):
-        return value not in INTEGER_RANGE
-    return value in {float("inf"), float("-inf")}
-
-
-def overflow(judge: Judge, row: Json) -> Finding | None:
-    """Return what the rules said of a row's numbers where one of them is infinite."""
-    told = next((finding for finding in judge.tally.findings if finding.code == _PRECISION), None)
-    return told if told is None or not all(map(isfinite, _numbers(row))) else None
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    pending = [value]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, dict):
-            pending.extend(reversed(node.values()))
-        elif isinstance(node, list):
-            pending.extend(reversed(node))
-        elif isinstance(node, (int, float)) and not isinstance(node, bool):
-            yield node
+    if row.json.inexact:
+        message = f"number `{row.json.inexact[0]}` does not fit into 64 bits"
+        yield Problem(message, row.at, "write it as a string", count=len(row.json.inexact))
 
 
 @RULES.rule("DOL204", "carriage-return", on=CarriageReturns, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
@@ -390,23 +362,25 @@ def is_proper_key(key: str) -> bool:
     return _KEY_CHARACTERS.fullmatch(key) is not None and key.count("__") != 1
 
 
-@RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, grades={"minor": Severity.WARNING}, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def attribute_key_form(key: AttributeKey) -> Iterator[Problem]:
     """The name of an attribute does not have the form `experiment__tagger__name`, in `[A-Za-z0-9_]`.
 
-    A name without any `__` is fine. Exactly one of them is an error, other characters are a warning. Told once for each
-    name in a file.
+    A name without any `__` is fine; none with exactly one of them is. Reported once for each name in a file.
 
-    Why: the toolkit splits names at the first two `__` and raises where there is only one; its own writer replaces all
-    other characters by `_`, so two names can become one.
-    Example: `pii__email`, `my-experiment__pii__email`.
+    Why: `dolma stat` splits names at the first two `__` and stops where there is only one, while the tagger, the deduper and
+    the mixer take any name: nothing is lost, so it is a warning. The toolkit's writer replaces other characters by `_`, so
+    that two names can become one.
+    Example: `pii__email`, `my-experiment__pii__email`, the empty name.
     Fix: rename the attribute.
     """
     if key.key.count("__") == 1:
         yield Problem(f"`{key.key}` has exactly one `__`", key.at, "name it `experiment__tagger__name`")
+    elif not key.key:
+        yield Problem("an attribute has the empty name", key.at, "name it `experiment__tagger__name`")
     elif not _KEY_CHARACTERS.fullmatch(key.key):
         hint = f"name it `{re.sub('[^A-Za-z0-9_]', '_', key.key)}`"
-        yield Problem(f"`{clipped(key.key)}` has characters outside of `[A-Za-z0-9_]`", key.at, hint, minor=True)
+        yield Problem(f"`{clipped(key.key)}` has characters outside of `[A-Za-z0-9_]`", key.at, hint)
 
 
 @RULES.rule("DOL408", "attribute-key-collision", on=SharedKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
@@ -446,13 +420,13 @@ def pointer(*names: str | int) -> str:
     return "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
-def explain(line: bytes, at: Location, judge: Judge) -> Json | None:
-    """Judge what holds for a line of any kind of file; return its object where it has one."""
-    decoded = judged_json(line, at, judge)
+def explain(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
+    """Judge what holds for a line of any kind of file, `times` of which follow each other; return its object, if any."""
+    decoded = judged_json(line, at, judge, times)
     if decoded is None:
         return None
     value = decoded.value
     if isinstance(value, dict) and isinstance(value.get("id"), str):
         at = replace(at, record=value["id"])
-    judge.check(Row(at, decoded))
+    judge.check(Row(at, decoded), times)
     return value if isinstance(value, dict) else None

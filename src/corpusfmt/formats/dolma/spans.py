@@ -16,12 +16,16 @@ _Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The spans of one attribute of one row; `document` is the row that they measure, None where nobody can tell."""
+    """The spans of one attribute of one row; `document` is the row that they measure, None where nobody can tell.
+
+    `has_source` says whether the row of attributes names a source, as the rows of taggers do and those of the deduper do not.
+    """
 
     at: Location
     key: str
     items: list[Any]
     document: Json | None
+    has_source: bool = False
 
     @property
     def text(self) -> str | None:
@@ -128,6 +132,8 @@ def span_range(spans: Spans) -> Iterator[Problem]:
 
 
 def _range_hint(text: str, end: int) -> str:
+    if end <= len(text.lower()):
+        return "the end counts the text in lower case, where `İ` is two code points; count those of the text as it is"
     units = {"UTF-8 bytes": len(text.encode()), "UTF-16 units": len(text.encode("utf-16-le")) // 2}
     for unit, size in units.items():
         if end == size:
@@ -139,7 +145,8 @@ def _range_hint(text: str, end: int) -> str:
 def span_off_by_one(spans: Spans) -> Iterator[Problem]:
     r"""The last span ends one behind the text, which has other than ASCII characters: a quirk of the toolkit's deduper.
 
-    Why: the deduper compares an offset in code points with a length in bytes. The mixer does no harm with it.
+    Why: the deduper compares an offset in code points with a length in bytes. The mixer does no harm with it. Its rows have
+    no source, and a score that is the integer 1 or a fraction below it: any other such span is DOL604.
     Example: `[[0, 5, 1], [6, 11, 1]]` on the text `naïve\ntext` (10 code points).
     Fix: none is needed; writers of your own end at the length of the text.
     """
@@ -168,15 +175,21 @@ def span_measures_key(spans: Spans) -> Iterator[Problem]:
 def _quirk(spans: Spans, index: int) -> str | None:
     """Return the rule that names what a published tool is known to write, where a span is of that kind."""
     text = spans.text
-    if text is None:
+    if text is None or spans.has_source:
         return None
     start, end, score = spans.items[index]
+    if not _is_of_the_deduper(score):
+        return None
     if index == len(spans.items) - 1 and 0 <= start < end == len(text) + 1 and not text.isascii():
         return "DOL606"
-    single = len(spans.items) == 1 and start == 0 and score == 1
+    single = len(spans.items) == 1 and start == 0 and type(score) is int
     if single and end > len(text) and end in {len(value.encode()) for value in _strings(spans.document)}:
         return "DOL607"
     return None
+
+
+def _is_of_the_deduper(score: object) -> bool:
+    return score == 1 if type(score) is int else isinstance(score, float) and 0 <= score < 1
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -13,10 +13,11 @@ import xxhash
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
-from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of, object_on
+from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.keys import KeyWriter, repeated
 from corpusfmt.io.lines import LongLine
+from corpusfmt.io.text import json_object
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Grading, Judge
 
@@ -63,7 +64,7 @@ class UniqueKeys:
 
     def add(self, columns: DocumentColumns) -> None:
         """Take the keys of consecutive rows; a row without an id has none."""
-        if self._writer is None:
+        if self._writer is None or columns.ids.count(None) == len(columns.ids):
             return
         keys = zip(columns.sources, columns.ids, strict=True)
         if None not in columns.ids:
@@ -145,7 +146,7 @@ def _identity_on(line: bytes) -> _Identity | None:
     try:
         return _decode_identity(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        row = object_on(line)
+        row = json_object(line)
         return _Identity(row["id"], row.get("source")) if row is not None else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.provenance import PROVENANCE, document_id
-from corpusfmt.io.text import JsonFault, json_line, strict_json
+from corpusfmt.io.text import json_line, json_object
 from corpusfmt.model import Document, Json
 
 #: The header under which a document that is not of OSCAR origin keeps all but its text.
@@ -89,11 +89,8 @@ def kept_changes(header: str | None) -> Json | None:
 def _fields(header: str | None) -> Json | None:
     if header is None:
         return None
-    try:
-        kept = strict_json(header.encode()).value
-    except JsonFault:
-        return None
-    if not isinstance(kept, dict):
+    kept = json_object(header)
+    if kept is None:
         return None
     ours = all(isinstance(kept.get(name), dict | None) for name in _OBJECTS) and all(
         isinstance(kept.get(name), str | None) for name in _TEXTS

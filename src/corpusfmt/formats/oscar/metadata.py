@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from corpusfmt.formats.general import BadJson, BadText, TooLong
+from corpusfmt.formats.general import BadJson, BadText, OutOfRange, TooLong, json_subject
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
-from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.text import JsonFault, strict_json, utf8_fault
+from corpusfmt.io.lines import Block, LongLine, runs
+from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -513,25 +513,20 @@ class MetadataScan:
         return True
 
     def _feed_lines(self, block: Block) -> None:
-        byte = block.byte
-        lines = block.data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        for number, data in enumerate(lines, block.line):
-            self._feed_line(data, number, byte)
-            byte += len(data) + 1
-
-    def _feed_line(self, data: bytes, line: int, byte: int) -> None:
-        records = _decode_block(data + b"\n")
-        if records is not None and self._accept(records, line):
-            return
-        decoded = read_record(data)
-        if isinstance(decoded, Fault):
-            self._judge.check(decoded.subject(self.at(line, byte=byte)))
-            if not decoded.blank:
-                self._add_unknown(line)
-            return
-        self._judge_record(decoded.value, decoded.duplicate_keys, line, byte)
+        for run in runs(block):
+            records = _decode_block(run.data + b"\n")
+            decoded = read_record(run.data) if records is None else None
+            if isinstance(decoded, Fault):
+                self._judge.check(decoded.subject(self.at(run.line, byte=run.byte)), run.count)
+                for line in range(run.line, run.line + (0 if decoded.blank else run.count)):
+                    self._add_unknown(line)
+                continue
+            for again in range(run.count):
+                line, byte = run.line + again, run.byte + again * (len(run.data) + 1)
+                if records is None or not self._accept(records, line):
+                    decoded = decoded or read_record(run.data)
+                    assert isinstance(decoded, Decoded)
+                    self._judge_record(decoded.value, decoded.duplicate_keys, line, byte)
 
     def _add_unknown(self, line: int) -> None:
         self.found += 1
@@ -655,18 +650,17 @@ _VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a line of metadata is no JSON value; `blank` where it cannot stand for a record."""
+    """Why a line of metadata cannot be read; `blank` where it cannot stand for a record."""
 
-    reason: str
-    column: int | None
-    encoding: bool = False
+    why: JsonFault | TextFault
     blank: bool = False
 
-    def subject(self, at: Location) -> BadText | BadJson:
+    def subject(self, at: Location) -> BadText | BadJson | OutOfRange:
         """Return what the general rules judge, at the place of the line."""
-        byte = None if at.byte is None or self.column is None else at.byte + self.column - 1
-        place = Location(at.path, at.line, byte if self.encoding else at.byte, self.column)
-        return BadText(place, self.reason) if self.encoding else BadJson(place, self.reason)
+        if isinstance(self.why, JsonFault):
+            return json_subject(self.why, at)
+        byte = None if at.byte is None else at.byte + self.why.column - 1
+        return BadText(Location(at.path, at.line, byte, self.why.column), self.why.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -683,9 +677,10 @@ def read_record(data: bytes) -> Decoded | Fault:
         found = strict_json(data)
     except UnicodeDecodeError:
         fault = utf8_fault(data)
-        return Fault(fault.reason if fault else "", fault.column if fault else None, encoding=True)
+        assert fault is not None
+        return Fault(fault)
     except JsonFault as error:
-        return Fault(error.reason, error.column, blank=not data.strip(b" \t\r"))
+        return Fault(error, blank=not data.strip(b" \t\r"))
     return Decoded(found.value, found.duplicate_keys)
 
 

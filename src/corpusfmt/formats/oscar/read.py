@@ -161,8 +161,8 @@ def _separators(piece: Piece) -> Json:
     return around
 
 
-class _Plain(msgspec.Struct):
-    """A record as nearly all are; whatever else a record has stays in its text."""
+class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+    """A record as nearly all are."""
 
     headers: dict[str, str]
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**53)]

@@ -43,7 +43,9 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             if found.trouble is not None:
                 whole = False
                 continue
-        judge.coverage.documents += 1
+            judge.coverage.documents += found.times
+        else:
+            judge.coverage.documents += 1
     if whole and not judge.coverage.documents:
         judge.check(NoRecords(Location(entry.path)))
     return ShardResult(judge.tally, judge.coverage)

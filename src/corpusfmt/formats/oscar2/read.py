@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
@@ -14,7 +15,7 @@ from corpusfmt.formats.oscar2.records import explain
 from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.io.jsonlines import AnyJson, decoded_lines
-from corpusfmt.io.lines import LongLine, blocks
+from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
@@ -49,16 +50,17 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Doubtful:
-    """A line that no glance can accept, or what befell the file: `trouble` is the subject that says so."""
+    """A line, `times` of which follow each other, that no glance can accept; or what befell the file, its `trouble`."""
 
     raw: bytes
     at: Location
     trouble: Barred | BrokenStream | TooLong | None = None
+    times: int = 1
 
     def judged(self, language: str | None, judge: Judge) -> Json | None:
         """Run the rules; return the object on the line where there is one."""
         if self.trouble is None:
-            return explain(self.raw, self.at, language, judge)
+            return explain(self.raw, self.at, language, judge, self.times)
         judge.check(self.trouble)
         return None
 
@@ -95,10 +97,13 @@ def _rows(data: bytes, path: str, line: int, byte: int, language: str | None) ->
             yield from clean
             line += len(clean)
         else:
-            for row in piece.removesuffix(b"\n").split(b"\n"):
-                alone = _clean(row, language)
-                yield alone[0] if alone else Doubtful(row, Location(path, line, byte + start))
-                line, start = line + 1, start + len(row) + 1
+            for run in runs(Block(piece, line, byte + start)):
+                alone = _clean(run.data, language)
+                if alone:
+                    yield from alone * run.count
+                else:
+                    yield Doubtful(run.data, Location(path, run.line, run.byte), times=run.count)
+                line += run.count
         start = end
 
 
@@ -133,7 +138,8 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """
     language: str | None = shard.payload
     ids = RecordIds(shard.target.partition(".")[0])
-    for number, found in enumerate(scan(shard.files["records"], language, options, Coverage()), 1):
+    scanned = scan(shard.files["records"], language, options, Coverage())
+    for number, found in enumerate(chain.from_iterable(map(_singly, scanned)), 1):
         if not isinstance(found, Doubtful):
             yield _document(found, language, ids, number)
             continue
@@ -144,6 +150,16 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
             yield Rejected(errors[0], found.raw)
         elif record is not None:
             yield _document(record, language, ids, number)
+
+
+def _singly(found: Json | Doubtful) -> Iterator[Json | Doubtful]:
+    if not isinstance(found, Doubtful) or found.times == 1:
+        yield found
+        return
+    line, byte = found.at.line or 1, found.at.byte or 0
+    for index in range(found.times):
+        at = Location(found.at.path, line + index, byte + index * (len(found.raw) + 1))
+        yield replace(found, at=at, times=1)
 
 
 def _document(record: Json, language: str | None, ids: RecordIds, number: int) -> Document:

@@ -203,17 +203,17 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def explain(line: bytes, at: Location, language: str | None, judge: Judge) -> Json | None:
-    """Judge a line; return its object where it has one."""
-    decoded = judged_json(line, at, judge)
+def explain(line: bytes, at: Location, language: str | None, judge: Judge, times: int = 1) -> Json | None:
+    """Judge a line, `times` of which follow each other; return its object where it has one."""
+    decoded = judged_json(line, at, judge, times)
     if decoded is None:
         return None
     value = decoded.value
     headers = value.get("warc_headers") if isinstance(value, dict) else None
     name = headers.get("warc-record-id") if isinstance(headers, dict) else None
     at = replace(at, record=name if isinstance(name, str) else None)
-    judge.check(Row(at, decoded))
+    judge.check(Row(at, decoded), times)
     if not isinstance(value, dict):
         return None
-    judge.check(Record(at, value, language))
+    judge.check(Record(at, value, language), times)
     return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.parquet.rows import Trouble, columns_of, opened, rows
+from corpusfmt.formats.parquet.rows import Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -63,7 +63,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
                 for row in rows(table, columns):
-                    judge.check(row)
+                    judge_row(row, judge)
                     judge.coverage.documents += 1
                 if not judge.coverage.documents:
                     judge.check(NoRows(Location(entry.path)))

@@ -9,7 +9,19 @@ from typing import Any
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, NAMED, TEXT, Row, Trouble, columns_of, opened, rows
+from corpusfmt.formats.general import BadText
+from corpusfmt.formats.parquet.rows import (
+    ID,
+    JSON_COLUMNS,
+    NAMED,
+    TEXT,
+    Row,
+    Trouble,
+    columns_of,
+    judge_row,
+    opened,
+    rows,
+)
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json, Location, Severity
@@ -43,7 +55,10 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
 
 def _rejections(subject: Any, shard: Shard) -> Iterator[Rejected]:
     judge = Judge(RULES, Grading(), version=VERSION, path=shard.name)
-    judge.check(subject)
+    if isinstance(subject, Row | BadText):
+        judge_row(subject, judge)
+    else:
+        judge.check(subject)
     errors = [finding for finding in judge.tally.findings if finding.severity is Severity.ERROR]
     raw = json_line(subject.fields) if errors and isinstance(subject, Row) else b""
     yield from (Rejected(finding, raw) for finding in errors)

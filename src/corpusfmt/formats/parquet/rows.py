@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corpusfmt.formats import ReadOptions
-from corpusfmt.formats.general import BadText, Barred, barred
+from corpusfmt.formats.general import BadText, Barred, OutOfRange, barred
 from corpusfmt.formats.parquet.arrow import (
     batches,
     is_integer,
@@ -22,8 +22,9 @@ from corpusfmt.formats.parquet.arrow import (
 )
 from corpusfmt.formats.parquet.ruleset import RULES
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import JsonFault, json_type, strict_json
+from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
 from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.rules import Judge
 
 TEXT, ID = "text", "id"
 #: Columns of texts that are fields of a document by their names.
@@ -60,6 +61,15 @@ class Row:
     at: Location
     fields: Json
     columns: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class JsonColumn:
+    """A column of a row that should hold a JSON object, and why it does not."""
+
+    at: Location
+    name: str
+    reason: str
 
 
 @RULES.rule("PQT102", "parquet-broken", on=Broken)
@@ -141,27 +151,39 @@ def id_null(row: Row) -> Iterator[Problem]:
         yield Problem("the id is null or empty", row.at, "give the row an id of its own")
 
 
-@RULES.rule("PQT303", "json-column-malformed", on=Row)
-def json_column_malformed(row: Row) -> Iterator[Problem]:
+@RULES.rule("PQT303", "json-column-malformed", on=JsonColumn)
+def json_column_malformed(column: JsonColumn) -> Iterator[Problem]:
     """A column that corpusfmt writes as JSON (metadata, attributes, extra) does not hold a JSON object.
 
     Why: the fields of the document cannot be restored from it.
     Example: a file that was changed by another tool, its marks kept.
     Fix: write the file again from its source.
     """
+    message = f"column `{column.name}` does not hold a JSON object: {column.reason}"
+    yield Problem(message, column.at, "write the file again")
+
+
+def json_columns(row: Row) -> Iterator[JsonColumn | OutOfRange]:
+    """Yield what is wrong with the columns that corpusfmt writes as JSON."""
     for name in JSON_COLUMNS if row.columns.ours else ():
-        value = row.fields.get(name)
-        fault = _json_fault(value) if value is not None else None
-        if fault is not None:
-            yield Problem(f"column `{name}` holds no JSON object: {fault}", row.at, "write the file again")
+        text = row.fields.get(name)
+        try:
+            value = {} if text is None else strict_json(text.encode()).value
+        except NumberFault as fault:
+            yield OutOfRange(replace(row.at, pointer=f"/{name}"), fault.number, fault.count)
+        except JsonFault as fault:
+            yield JsonColumn(row.at, name, fault.reason)
+        else:
+            if not isinstance(value, dict):
+                yield JsonColumn(row.at, name, f"it is {json_type(value)}")
 
 
-def _json_fault(text: str) -> str | None:
-    try:
-        value = strict_json(text.encode()).value
-    except JsonFault as fault:
-        return fault.reason
-    return None if isinstance(value, dict) else f"it is {json_type(value)}"
+def judge_row(row: Row | BadText, judge: Judge) -> None:
+    """Judge a row, and what its columns of JSON hold."""
+    judge.check(row)
+    if isinstance(row, Row):
+        for column in json_columns(row):
+            judge.check(column)
 
 
 def columns_of(table: Any, at: Location, reading: ReadOptions) -> Columns:

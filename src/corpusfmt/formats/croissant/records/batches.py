@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import BadJson, BadText, Barred, BrokenStream, TooLong
+from corpusfmt.formats.general import BadJson, BadText, Barred, BrokenStream, OutOfRange, TooLong
 from corpusfmt.io.lines import Line
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Location
@@ -37,7 +37,7 @@ class NoColumn:
 
 
 #: What reading can show to be wrong.
-Fault = DataFault | NoColumn | BadText | BadJson | TooLong | BrokenStream | Barred
+Fault = DataFault | NoColumn | BadText | BadJson | OutOfRange | TooLong | BrokenStream | Barred
 
 
 class NotRead(Exception):

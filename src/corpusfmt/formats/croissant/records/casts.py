@@ -9,21 +9,26 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from math import isinf
 from typing import Any
 
 from corpusfmt.formats.croissant.rules.dataset import is_date
 from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
+from corpusfmt.io.text import JsonFault, NumberFault, parsed_json
 
 Cast = Callable[[Any], Any]
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
-_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})\.0*")
-_NUMBER = re.compile(
-    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?|[+-]?(?:inf|infinity|nan)", re.IGNORECASE
-)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NO_NUMBER = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _SIDES = 4
+
+#: Why a value is not of a type.
+Reason = str | NumberFault
 
 
 def _fault(value: Any, wanted: str) -> ValueError:
@@ -35,6 +40,14 @@ def _text_of(value: bytes) -> str:
         return value.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(f"bytes that are not UTF-8 from byte {error.start} on, expected text") from error
+
+
+def json_value(text: str | bytes) -> Any:
+    """Return the value of a JSON text. Raises `JsonFault`, and `UnicodeDecodeError` for bytes that are not UTF-8."""
+    try:
+        return decode_plain(text)
+    except UNDECODABLE:
+        return parsed_json(text if isinstance(text, str) else text.decode()).value
 
 
 def to_text(value: Any) -> str:
@@ -62,12 +75,19 @@ def to_integer(value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     text = _stripped(value) if isinstance(value, str | bytes) else ""
-    if _INTEGER.fullmatch(text):
-        return int(text)
     whole = _WHOLE.fullmatch(text)
     if whole is None:
         raise _fault(value, "an integer")
+    _in_range(text)
     return int(whole.group(1))
+
+
+def _in_range(digits: str) -> float:
+    """Return the number that digits say. Raises `NumberFault` where they say more than any float."""
+    value = float(digits)
+    if isinf(value):
+        raise NumberFault(digits, None, 1)
+    return value
 
 
 def _integer_of(bits: int, *, signed: bool) -> Cast:
@@ -84,12 +104,11 @@ def _integer_of(bits: int, *, signed: bool) -> Cast:
 
 def to_float(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError:
-            raise _fault(value, "a number") from None
+        return float(value)
     text = _stripped(value) if isinstance(value, str | bytes) else ""
-    if not _NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text):
+        return _in_range(text)
+    if not _NO_NUMBER.fullmatch(text):
         raise _fault(value, "a number")
     return float(text)
 
@@ -98,7 +117,7 @@ def to_number(value: Any) -> int | float:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     text = _stripped(value) if isinstance(value, str | bytes) else ""
-    return int(text) if _INTEGER.fullmatch(text) else to_float(value)
+    return to_integer(text) if _INTEGER.fullmatch(text) else to_float(value)
 
 
 def to_date(value: Any) -> str:
@@ -224,23 +243,25 @@ def many(cast: Cast, value: Any) -> list[Any]:
     """Cast each value of a list; text that is a JSON list is read as one, and any other value is a list of one."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            inside = json.loads(value)
-        except (json.JSONDecodeError, RecursionError):
+            inside = json_value(value)
+        except NumberFault:
+            raise
+        except JsonFault:
             inside = value
         value = inside
     values = value if isinstance(value, list) else [value]
     return [None if each is None else cast(each) for each in values]
 
 
-def cast_all(cast: Cast, values: Sequence[Any], *, repeated: bool) -> tuple[list[Any], dict[int, str]]:
+def cast_all(cast: Cast, values: Sequence[Any], *, repeated: bool) -> tuple[list[Any], dict[int, Reason]]:
     """Return the values of a column as a type has them, and what is wrong with those that cannot be, by index."""
     how = many if repeated else one
     found: list[Any] = []
-    faults: dict[int, str] = {}
+    faults: dict[int, Reason] = {}
     for index, value in enumerate(values):
         try:
             found.append(None if value is None else how(cast, value))
         except ValueError as error:
-            faults[index] = str(error)
+            faults[index] = error if isinstance(error, NumberFault) else str(error)
             found.append(None)
     return found, faults

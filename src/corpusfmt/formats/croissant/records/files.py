@@ -91,7 +91,7 @@ def may_select(view: FileSet, link: Entry) -> bool:
     """Tell whether a file set may take in a link, or something in the folder that it leads to."""
     # The suffix of what is a folder for all we know says nothing; without `/`, patterns are tried on names, too.
     patterns = [each.value for each in view.texts("cr:includes")]
-    return selects(view, link.path) or any("/" not in each or may_match_below(each, link.path) for each in patterns)
+    return selection(view)(link.path) or any("/" not in each or may_match_below(each, link.path) for each in patterns)
 
 
 def raw(entry: Entry) -> Iterator[bytes]:
@@ -101,11 +101,15 @@ def raw(entry: Entry) -> Iterator[bytes]:
             yield data
 
 
-def selects(view: FileSet, path: str) -> bool:
-    """Tell whether a file set takes in a path: one of `includes` matches it, none of `excludes` does."""
-    return any(matches(each.value, path) for each in view.texts("cr:includes")) and not any(
-        matches(each.value, path) for each in view.texts("cr:excludes")
-    )
+def selection(view: FileSet) -> Callable[[str], bool]:
+    """Return what tells whether a file set takes in a path: one of `includes` matches it, none of `excludes` does."""
+    includes = [each.value for each in view.texts("cr:includes")]
+    excludes = [each.value for each in view.texts("cr:excludes")]
+
+    def selects(path: str) -> bool:
+        return any(matches(each, path) for each in includes) and not any(matches(each, path) for each in excludes)
+
+    return selects
 
 
 def selects_by_name(view: FileSet, path: str) -> bool:
@@ -217,7 +221,7 @@ class Files:
     def local(self, view: Resource) -> Iterator[Entry]:
         """Yield the files on disk that a FileObject or FileSet is read from; of what is not there, nothing."""
         containers = self._containers(view)
-        wanted = partial(selects, view) if isinstance(view, FileSet) else _anything
+        wanted = selection(view) if isinstance(view, FileSet) else _anything
         try:
             sources = [self._entry(each, self._path_of(each)) for each in containers]
             if not containers:
@@ -229,7 +233,7 @@ class Files:
             yield from [source] if source.kind == "file" else (e for e in inside if e.kind == "file" and wanted(e.path))
 
     def _selected(self, view: FileSet) -> Iterator[Opened]:
-        wanted, behind = partial(selects, view), partial(may_select, view)
+        wanted, behind = selection(view), partial(may_select, view)
         containers = self._containers(view)
         for container in containers:
             yield from self._inside(container, wanted, behind)

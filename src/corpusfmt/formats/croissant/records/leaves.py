@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Resource, Transform, View
 from corpusfmt.formats.croissant.jsonpath import PathFault, parse_path, select
 from corpusfmt.formats.croissant.records.batches import NotRead, Take
@@ -16,23 +14,26 @@ from corpusfmt.formats.croissant.records.casts import (
     DATES,
     NUMBERS,
     Cast,
+    Reason,
     cast_all,
     date_in,
     date_pattern,
     grouped,
+    json_value,
     to_text,
     unchanged,
 )
 from corpusfmt.formats.croissant.records.patterns import Patterns
 from corpusfmt.formats.croissant.rules.records import compiled
 from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.io.text import JsonFault, NumberFault
 
 _FILE_PROPERTIES = ("content", "filename", "filepath", "fullpath", "lines", "lineNumbers")
 #: Within one transformation; several in one object have no order of their own (CRO417).
 _ORDER = ("cr:jsonQuery", "cr:jsonPath", "cr:regex", "cr:replace", "cr:separator", "cr:delimiter")
 
 #: The values of a column and what is wrong with some of them, by index.
-Column = tuple[list[Any], dict[int, str]]
+Column = tuple[list[Any], dict[int, Reason]]
 Step = Callable[[Sequence[Any], Patterns], Column]
 
 
@@ -57,7 +58,7 @@ class Leaf:
 
     def values(self, column: Sequence[Any], patterns: Patterns) -> Column:
         """Return the values of this field for a column of what was taken out of the source. Raises `PatternFault`."""
-        faults: dict[int, str] = {}
+        faults: dict[int, Reason] = {}
         for step in self.steps:
             column, wrong = step(column, patterns)
             faults |= wrong
@@ -211,12 +212,15 @@ def _query(transform: Transform, text: str) -> Step:
 
     def step(column: Sequence[Any], _patterns: Patterns) -> Column:
         found: list[Any] = []
-        faults: dict[int, str] = {}
+        faults: dict[int, Reason] = {}
         for index, value in enumerate(column):
             try:
-                tree = msgspec.json.decode(value) if isinstance(value, str | bytes) else value
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                faults[index] = f"`{clip(str(value))}` is no JSON: {error}"
+                tree = json_value(value) if isinstance(value, str | bytes) else value
+            except NumberFault as fault:
+                faults[index] = fault
+                tree = None
+            except (JsonFault, UnicodeDecodeError) as error:
+                faults[index] = f"`{clip(str(value))}` is not JSON: {error}"
                 tree = None
             values = select(tree, steps)
             if values is None:
@@ -244,9 +248,9 @@ def _pattern(transform: Transform, text: str) -> str:
     return expression.pattern
 
 
-def _texts(column: Sequence[Any]) -> tuple[dict[int, str], dict[int, str]]:
+def _texts(column: Sequence[Any]) -> tuple[dict[int, str], dict[int, Reason]]:
     texts: dict[int, str] = {}
-    faults: dict[int, str] = {}
+    faults: dict[int, Reason] = {}
     for index, value in enumerate(column):
         if value is not None:
             try:

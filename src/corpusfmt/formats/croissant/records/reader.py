@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.casts import Reason
 from corpusfmt.formats.croissant.records.files import Files, Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
 from corpusfmt.formats.croissant.records.lookup import Lookup
@@ -22,7 +23,9 @@ from corpusfmt.formats.croissant.records.rows import batches
 from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.formats.general import OutOfRange
 from corpusfmt.io.paths import Entry
+from corpusfmt.io.text import NumberFault
 from corpusfmt.model import Location
 
 T = TypeVar("T")
@@ -215,8 +218,10 @@ def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
             yield DataFault("column", f"{leaf.view.title}: {what} in `{fault.at.path}`", place, fault.hint)
 
 
-def value_fault(leaf: Leaf, reason: str, at: Location) -> DataFault:
+def value_fault(leaf: Leaf, reason: Reason, at: Location) -> DataFault | OutOfRange:
     """Return the fault that a value is not what its field says."""
+    if isinstance(reason, NumberFault):
+        return OutOfRange(at, reason.number)
     kind = "transform" if "does not match" in reason else "value"
     hint = "correct the pattern, or the value" if kind == "transform" else "correct the value, or the data type"
     return DataFault(kind, f"{leaf.field.title}: {reason}{_where(at)}", at, hint)

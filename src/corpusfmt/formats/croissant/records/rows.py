@@ -8,11 +8,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-import msgspec
-
 from corpusfmt.formats.croissant.graph import FileObject, Resource
 from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
-from corpusfmt.formats.croissant.jsontree import JsonFault, decode, parse
+from corpusfmt.formats.croissant.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.croissant.records.batches import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -30,8 +28,9 @@ from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened, decompressed
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
-from corpusfmt.formats.general import BadJson, BrokenStream, TooLong
+from corpusfmt.formats.general import BrokenStream, OutOfRange, TooLong, json_subject
 from corpusfmt.io import text as judged
+from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.paths import is_remote
 from corpusfmt.io.streams import StreamFault
@@ -210,8 +209,8 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
 
 def _decoded(path: str, line: Line) -> Any:
     try:
-        return msgspec.json.decode(line.data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return decode_plain(line.data)
+    except UNDECODABLE:
         pass
     at = Location(path, line.line, line.byte)
     if judged.utf8_fault(line.data) is not None:
@@ -219,7 +218,7 @@ def _decoded(path: str, line: Line) -> Any:
     try:
         return judged.strict_json(line.data).value
     except judged.JsonFault as fault:
-        raise Broken(BadJson(at, fault.reason)) from fault
+        raise Broken(json_subject(fault, at)) from fault
 
 
 #: No value, as nothing is where a take leads.
@@ -267,14 +266,12 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         if len(data) > MAX_JSON:
             reason = f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines"
             raise NotRead(reason, opened.path)
+    text = ""
     try:
-        tree, _ = parse(decode(bytes(data))[0])
-    except JsonFault as fault:
-        message = f"the JSON does not read to its end: {fault}"
-        line = data.count(b"\n", 0, fault.offset) + 1
-        raise Broken(
-            DataFault("corrupt", message, Location(opened.path, line=line), "write it again as UTF-8")
-        ) from fault
+        text, _ = decode(bytes(data))
+        tree, _ = parse(text)
+    except (EncodingFault, judged.JsonFault) as fault:
+        raise Broken(_json_fault(fault, opened.path, text, data)) from fault
     columns = {take: _json_column(opened, tree, take) for take in takes if take.kind != "jsonPaths"}
     nowhere = [take for take, values in columns.items() if not values and _leads_nowhere(tree, take)]
     if nowhere:
@@ -299,6 +296,17 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
 
 def _objects(tree: Any) -> list[dict[str, Any]]:
     return [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
+
+
+def _json_fault(fault: EncodingFault | judged.JsonFault, path: str, text: str, data: bytearray) -> Fault:
+    if isinstance(fault, EncodingFault):
+        line = data.count(b"\n", 0, fault.offset) + 1
+    else:
+        line = text.count("\n", 0, (fault.column or 1) - 1) + 1
+    at = Location(path, line=line)
+    if isinstance(fault, judged.NumberFault):
+        return OutOfRange(at, fault.number, fault.count)
+    return DataFault("corrupt", f"the JSON does not read to its end: {fault}", at, "write it again as UTF-8")
 
 
 def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from corpusfmt.io.text import json_type
+from corpusfmt.io.text import MAX_DEPTH, json_type
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import RuleSet
 
 RULES = RuleSet()
-#: How deep the lists and objects of a record may nest.
-MOST_LEVELS = 128
+#: How deep the lists and objects of a record may nest: they become a member of the object that is a document.
+MOST_LEVELS = MAX_DEPTH - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def record_without_id(identity: IdValue) -> Iterator[Problem]:
 
 @RULES.rule("CRO703", "record-too-deep", on=Nesting)
 def record_too_deep(record: Nesting) -> Iterator[Problem]:
-    """The lists and objects of a record that is to be a document nest deeper than 128 levels.
+    """The lists and objects of a record that is to be a document nest deeper than 127 levels.
 
     Why: many readers of JSON give up on it.
     Example: a list in a list in a list, 200 times.

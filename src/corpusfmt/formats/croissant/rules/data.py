@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Reference
+from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Reference, identity_of
 from corpusfmt.formats.croissant.nodes import Literal
 from corpusfmt.formats.croissant.rules.dataset import is_date
 from corpusfmt.formats.croissant.rules.document import several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip
-from corpusfmt.formats.croissant.vocabulary import ATOMIC_TYPES, close_to
+from corpusfmt.formats.croissant.vocabulary import ATOMIC_TYPES
 from corpusfmt.model import Problem, Severity
 
 _DATA = "croissant-1.0#data"
@@ -84,14 +83,15 @@ def data_missing_field(record_set: RecordSet) -> Iterator[Problem]:
     Example: fields `a/id` and `a/name`, and a record `{"a/id": 1}`.
     Fix: add the key, with null where there is no value.
     """
-    rows = list(_objects(record_set))
-    for each in record_set.fields if rows else ():
-        names = {each.id, each.node.written_id} - {None}
-        lacking = [pointer for pointer, row in rows if names and names.isdisjoint(row)]
-        if lacking and not each.sources and not each.sub_fields and not each.all("cr:value"):
-            message = f"{each.title}: absent from {len(lacking)} of the records in `data`"
-            at = record_set.description.places.of(lacking[0])
-            yield Problem(message, at, "add the key, with null where there is no value", count=len(lacking))
+    pointers = [pointer for pointer, _ in _objects(record_set)]
+    for each in record_set.fields if pointers else ():
+        present = record_set.column(each)
+        lacking = len(pointers) - len(present)
+        named = each.id is not None or each.node.written_id is not None
+        if named and lacking and not each.sources and not each.sub_fields and not each.all("cr:value"):
+            message = f"{each.title}: absent from {lacking} of the records in `data`"
+            at = record_set.description.places.of(next(pointer for pointer in pointers if pointer not in present))
+            yield Problem(message, at, "add the key, with null where there is no value", count=lacking)
 
 
 def _unknown_keys(record_set: RecordSet, name: str, rule_says: str) -> Iterator[Problem]:
@@ -102,10 +102,9 @@ def _unknown_keys(record_set: RecordSet, name: str, rule_says: str) -> Iterator[
                 found.setdefault(key, []).append(pointer)
     if not found:
         return
-    ids = [each.id for each in record_set.every_field if each.id is not None]
     for key, pointers in found.items():
-        near = [each for each in ids if each.endswith(f"/{key}")]
-        likely = near[0] if near else close_to(key, ids)
+        ids = (each.id for each in record_set.every_field if each.id is not None)
+        likely = record_set.description.near_misses.of(key, ids, as_tail=True)
         hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
         at = record_set.description.places.of(pointers[0])
         yield Problem(f"{record_set.title}: {rule_says} `{key}` names no field", at, hint, count=len(pointers))
@@ -155,15 +154,14 @@ def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
 
 
 def _wrong_values(record_set: RecordSet, name: str) -> Iterator[Problem]:
-    rows = [(pointer, row) for pointer, row in record_set.inline(name) or () if isinstance(row, dict)]
-    for each in record_set.fields if rows else ():
+    columns = record_set.columns(name)
+    for each in record_set.fields if columns else ():
         types = each.data_types
         if each.sub_fields or not types:
             continue
         repeated = each.is_true("cr:repeated") or each.is_true("cr:isArray")
         wrong: list[tuple[str, Any]] = []
-        for pointer, row in rows:
-            value = _value(row, each)
+        for pointer, value in record_set.column(each, name).items():
             values = value if repeated and isinstance(value, list) else [value]
             wrong += [(pointer, item) for item in values if not _fits(item, types)]
         if wrong:
@@ -184,15 +182,6 @@ def key_fields(record_set: RecordSet) -> list[Field]:
     return found if len(found) == len(record_set.keys) else []
 
 
-def _value(row: dict[str, Any], each: Field) -> Any:
-    written = each.node.written_id
-    return row[written] if isinstance(written, str) and written in row else row.get(each.id or "")
-
-
-def _identity(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
-
-
 @RULES.rule("CRO507", "key-not-unique", on=RecordSet, spec="croissant-1.0#recordset")
 def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
     """Two inline records have the same key.
@@ -204,11 +193,12 @@ def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
     fields = key_fields(record_set)
     seen: dict[str, str] = {}
     again: list[tuple[str, str, list[Any]]] = []
-    for pointer, row in _objects(record_set) if fields else ():
-        values = [_value(row, each) for each in fields]
+    columns = [record_set.column(each) for each in fields]
+    for pointer in min(columns, key=len, default={}):
+        values = [column.get(pointer) for column in columns]
         if None in values:
             continue
-        identity = _identity(values)
+        identity = identity_of(values)
         if identity in seen:
             again.append((pointer, seen[identity], values))
         seen.setdefault(identity, pointer)
@@ -230,8 +220,7 @@ def key_null(record_set: RecordSet) -> Iterator[Problem]:
     Fix: give the record a key.
     """
     for each in key_fields(record_set):
-        names = {each.id, each.node.written_id}
-        nulls = [p for p, row in _objects(record_set) if not names.isdisjoint(row) and _value(row, each) is None]
+        nulls = [pointer for pointer, value in record_set.column(each).items() if value is None]
         if nulls:
             at = record_set.description.places.of(nulls[0])
             yield Problem(f"{each.title}: a key that is null", at, "give the record a key", count=len(nulls))
@@ -254,12 +243,11 @@ def foreign_key_violation(record_set: RecordSet) -> Iterator[Problem]:
             other = target.record_set
             if other is None or not other.rows or other is record_set or record_set.rows is None:
                 continue
-            known = {_identity(_value(row, target)) for _, row in _objects(other)}
+            known = other.values_of(target)
             stray: list[tuple[str, Any]] = []
-            for pointer, row in _objects(record_set):
-                value = _value(row, each)
+            for pointer, value in record_set.column(each).items():
                 values = value if isinstance(value, list) else [value]
-                stray += [(pointer, item) for item in values if item is not None and _identity(item) not in known]
+                stray += [(pointer, item) for item in values if item is not None and identity_of(item) not in known]
             if stray:
                 message = f"{each.title}: `{clip(stray[0][1])}` is no value of `{target.node.written_id}`"
                 at = record_set.description.places.of(stray[0][0])

@@ -316,12 +316,11 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
             if text is not None and not absolute_url(text):
                 message = f"`{dataset.key(name)}` is `{clip(text)}`, expected a URL"
                 yield Problem(message, dataset.place_of(value), "write an absolute URL")
-    for view in dataset.description.views.values():
-        if view.shape.name == "cr:FileObject" and view.parent is dataset:
-            for literal in view.texts("sc:contentUrl"):
-                if not literal.value.strip() or (re.search(r"\s", literal.value) and "://" in literal.value):
-                    message = f"{view.title}: `contentUrl` is `{clip(literal.value)}`, expected a URL"
-                    yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
+    for view in dataset.description.files.get(dataset, ()):
+        for literal in view.texts("sc:contentUrl"):
+            if not literal.value.strip() or (re.search(r"\s", literal.value) and "://" in literal.value):
+                message = f"{view.title}: `contentUrl` is `{clip(literal.value)}`, expected a URL"
+                yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
 
 
 _ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")

@@ -26,7 +26,7 @@ from corpusfmt.formats.croissant.shapes import (
     rai_names,
 )
 from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI
-from corpusfmt.formats.croissant.vocabulary import close_to, is_schema_property, likely_property
+from corpusfmt.formats.croissant.vocabulary import is_schema_property
 from corpusfmt.model import Location, Problem, Severity
 
 MistakeKind = OneOf["syntax", "encoding", "bom", "depth", "top", "jsonld", "page", "context", "remote", "id"]
@@ -324,17 +324,17 @@ def unknown_property(part: Part) -> Iterator[Problem]:
         else:
             continue
         if not known:
-            likely = _likely(prefix, local)
+            likely = _likely(view, prefix, local)
             hint = f"did you mean `{likely}`?" if likely else "correct the name, or use a vocabulary that has it"
             yield Problem(f"{view.title}: {owner} has no property `{view.key(name)}`", view.place(name), hint)
 
 
-def _likely(prefix: str, local: str) -> str:
+def _likely(view: View, prefix: str, local: str) -> str:
     name = f"rai:{local}"
     meant = name if is_rai(name) else RAI_OTHERWISE.get(name, "")
     if prefix == "rai":
-        return meant or close_to(name, rai_names())
-    return meant or likely_property(local, _CROISSANT)
+        return meant or view.description.near_misses.of(name, rai_names())
+    return meant or view.description.near_misses.of_property(local, _CROISSANT)
 
 
 # Where the loss of a single term has a rule of its own, CRO119 is silent: one root cause, one finding.
@@ -563,8 +563,7 @@ def reference_dangling(reference: Reference) -> Iterator[Problem]:
     written = target
     if isinstance(reference.value, Node) and isinstance(reference.value.written_id, str):
         written = reference.value.written_id
-    known = holder.description.definitions
-    likely = close_to(target, known) if len(known) < 2000 else ""
+    likely = holder.description.near_misses.of(target, holder.description.definitions)
     hint = f"did you mean `{likely}`?" if likely else "correct it, or add the node that it names"
     what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
     yield Problem(

@@ -31,7 +31,6 @@ from corpusfmt.formats.croissant.vocabulary import (
     ATOMIC_TYPES,
     BOUNDING_BOX_FORMATS,
     SPLITS,
-    close_to,
     is_known_type,
     is_schema_property,
 )
@@ -94,9 +93,8 @@ def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
     for value in record_set.keys:
         named = reference_id(value)
         if named is None or record_set.field_named(named) is None:
-            fields = [each.id for each in record_set.fields if each.id is not None]
-            near = [name for name in fields if name.endswith(f"/{named}")]
-            likely = near[0] if near else close_to(named or "", fields)
+            fields = (each.id for each in record_set.fields if each.id is not None)
+            likely = record_set.description.near_misses.of(named or "", fields, as_tail=True)
             hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
             message = f"{record_set.title}: `key` names `{named}`, which is none of its fields"
             yield Problem(message, record_set.place_of(value), hint)
@@ -236,7 +234,7 @@ def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
     """
     for literal in extract.texts("cr:fileProperty"):
         if literal.value not in _FILE_PROPERTIES:
-            likely = close_to(literal.value, _FILE_PROPERTIES)
+            likely = extract.description.near_misses.of(literal.value, _FILE_PROPERTIES)
             hint = f"did you mean `{likely}`?" if likely else f"write {one_of(_FILE_PROPERTIES[:-1])}"
             message = f"{extract.title}: files have no property `{clip(literal.value)}`"
             yield Problem(message, extract.place_of(literal), hint)
@@ -454,7 +452,7 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
         return
     unknown = [name for name in view.data_types if not is_known_type(name)]
     for name in dict.fromkeys(unknown):
-        likely = _OTHER_NAMES.get(name.lower()) or close_to(name, ATOMIC_TYPES)
+        likely = _OTHER_NAMES.get(name.lower()) or view.description.near_misses.of(name, ATOMIC_TYPES)
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
         message = f"{view.title}: no data type `{name}`"
         minor = len(unknown) < len(view.data_types) or isinstance(view, RecordSet)

@@ -1,0 +1,165 @@
+"""Small inputs that are made to take long: processor time stays in proportion to the bytes that are given."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from security.attacks import Attack, Outcome
+from security.cases_numbers import describe_numbers
+
+#: The documented bound on processor time for each megabyte of input, and what starting takes on a busy machine.
+_SECONDS_PER_MEGABYTE = 5
+_SECONDS_TO_START = 5
+
+Json = dict[str, Any]
+
+
+def _in_time(code: str, outcome: Outcome) -> None:
+    """The command came to its end in time, and said what is wrong."""
+    size = sum(path.stat().st_size for path in (outcome.folder / "data").rglob("*") if path.is_file())
+    assert outcome.measured["cpu"] <= _SECONDS_TO_START + _SECONDS_PER_MEGABYTE * size / 1_000_000
+    assert outcome.status in {0, 1}, outcome.text
+    assert code in outcome.text or not code, outcome.text[:1000]
+
+
+def _rows(data: bytes, folder: Path, path: str = "documents/a.jsonl.gz") -> None:
+    file = folder / "data" / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(data) if path.endswith(".gz") else data)
+
+
+def _attributes(folder: Path) -> None:
+    _rows(b"\n" * 5_000_000, folder)
+    _rows(b"\n" * 5_000_000, folder, "attributes/pii/a.jsonl.gz")
+
+
+def _oscar_metadata(line: bytes, folder: Path) -> None:
+    _rows(b"a" * 100 + b"\n", folder, "af/af.txt.gz")
+    _rows(line * 1_000_000, folder, "af/af_meta.jsonl.gz")
+
+
+def _described(change: Callable[[Json], None], folder: Path) -> None:
+    describe_numbers(folder)
+    (folder / "data/rows.jsonl").write_text('{"n":1}\n', "utf-8")
+    path = folder / "data/croissant.json"
+    description = json.loads(path.read_bytes())
+    change(description)
+    path.write_text(json.dumps(description), "utf-8")
+
+
+def _unknown_names(description: Json) -> None:
+    description |= {f"descripton{number}": "a" for number in range(100_000)}
+
+
+def _unknown_types(description: Json) -> None:
+    description["recordSet"][0]["field"][0]["dataType"] = [f"sc:Tixt{number}" for number in range(50_000)]
+
+
+def _dangling(description: Json) -> None:
+    source = {"extract": {"column": "n"}}
+    description["recordSet"][0]["field"] = [
+        {
+            "@type": "cr:Field",
+            "@id": f"r/{number}",
+            "dataType": "sc:Float",
+            "source": {"fileObject": {"@id": f"rowz{number}"}, **source},
+        }
+        for number in range(5_000)
+    ]
+
+
+def _contained(ring: int, description: Json) -> None:
+    count = 10_000
+    description["distribution"] += [
+        {
+            "@type": "cr:FileObject",
+            "@id": f"f{number}",
+            "contentUrl": f"f{number}",
+            "encodingFormat": "text/csv",
+            "containedIn": {"@id": f"f{(number + 1) % (count + 1 - ring)}"},
+        }
+        for number in range(count)
+    ]
+
+
+def _wide_key(description: Json) -> None:
+    names = [f"r/{number}" for number in range(5_000)]
+    record_set = description["recordSet"][0]
+    record_set["field"] = [{"@type": "cr:Field", "@id": name, "dataType": "sc:Float"} for name in names]
+    record_set["key"] = [{"@id": name} for name in names]
+    record_set["data"] = [{}] * 50_000
+
+
+def _data_sets(description: Json) -> None:
+    description["hasPart"] = [{"@type": "sc:Dataset", "@id": f"d{number}"} for number in range(5_000)]
+
+
+def _escapes(description: Json) -> None:
+    description["description"] = "a\n" * 5_000_000
+    description["descripton"] = ""
+
+
+def _file_sets(pattern: str, folder: Path) -> None:
+    def change(description: Json) -> None:
+        description["distribution"] += [
+            {"@type": "cr:FileSet", "@id": f"s{number}", "includes": pattern % number, "encodingFormat": "text/csv"}
+            for number in range(1_500)
+        ]
+
+    _described(change, folder)
+    for number in range(1_500):
+        (folder / "data" / f"{number}.txt").touch()
+
+
+def _pattern(pattern: str, folder: Path) -> None:
+    def change(description: Json) -> None:
+        description["distribution"].append(
+            {"@type": "cr:FileSet", "@id": "s", "includes": pattern, "encodingFormat": "text/csv"}
+        )
+
+    _described(change, folder)
+    (folder / "data" / ("a" * 200)).touch()
+
+
+_BAD = b"".join(b'{"%d\n' % number for number in range(200_000))
+_OTHER = b"".join(b"%d\n" % number for number in range(150_000))
+_VALIDATE = ("validate", "{data}", "--output-format", "json")
+_DATA = ("validate", "{data}/croissant.json", "--data", "--output-format", "json")
+
+ATTACKS = [
+    Attack(f"time-{name}", make, command, partial(_in_time, code))
+    for name, make, command, code in (
+        ("empty-lines", partial(_rows, b"\n" * 5_000_000), _VALIDATE, "GEN301"),
+        ("empty-lines-in-attributes", _attributes, _VALIDATE, "GEN301"),
+        ("equal-lines", partial(_rows, b"x\n" * 3_000_000), _VALIDATE, "GEN301"),
+        ("equal-objects", partial(_rows, b"{}\n" * 2_000_000), _VALIDATE, "DOL301"),
+        ("lines-that-end-in-cr", partial(_rows, b"\r\n" * 3_000_000), _VALIDATE, "GEN301"),
+        ("bad-lines", partial(_rows, _BAD, path="documents/a.jsonl"), _VALIDATE, "GEN301"),
+        ("lines-of-numbers", partial(_rows, _OTHER, path="documents/a.jsonl"), _VALIDATE, "DOL201"),
+        ("empty-lines-of-metadata", partial(_oscar_metadata, b"\n"), _VALIDATE, "GEN301"),
+        (
+            "empty-lines-converted",
+            partial(_rows, b"\n" * 5_000_000),
+            ("convert", "{data}", "{out}", "--to", "dolma"),
+            "GEN301",
+        ),
+        ("unknown-names", partial(_described, _unknown_names), _DATA, "CRO117"),
+        ("string-of-escapes", partial(_described, _escapes), _DATA, "CRO117"),
+        ("unknown-types", partial(_described, _unknown_types), _DATA, "CRO421"),
+        ("dangling-references", partial(_described, _dangling), _DATA, "CRO131"),
+        ("chain-of-containers", partial(_described, partial(_contained, 0)), _DATA, "CRO131"),
+        ("ring-of-containers", partial(_described, partial(_contained, 1)), _DATA, "CRO314"),
+        ("key-of-5000-fields", partial(_described, _wide_key), _DATA, "CRO504"),
+        ("data-sets-in-a-data-set", partial(_described, _data_sets), _DATA, ""),
+        ("file-sets", partial(_file_sets, "*q%d*.csv"), _DATA, "CRO605"),
+        ("file-sets-of-a-folder", partial(_file_sets, "%d/**/*"), _DATA, "CRO605"),
+        ("pattern-of-stars", partial(_pattern, "*a" * 3_000 + "b"), _DATA, "CRO605"),
+        ("pattern-of-folders", partial(_pattern, "**/a/" * 3_000 + "b"), _DATA, "CRO605"),
+        ("pattern-of-classes", partial(_pattern, "[[" * 3_000), _DATA, "CRO605"),
+    )
+]
