@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import SAMPLE, gzipped, run_cli
+from support import LONG_LINE, SAMPLE, gzipped, run_cli, wet_file, wet_record
 
 import corpusfmt
 
@@ -24,6 +24,15 @@ def test_a_rule_that_there_is_not(name: str) -> None:
     done = run_cli("rule", name)
     message = f"error: unknown rule {name!r}; `corpusfmt rule` lists codes and slugs\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
+
+
+def test_one_of_anything_is_told_as_one(tmp_path: Path) -> None:
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    built = run_cli("build", tmp_path / "a.warc.wet.gz", "-o", tmp_path / "o").stdout.decode()
+    assert built.startswith(f"1 of 1 WET file -> {tmp_path / 'o'}\n  1 document, 1 line, ")
+    assert " of text\n  1 language\n" in built
+    converted = run_cli("convert", tmp_path / "o", tmp_path / "d", "--to", "dolma").stdout.decode()
+    assert converted == f"1 shard -> {tmp_path / 'd'}: 1 document in 1 file\n"
 
 
 def test_convert_does_not_read_standard_input(tmp_path: Path) -> None:

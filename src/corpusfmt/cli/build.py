@@ -143,7 +143,7 @@ def command(
     from corpusfmt.model import Severity, UsageError
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
-    from corpusfmt.report.text import human_size
+    from corpusfmt.report.text import human_size, plural
 
     if langid not in {"auto", "native", "fasttext"}:
         raise UsageError(f"unknown --langid {langid!r}; known: auto, native, fasttext")
@@ -182,9 +182,10 @@ def command(
         )
     total = report.results["stats"]["total"]["final"]
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
-    say(f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} WET files -> {output}")
-    say(f"  {total['documents']:,} documents, {total['lines']:,} lines, {human_size(total['text_bytes'])} of text")
-    say(f"  {len(report.results['stats']['languages']):,} languages")
+    say(f"{report.coverage.shards_seen:,} of {plural(report.coverage.shards_total, 'WET file')} -> {output}")
+    made = f"{plural(total['documents'], 'document')}, {plural(total['lines'], 'line')}"
+    say(f"  {made}, {human_size(total['text_bytes'])} of text")
+    say(f"  {plural(len(report.results['stats']['languages']), 'language')}")
     say(f"  lines dropped: {dropped}")
     if cleaned := report.results["stats"].get("cleaned"):
         say(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")
