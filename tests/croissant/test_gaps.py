@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from croissant.documents import check, document
 from croissant.test_records import codes, field, file, files, read, record_set, write
+from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats.croissant.records import rows
@@ -92,6 +93,7 @@ def test_an_archive_in_an_archive_is_left_out(tmp_path: Path) -> None:
     report = judged(path)
     assert found(report) == []
     assert report.coverage.rules_not_run["CRO601"] == 'distribution "c.txt": its container is not followed'
+    assert report.verdict == "incomplete"
 
 
 def test_a_set_without_a_pattern_is_left_out(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_a_json_path_with_a_filter(tmp_path: Path) -> None:
     records = [{"r/id": 2, "r/name": "b"}, {"r/id": 3, "r/name": "c"}]
     assert read(path) == (records, [])
     report = judged(path)
-    assert (found(report), report.coverage.rules_not_run, report.coverage.documents) == ([], {}, 2)
+    assert (found(report), report.verdict, report.coverage.documents) == ([], "valid", 2)
     (tmp_path / "t.json").write_bytes(json.dumps([*ROWS, {"id": "x", "name": "d"}, {"id": 4.5, "name": "e"}]).encode())
     assert found(judged(path)) == [("CRO609", "error")]
 
@@ -142,12 +144,19 @@ def test_a_filter_that_is_not_followed(inside: bool, tmp_path: Path) -> None:
         read(path)
     report = judged(path)
     assert "is not followed" in report.coverage.rules_not_run["CRO609"]
+    assert (report.verdict, report.coverage.gaps.total()) == ("incomplete", 1)
+    assert run_cli("validate", path, "--data").returncode == 0
+    done = run_cli("validate", path, "--data", "--require-complete")
+    assert done.returncode == 3
+    assert b"is not followed" in done.stdout
 
 
 def test_formats_that_are_not_read(tmp_path: Path) -> None:
     arff = record_set(field("a", "t.arff", {"column": "a"}))
     path = write(tmp_path, [file("t.arff", "text/x-arff")], arff, t__arff=b"@relation t\n")
-    assert "encodingFormat text/x-arff" in judged(path).coverage.rules_not_run["CRO609"]
+    report = judged(path)
+    reason = 'distribution "t.arff": no columns or JSON paths can be read from encodingFormat text/x-arff'
+    assert (report.verdict, report.coverage.gaps) == ("incomplete", {("t.arff", "data", reason): 1})
 
 
 def test_a_large_json_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +180,7 @@ def test_pictures_are_not_decoded(tmp_path: Path) -> None:
     report = judged(path)
     assert found(report) == []
     reason = 'recordSet "r" › field "r/picture": images are not decoded'
-    assert report.coverage.rules_not_run == {"CRO609": reason}
+    assert (report.verdict, report.coverage.gaps) == ("incomplete", {("metadata.json", "data", reason): 2})
 
 
 def test_pictures_that_are_none(tmp_path: Path) -> None:
@@ -221,4 +230,10 @@ def test_members_that_lead_out_of_the_archive(name: str, kind: str, tmp_path: Pa
 def test_what_is_left_out_is_left_out_of_documents_alone(tmp_path: Path) -> None:
     """A description without files has nothing that could be left out."""
     report = check(tmp_path / "a.json", document(), data=True)
-    assert report.coverage.rules_not_run == {}
+    assert (report.verdict, report.coverage.gaps) == ("valid", {})
+
+
+def test_a_description_of_0_8_is_not_judged(tmp_path: Path) -> None:
+    report = check(tmp_path / "a.json", document(conformsTo="http://mlcommons.org/croissant/0.8"))
+    gap = ("a.json", "the description", "a document of version 0.8")
+    assert (report.verdict, report.coverage.gaps, report.by_rule) == ("incomplete", {gap: 1}, {"CRO204": 1})

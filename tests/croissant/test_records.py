@@ -296,6 +296,27 @@ def test_a_member_that_is_nowhere(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("$.a.b", [1, None, None, None]),
+        ("$['a'][0]", [None, None, 2, None]),
+        ("$.a[-1]", [None, None, 3, None]),
+        ("$.a[-3]", [None, None, None, None]),
+        ("$.a[2]", [None, None, None, None]),
+        ("$.a[0:1]", [None, None, 2, None]),
+        ("$[0]", [None, None, None, 7]),
+    ],
+)
+def test_paths_in_lines(path: str, expected: list[Any], tmp_path: Path) -> None:
+    content = b'{"a": {"b": 1}}\n{"a": null}\n{"a": [2, 3]}\n[7]\n'
+    lines = field("a", "t.jsonl", {"jsonPath": path}, "sc:Integer")
+    described = write(tmp_path, [file("t.jsonl", "application/jsonlines")], record_set(lines), t__jsonl=content)
+    records, findings = read(described)
+    assert [record["r/a"] for record in records] == expected
+    assert codes(findings) == ([] if any(expected) else ["CRO606"])
+
+
+@pytest.mark.parametrize(
     ("content", "expected"),
     [
         (b'{"items": []}', []),

@@ -39,6 +39,7 @@ from corpusfmt.formats.croissant.rules.document import (
     Selection,
     Several,
 )
+from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
@@ -287,8 +288,7 @@ class Checker:
             self._files(description)
         else:
             codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
-            for code in codes:
-                self.judge.coverage.skip(self.entry.path, code, "a document of version 0.8")
+            self._left_out(Gap(tuple(codes), self.entry.path, "a document of version 0.8"), "the description")
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
@@ -314,9 +314,12 @@ class Checker:
         records, gaps = judge_data(description, folder, self.options.scratch, self._tell)
         coverage.documents += records
         for gap in (*storage.gaps, *gaps):
-            coverage.gap(gap.path, "data", gap.reason, gap.count)
-            for code in gap.codes:
-                coverage.skip(gap.path, code, gap.reason, gap.count)
+            self._left_out(gap, "data")
+
+    def _left_out(self, gap: Gap, what: str) -> None:
+        self.judge.coverage.gap(gap.path, what, gap.reason, gap.count)
+        for code in gap.codes:
+            self.judge.coverage.skip(gap.path, code, gap.reason, gap.count)
 
     def _tell(self, fault: object) -> None:
         """Judge what reading the data showed; a link out of the folder once, whatever is behind it."""

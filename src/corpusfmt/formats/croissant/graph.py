@@ -42,6 +42,7 @@ _FALLEN = {name: f"sc:{local_name(name)}" for name in CROISSANT_PROPERTIES}
 # What may be such a loss; those that Appendix 1 itself leaves out are read as they are.
 _LOST = {f"sc:{name[3:]}": name for name in CROISSANT_PROPERTIES if name[3:] not in UNMAPPED_BY_APPENDIX}
 _LOST["sc:conformsTo"] = "dct:conformsTo"
+_LATER = {name: term for term in LATER_TERMS for name in (term, f"sc:{local_name(term)}")}
 _NONE: list[Value] = []
 
 
@@ -519,9 +520,10 @@ class Description:
         """The Croissant terms that the context forgot, so that `@vocab` made them schema.org's, and the nodes that have them."""
         found: dict[str, list[View]] = {}
         for view in self.parts:
-            for name in view.node.values:
-                if name in _LOST and self._is_lost(view, name):
-                    found.setdefault(local_name(name), []).append(view)
+            if not _LOST.keys().isdisjoint(view.node.values):
+                for name in view.node.values:
+                    if name in _LOST and self._is_lost(view, name):
+                        found.setdefault(local_name(name), []).append(view)
         return found
 
     def _is_lost(self, view: View, name: str) -> bool:
@@ -536,10 +538,10 @@ class Description:
         """The terms of version 1.1 in a document of an earlier one, and the nodes that have them."""
         found: dict[str, list[View]] = {}
         for view in self.parts if self.version == "1.0" else ():
-            for name in view.node.values:
-                term = f"cr:{local_name(name)}"
-                if term in LATER_TERMS and name[:3] in ("cr:", "sc:") and view.shape.name in CROISSANT_PROPERTIES[term]:
-                    found.setdefault(local_name(name), []).append(view)
+            if not _LATER.keys().isdisjoint(view.node.values):
+                for name in view.node.values:
+                    if name in _LATER and view.shape.name in CROISSANT_PROPERTIES[_LATER[name]]:
+                        found.setdefault(local_name(name), []).append(view)
         return found
 
     def take_apart(self) -> None:

@@ -69,14 +69,13 @@ def select(value: Any, steps: list[Step]) -> list[Any] | None:
     found = [value]
     budget = _MOST_VALUES
     for step in steps:
-        if step.kind == "filter" and not isinstance(step.value, Filter):
-            return None
         nodes = (below for each in found for below in _below(each)) if step.deep else iter(found)
         passed = list(islice(nodes, budget))
         budget -= len(passed)
-        if isinstance(step.value, Filter):
-            budget -= step.value.size * sum(len(node) for node in passed if isinstance(node, dict | list))
-            if budget <= 0:
+        if step.kind == "filter":
+            size = step.value.size if isinstance(step.value, Filter) else budget
+            budget -= size * sum(len(node) for node in passed if isinstance(node, dict | list))
+            if budget <= 0 or not isinstance(step.value, Filter):
                 return None
         found = list(islice((child for node in passed for child in _children(node, step, value)), budget))
         budget -= len(found)

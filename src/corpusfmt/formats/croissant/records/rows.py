@@ -179,7 +179,8 @@ def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Fault]]]:
 
 
 def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
-    getters = [_getter(take) for take in takes]
+    getters = [_getter(take, None) for take in takes]
+    watching = [_getter(take, _ABSENT) for take in takes]
     unseen = set(takes)
     names: dict[str, None] = {}
     seen = 0
@@ -193,13 +194,12 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 faults.append(broken.fault)
                 continue
             kept.append(line.line)
-            found = [getter(value) for getter in getters]
+            for take, getter in zip(takes, getters, strict=True):
+                columns[take].append(getter(value))
             if unseen:
-                unseen -= {take for take, each in zip(takes, found, strict=True) if each is not _ABSENT}
+                unseen -= {take for take, getter in zip(takes, watching, strict=True) if getter(value) is not _ABSENT}
                 if len(names) < NAMES_SHOWN and isinstance(value, dict):
                     names.update(dict.fromkeys(value))
-            for column, each in zip(columns.values(), found, strict=True):
-                column.append(None if each is _ABSENT else each)
         seen += len(kept)
         yield Batch(opened.path, len(kept), columns, kept, faults=faults)
     if seen and unseen:
@@ -229,22 +229,38 @@ def _nowhere(path: str, take: Take, names: Sequence[str]) -> NoColumn:
     return no_column(path, take, names) if take.kind == "column" else NoColumn(take, Location(path), "correct the path")
 
 
-def _getter(take: Take) -> Callable[[Any], Any]:
+def _getter(take: Take, absent: object) -> Callable[[Any], Any]:
+    """Return what takes a value out of a record, and gives `absent` where there is none."""
     if take.kind == "column":
-        return lambda value: value.get(take.name, _ABSENT) if isinstance(value, dict) else _ABSENT
+        return lambda value: value.get(take.name, absent) if isinstance(value, dict) else absent
     steps = parse_path(take.name)
-    return lambda value: _within(value, steps, take)
+    if take.kind == "jsonPath" and _first_of_several(steps) == len(steps):
+        return lambda value: _at(value, steps, absent)
+    return lambda value: _within(value, steps, take, absent)
 
 
-def _within(record: Any, steps: list[Step], take: Take) -> Any:
+def _at(value: Any, steps: list[Step], absent: object) -> Any:
+    """Return what a path of names and indices leads to: as `select`, and faster."""
+    for step in steps:
+        where: Any = step.value
+        if step.kind == "name":
+            if not isinstance(value, dict) or where not in value:
+                return absent
+        elif not isinstance(value, list) or not -len(value) <= where < len(value):
+            return absent
+        value = value[where]
+    return value
+
+
+def _within(record: Any, steps: list[Step], take: Take, absent: object = _ABSENT) -> Any:
     """Return what a path leads to in one record: a value, or a list of them for a repeated field."""
     values = _selected(record, steps, take)
     if take.kind == "jsonPath":
-        return _ABSENT if not values else values[0] if len(values) == 1 else values
+        return absent if not values else values[0] if len(values) == 1 else values
     several = _first_of_several(steps)
     if values:
         return None if values == [None] and several == len(steps) else _list_of(values)
-    return _ABSENT if _selected(record, steps[:several], take) in ([], [None]) else []
+    return absent if _selected(record, steps[:several], take) in ([], [None]) else []
 
 
 def _first_of_several(steps: list[Step]) -> int:

@@ -89,25 +89,28 @@ def conformsto_version(description: Description) -> Iterator[Problem]:
     version = description.version
     for dataset in description.datasets:
         values = dataset.all("dct:conformsTo")
-        at = dataset.place_of(values[0]) if values else dataset.at
         known = [name for value in values if (name := conforms_to(value)) and near_version(name)[1]]
         if known and description.wanted_version not in ("", version):
             message = f"a document of version {version}, checked as {description.wanted_version}"
-            yield Problem(message, at, f"check it as croissant-{version}")
-        elif version == "0.8" and (known or not values):
-            used = next((each for each in description.expansion.namespaces if each in OLD_NAMESPACES), "")
-            if not known:
-                at = description.places.of(
-                    declared_at(description, used) or description.expansion.namespaces.get(used, "")
-                )
-            why = "" if known else f" (vocabulary `{used}`, no `conformsTo`)"
-            message = f"a document of version 0.8{why}: only its JSON and JSON-LD are judged"
-            yield Problem(message, at, "migrate it to 1.0 to have all of it judged", minor=bool(known))
+            yield Problem(message, dataset.place_of(values[0]), f"check it as croissant-{version}")
+        elif known and version == "0.8":
+            message = "a document of version 0.8: only its JSON and JSON-LD are judged"
+            yield Problem(message, dataset.place_of(values[0]), _MIGRATE, minor=True)
         elif values and not known:
             first = conforms_to(values[0]) or clip(getattr(values[0], "value", None))
             near, _ = near_version(first)
             expected = f"{VERSION_IRI}{near or '1.0'}"
-            yield Problem(f"`conformsTo` is `{clip(first)}`, expected `{expected}`", at, f"write `{expected}`")
+            message = f"`conformsTo` is `{clip(first)}`, expected `{expected}`"
+            yield Problem(message, dataset.place_of(values[0]), f"write `{expected}`")
+        elif version == "0.8":
+            used = description.expansion.namespaces
+            old = next(each for each in used if each in OLD_NAMESPACES)
+            why = f"vocabulary `{old}`, no `conformsTo`"
+            message = f"a document of version 0.8 ({why}): only its JSON and JSON-LD are judged"
+            yield Problem(message, description.places.of(declared_at(description, old) or used[old]), _MIGRATE)
+
+
+_MIGRATE = "migrate it to 1.0 to have all of it judged"
 
 
 def _missing(dataset: Dataset, name: str) -> Iterator[Problem]:
