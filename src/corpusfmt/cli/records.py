@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from corpusfmt.cli.console import warn
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
 from corpusfmt.wording import json_text
@@ -45,7 +46,7 @@ def command(
         for line in concise(report):
             print(line, file=sys.stderr)
         if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT), ""):
-            print(f"help: {hint}", file=sys.stderr)
+            warn(f"  help: {hint}")
     raise typer.Exit(exit_status(report, FailOn.ERROR))
 
 

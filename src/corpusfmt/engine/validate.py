@@ -176,9 +176,9 @@ def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: Chec
     except Exception as error:
         judge.crash("the dataset-level check", error)
     plain_documents = fmt.read is not None and fmt.plan_reading is None
-    if plain_documents and not (
-        plan.coverage.documents or plan.coverage.sampled or _has_errors(plan.tally, judge.tally)
-    ):
+    coverage = plan.coverage
+    looked_at = coverage.documents or coverage.gaps or coverage.sampled
+    if plain_documents and not (looked_at or _has_errors(plan.tally, judge.tally)):
         judge.check(Nothing(Location(".")))
     plan.tally.merge(judge.tally)
     plan.coverage.add(judge.coverage)

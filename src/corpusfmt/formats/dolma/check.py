@@ -190,7 +190,9 @@ def _check_attributes_alone(file: RowFile, judge: Judge) -> ShardResult:
     """Check an attributes file whose documents are not at hand."""
     _AttributesSet("", file, judge).read_alone()
     reason = f"needs the documents of {file.path}"
-    judge.coverage.rules_not_run.update(dict.fromkeys(("DOL501", "DOL502", "DOL503", "DOL604"), reason))
+    judge.coverage.gap(file.path, "attributes", reason)
+    for code in ("DOL501", "DOL502", "DOL503", "DOL604"):
+        judge.coverage.skip(file.path, code, reason)
     judge.coverage.bytes = file.bytes
     return ShardResult(judge.tally, judge.coverage)
 
