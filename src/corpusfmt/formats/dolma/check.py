@@ -189,8 +189,8 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
 def _check_attributes_alone(file: RowFile, judge: Judge) -> ShardResult:
     """Check an attributes file whose documents are not at hand."""
     _AttributesSet("", file, judge).read_alone()
-    reason = f"needs the documents of {file.path}"
-    judge.coverage.rules_not_run.update(dict.fromkeys(("DOL501", "DOL502", "DOL503", "DOL604"), reason))
+    for code in ("DOL501", "DOL502", "DOL503", "DOL604"):
+        judge.coverage.gap(file.path, code, "the documents are not at hand")
     judge.coverage.bytes = file.bytes
     return ShardResult(judge.tally, judge.coverage)
 
