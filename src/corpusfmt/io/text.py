@@ -56,13 +56,36 @@ class StrictJson:
     duplicate_keys: tuple[str, ...] = ()
 
 
+#: What one JSON text may hold: every value takes some 30 to 250 bytes of memory, however short it is written.
+MOST_VALUES = 1_000_000
+_SEPARATORS = b",", b"[", b"{"
+_PIECE = 256 * 1024
+
+
+def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
+    """Tell whether JSON holds more values than there is memory for: to be asked before it is decoded."""
+    if len(data) <= most or sum(map(data.count, _SEPARATORS)) <= most:
+        return False
+    # Text is full of commas: those within strings do not count.
+    data = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    values = inside = 0
+    for start in range(0, len(data), _PIECE):
+        pieces = data[start : start + _PIECE].split(b'"')
+        outside = b"".join(pieces[inside::2])
+        values += sum(map(outside.count, _SEPARATORS))
+        inside ^= len(pieces) % 2 == 0
+    return values > most
+
+
 def strict_json(line: bytes) -> StrictJson:
     """Decode one JSON Lines line to the letter of RFC 8259; raise `JsonFault` for what JSON is not.
 
     Rejected: a BOM, a blank line, NaN and Infinity, lone surrogates, raw control characters, nesting beyond what the
-    decoder can follow. Bytes that are not UTF-8 raise `UnicodeDecodeError`: they are another rule's business.
+    decoder can follow, more values than there is memory for. Bytes that are not UTF-8 raise `UnicodeDecodeError`: they are another rule's business.
     """
     text = line.decode("utf-8")
+    if has_too_many_values(line):
+        raise JsonFault(f"it holds more than {MOST_VALUES} values, which would have to be in memory at once")
     if text.startswith("\ufeff"):
         raise JsonFault("starts with a byte order mark", 1)
     if not text.strip(" \t\r"):

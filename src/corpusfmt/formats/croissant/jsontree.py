@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from corpusfmt.io.text import MOST_VALUES, has_too_many_values
 from corpusfmt.model import Location
 
 #: Levels of arrays and objects; the deepest published description has 17, and what recurses here stays far below its limit.
@@ -63,10 +64,16 @@ def decode(data: bytes) -> tuple[str, bool]:
     return (text[1:], True) if text.startswith(_BOM) else (text, False)
 
 
-def parse(text: str) -> tuple[Any, bool]:
-    """Return the value of a JSON text, and whether some name stands twice in one object. Raises `JsonFault`."""
+def parse(text: str, most: int = MOST_VALUES) -> tuple[Any, bool]:
+    """Return the value of a JSON text of at most so many values, and whether some name stands twice in one object.
+
+    Raises `JsonFault`.
+    """
     if not text.strip(" \t\r\n"):
         raise JsonFault("syntax", "an empty document", hint="write one JSON object")
+    if len(text) > most and has_too_many_values(text.encode("utf-8", "surrogatepass"), most):
+        reason = f"more than {most} values, which would have to be in memory at once"
+        raise JsonFault("depth", reason, hint="put records into files of JSON Lines")
     duplicates = False
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

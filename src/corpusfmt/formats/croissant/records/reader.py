@@ -7,13 +7,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
-from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.batches import (
+    BATCH_BYTES,
+    Absent,
+    Batch,
+    Broken,
+    Fault,
+    NoColumn,
+    NotRead,
+    Take,
+)
 from corpusfmt.formats.croissant.records.files import Files, Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
 from corpusfmt.formats.croissant.records.lookup import Lookup
@@ -22,12 +31,15 @@ from corpusfmt.formats.croissant.records.rows import batches
 from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.io.limits import meter
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location
 
 T = TypeVar("T")
 
 _EXPANDED = 4096
+# The nested records of a record are one value, which is held whole.
+_NESTED_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -235,9 +247,9 @@ def _joined(table: Table, tree: Tree, lookups: Sequence[Lookup]) -> Iterator[Tab
     """Yield the rows of a table with what is joined to them: a row for each match, or one with nulls for none."""
     leaves = list(tree.everything())
     joins = list(zip(tree.joins, lookups, strict=True))
-    pending = _combined(table, tree, joins)
     faults = table.faults
-    while rows := list(islice(pending, _EXPANDED)):
+    for rows in _some_at_a_time(_combined(table, tree, joins)):
+        meter().check()
         columns = {id(leaf): [row.values[id(leaf)] for row in rows] for leaf in leaves}
         nested = {id(join): [row.nested[id(join)] for row in rows] for join, _ in joins if join.container is not None}
         faults = faults + [fault for row in rows for fault in row.faults]
@@ -254,33 +266,72 @@ class _Row:
     nested: dict[int, list[list[Any]]]
     at: Location
     faults: list[Fault]
+    #: About how many bytes were joined to it.
+    size: int = 0
+    #: Whether it is the first of those that one row of the table makes, which tells what is wrong with that.
+    is_first: bool = True
+
+
+def _some_at_a_time(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+    taken: list[_Row] = []
+    size = 0
+    for row in rows:
+        taken.append(row)
+        size += row.size
+        if len(taken) >= _EXPANDED or size > BATCH_BYTES:
+            yield taken
+            taken, size = [], 0
+    if taken:
+        yield taken
 
 
 def _combined(table: Table, tree: Tree, joins: Sequence[tuple[Join, Lookup]]) -> Iterator[_Row]:
     own = [id(leaf) for leaf in tree.leaves]
     for index in range(table.size):
-        rows = [_Row({name: table.columns[name][index] for name in own}, {}, table.at(index), [])]
-        for join, lookup in joins:
-            local = table.columns[id(join.local)][index]
-            carried = [id(leaf) for leaf in join.tree.everything()]
-            if join.container is not None:
-                matches = list(lookup.find(local))
-                for row in rows:
-                    row.nested[id(join)] = matches
-                continue
-            found = list(lookup.find(local))
-            if not found:
-                found = [[None] * len(carried)]
-                if local is not None and join.follows:
-                    rows[0].faults.append(unmatched(join.local, join.remote, local, table.at(index)))
-            rows = [
-                _Row(
-                    row.values | dict(zip(carried, each, strict=True)), row.nested, row.at, row.faults if not n else []
-                )
-                for row in rows
-                for n, each in enumerate(found)
-            ]
-        yield from rows
+        row = _Row({name: table.columns[name][index] for name in own}, {}, table.at(index), [])
+        yield from _matched(row, table, index, joins)
+
+
+def _matched(row: _Row, table: Table, index: int, joins: Sequence[tuple[Join, Lookup]]) -> Iterator[_Row]:
+    """Yield a row for each combination of what is joined to it, never holding them all."""
+    if not joins:
+        yield row
+        return
+    (join, lookup), rest = joins[0], joins[1:]
+    local = table.columns[id(join.local)][index]
+    if join.container is not None:
+        matches, size = _nested_in(join.container, lookup.find(local))
+        row.nested[id(join)] = matches
+        row.size += size
+        yield from _matched(row, table, index, rest)
+        return
+    carried = [id(leaf) for leaf in join.tree.everything()]
+    faults, is_first, found = row.faults, row.is_first, False
+    for each, size in lookup.find(local):
+        found = True
+        values = row.values | dict(zip(carried, each, strict=True))
+        yield from _matched(
+            _Row(values, dict(row.nested), row.at, faults, row.size + size, is_first), table, index, rest
+        )
+        faults, is_first = [], False
+    if not found:
+        if local is not None and join.follows and row.is_first:
+            faults = [*faults, unmatched(join.local, join.remote, local, row.at)]
+        values = row.values | dict.fromkeys(carried)
+        yield from _matched(_Row(values, row.nested, row.at, faults, row.size, row.is_first), table, index, rest)
+
+
+def _nested_in(container: Field, found: Iterator[tuple[list[Any], int]]) -> tuple[list[list[Any]], int]:
+    matches: list[list[Any]] = []
+    size = 0
+    for match, each in found:
+        matches.append(match)
+        size += each
+        if size > _NESTED_BYTES:
+            raise NotRead(
+                f"{container.title}: the nested records of one record take more than {_NESTED_BYTES} bytes of memory"
+            )
+    return matches, size
 
 
 def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> DataFault:
