@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -372,16 +371,15 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 source.write(chunk)
             source.seek(0)
         try:
-            with closing(source):
-                rows = Table(source, opened.path)
-                names = rows.file.schema_arrow.names
-                missing = [take for take in takes if take.name not in names]
-                if missing:
-                    raise Broken(no_column(opened.path, missing[0], names))
-                first = 0
-                for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
-                    yield Batch(opened.path, size, columns, first=first)
-                    first += size
+            rows = Table(source, opened.path)
+            names = rows.file.schema_arrow.names
+            missing = [take for take in takes if take.name not in names]
+            if missing:
+                raise Broken(no_column(opened.path, missing[0], names))
+            first = 0
+            for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
+                yield Batch(opened.path, size, columns, first=first)
+                first += size
         except (pa.ArrowException, OSError) as error:
             message = f"the Parquet file does not read to its end: {str(error)[:200]}"
             raise Broken(DataFault("corrupt", message, Location(opened.path), "write it again")) from error
