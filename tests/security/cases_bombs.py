@@ -479,7 +479,7 @@ ATTACKS = [
         "description-too-many-nodes-in-full",
         partial(_description_of_nodes, count=60_000, context=[CONTEXT]),
         _VALIDATE,
-        _ends_with("CRO106", 1),
+        _ends_with("CRO103", 1),
     ),
     Attack("parquet-dictionary", _parquet_dictionary, _VALIDATE, _LIMIT),
     Attack("parquet-croissant", _parquet_in_croissant, _DATA, _LIMIT),
