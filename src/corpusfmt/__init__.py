@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from corpusfmt.engine.run import Progress
     from corpusfmt.engine.validate import validate
     from corpusfmt.formats.croissant.records.stream import records
+    from corpusfmt.io.limits import Limits
     from corpusfmt.model import (
         BadInput,
         CorpusfmtError,
@@ -42,6 +43,7 @@ __all__ = [
     "Document",
     "Finding",
     "Incomplete",
+    "Limits",
     "Location",
     "Override",
     "Problem",
@@ -63,6 +65,7 @@ __all__ = [
 
 # Where each public name lives that is not of the model: loaded when first used, so that importing corpusfmt costs nothing.
 _HOMES = {
+    "Limits": "corpusfmt.io.limits",
     "Override": "corpusfmt.rules",
     "Progress": "corpusfmt.engine.run",
     "Selection": "corpusfmt.pipeline.options",

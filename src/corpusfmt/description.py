@@ -12,12 +12,13 @@ from pathlib import Path
 
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import Entry, entry_of, is_remote
 from corpusfmt.io.streams import DigestReader
 from corpusfmt.model import BadInput, Incomplete, Json, UsageError
@@ -156,6 +157,7 @@ def describe(
     sd_license: str | None = None,
     follow_links: bool = False,
     jobs: int | None = 1,
+    limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
 ) -> Json:
     """Return the Croissant description of an OSCAR or Dolma corpus, ready to be written as JSON.
@@ -165,7 +167,7 @@ def describe(
     folder or below it, and else to the corpus. Every data file is read for its digest, and documents for what they have;
     `follow_links` lets links lead out of it.
     Raises `UsageError` where `path` is no corpus or a value cannot be, `BadInput` where its records are wrong, `OSError`
-    where a file cannot be read.
+    where a file cannot be read, `LimitReached` where `limits` end it.
     """
     details = Details.of(
         {
@@ -186,7 +188,9 @@ def describe(
             "sd_license": sd_license,
         }
     )
-    return described_as(details, path, base=base, follow_links=follow_links, jobs=jobs, progress=progress)
+    return described_as(
+        details, path, base=base, follow_links=follow_links, jobs=jobs, limits=limits, progress=progress
+    )
 
 
 def described_as(
@@ -196,9 +200,11 @@ def described_as(
     base: str | Path | None,
     follow_links: bool,
     jobs: int | None,
+    limits: Limits,
     progress: Callable[[Progress], None] | None,
 ) -> Json:
     """As `describe`, with details from wherever they are."""
+    limits = limits.begun()
     entry = entry_of(str(path), follow_links=follow_links)
     fmt, detection = detect(entry)
     kind = _kind_name(fmt, detection.version)
@@ -212,7 +218,7 @@ def described_as(
     prefix = _prefix(entry.url if entry.kind == "directory" else posixpath.dirname(entry.url), base)
     files: dict[str, FileFacts] = {}
     contents = Contents()
-    for look in _looks(kind, fmt, plan.shards, CheckOptions(version=plan.version), workers, progress):
+    for look in _looks(kind, fmt, plan.shards, CheckOptions(version=plan.version, limits=limits), workers, progress):
         files |= {prefix + name: facts for name, facts in look.files.items()}
         contents |= look.contents
     properties = details.properties()
@@ -294,7 +300,11 @@ def _looks(
 
     window = workers * RESULTS_WAITING_A_WORKER
     look_at = partial(_look_at, kind, fmt.name, options)
-    for look in run_tasks(look_at, shards, executor_factory(None, workers), window=window, finished=finished):
+    engine = executor_factory(None, workers)
+    looks = run_tasks(look_at, shards, engine, window=window, finished=finished, limits=options.limits)
+    for shard, look in zip(shards, looks, strict=True):
+        if isinstance(look, Late):
+            raise options.limits.late(shard.name)
         if isinstance(look, Died):
             raise Incomplete(f"a worker died every time ({look.reason})")
         yield look

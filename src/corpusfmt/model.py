@@ -218,6 +218,9 @@ class Coverage:
 
 # Beyond this many a further finding of the same rule tells nobody anything new; counts stay exact.
 _MOST_FINDINGS_OF_A_RULE = 10_000
+# What all findings that are kept may take in memory, and what each takes beside its texts.
+_MOST_BYTES_OF_FINDINGS = 24 * 1024 * 1024
+_BYTES_OF_A_FINDING = 600
 
 #: Occurrences of problems that were there before, by (rule code, path): the baseline of a run.
 Known = Mapping[tuple[str, str], int]
@@ -243,6 +246,7 @@ class Tally:
     _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept_of_rule: Counter[str] = field(default_factory=Counter)
+    _bytes: int = 0
 
     def add(self, finding: Finding) -> None:
         """Count a finding, and keep it while the caps allow and there may be none like it in the baseline."""
@@ -266,7 +270,12 @@ class Tally:
             self._pass_over(key, finding)
 
     def _keep(self, key: tuple[str, str], finding: Finding) -> None:
-        if self._kept[key] < self.cap and self._kept_of_rule[finding.code] < _MOST_FINDINGS_OF_A_RULE:
+        of_rule = self._kept_of_rule[finding.code]
+        if self._kept[key] < self.cap and of_rule < _MOST_FINDINGS_OF_A_RULE:
+            size = _size_of(finding)
+            if of_rule and self._bytes + size > _MOST_BYTES_OF_FINDINGS:
+                return
+            self._bytes += size
             self._kept[key] += 1
             self._kept_of_rule[finding.code] += 1
             self.findings.append(finding)
@@ -318,7 +327,19 @@ class Tally:
 
 
 # A run in which one of these fired has not seen all of its input.
-INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002"})
+INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002", "GEN003"})
+
+
+def _size_of(finding: Finding) -> int:
+    at = finding.location
+    return (
+        _BYTES_OF_A_FINDING
+        + len(finding.message)
+        + len(finding.hint)
+        + len(at.path)
+        + len(at.pointer or "")
+        + len(at.record or "")
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
-from corpusfmt.model import INCOMPLETE_CODES, Coverage, Finding, Known, Location, Problem, Rule, Severity, Tally
+from corpusfmt.model import (
+    INCOMPLETE_CODES,
+    Coverage,
+    Finding,
+    Incomplete,
+    Known,
+    Location,
+    Problem,
+    Rule,
+    Severity,
+    Tally,
+)
 from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
 
 _Subject = TypeVar("_Subject")
 _Check = Callable[[_Subject], Iterator[Problem]]
 
 PROFILES = ("standard", "strict")
+
+#: Called every so many findings; raises `Incomplete` where a bound of the run is reached.
+between_findings: ContextVar[Callable[[], None]] = ContextVar("between_findings", default=lambda: None)
+_FINDINGS_BETWEEN = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +163,7 @@ class Judge:
         self._version = version
         self._path = path
         self._fired: set[str] = set()
+        self._recorded = 0
         self._applicable: dict[type, list[Rule]] = {}
         self._judged: dict[tuple[str, bool, str], tuple[Severity | None, str]] = {}
 
@@ -167,6 +184,8 @@ class Judge:
                 for problem in rule.check(subject):
                     clean = False
                     self._record(rule, problem if times == 1 else replace(problem, count=problem.count * times))
+            except Incomplete:
+                raise
             except Exception as error:
                 if rule.subject is Crash:
                     raise
@@ -194,6 +213,9 @@ class Judge:
 
     def _record(self, rule: Rule, problem: Problem) -> None:
         self._fired.add(rule.code)
+        self._recorded += 1
+        if not self._recorded % _FINDINGS_BETWEEN:
+            between_findings.get()()
         key = (rule.code, problem.minor, problem.at.path)
         if key not in self._judged:
             self._judged[key] = self._grading.judged(rule, self._version, problem.at.path, minor=problem.minor)

@@ -15,7 +15,6 @@ from croissant.documents import check, document, errors
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant import archives
 from corpusfmt.formats.croissant.globs import matches
 from corpusfmt.formats.croissant.records import rows
 
@@ -115,14 +114,14 @@ def test_links_and_devices_hold_nothing(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MIN_BOMB", 1 << 20)
+    monkeypatch.setattr("corpusfmt.io.limits.FREE_BYTES", 1 << 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("m.txt", b"\0" * (8 << 20))
     file = described(contentUrl="a.zip", sha256=None)
     live = document(isLiveDataset=True, distribution=[file, {**MEMBER, "contentUrl": "m.txt"}])
     found = errors(check(tmp_path / "a.json", live, data=True))
-    assert [finding.code for finding in found] == ["CRO604"]
-    assert "200 times its size" in found[0].message
+    assert [(finding.code, finding.location.path) for finding in found] == [("GEN003", "a.zip")]
+    assert "the limit of --max-expansion is 200" in found[0].message
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../a.json", "\\\\server\\a", "d/../../a.json"])

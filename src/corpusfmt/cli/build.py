@@ -7,6 +7,7 @@ from typing import Annotated, Literal, cast
 
 import typer
 
+from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.inputs import FollowLinks, names, size
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
@@ -133,6 +134,9 @@ def command(
     watch_until: WatchUntil = 0,
     fetch_command: FetchCommand = None,
     fetch_ahead: FetchAhead = 0,
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
     jobs: Jobs = None,
     engine: Engine = None,
     log: Log = None,
@@ -151,6 +155,7 @@ def command(
     selection = Selection(min_lines, names(languages) or None, names(exclude_languages) or None, allow_urls, deny_urls)
     limit = size(scratch_limit) if scratch_limit else 0
     sourcing = Sourcing(base, watch, watch_until, fetch_command, fetch_ahead, delete_input, limit, follow_links)
+    limits = limits_of(max_expansion, max_total_bytes, timeout)
     with shown_stages() as show:
         report = build(
             inputs or [],
@@ -165,6 +170,7 @@ def command(
             selection=selection,
             sourcing=sourcing,
             log=log,
+            limits=limits,
             progress=show,
         )
     if report.results.get("finished"):

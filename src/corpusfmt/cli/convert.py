@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
@@ -143,6 +144,9 @@ def command(
     part_size: PartSize = None,
     shard_size: ShardSize = None,
     compression: Compression = None,
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
     jobs: Jobs = None,
     engine: Engine = None,
     follow_links: FollowLinks = False,
@@ -154,6 +158,7 @@ def command(
 
     if source == "-":
         raise UsageError("convert reads files and folders, not standard input: write it to a file and name that")
+    limits = limits_of(max_expansion, max_total_bytes, timeout)
     with shown_stages() as show:
         report = convert(
             source,
@@ -179,6 +184,7 @@ def command(
             jobs=jobs,
             engine=engine,
             follow_links=follow_links,
+            limits=limits,
             progress=show,
         )
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")

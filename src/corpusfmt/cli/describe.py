@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import warn, write
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import guarded
@@ -72,6 +73,9 @@ def command(
     sd_license: SdLicence = None,
     config: ConfigFile = None,
     follow_links: FollowLinks = False,
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
     jobs: Jobs = None,
 ) -> None:
     """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
@@ -103,10 +107,17 @@ def command(
         "sd_license": sd_license,
     }
     settings = load_config(config) if config else Config()
+    limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
     details = settings.describe.under(Details.of(options))
     with shown_progress("describing") as show:
         document = described_as(
-            details, corpus, base=output and output.parent, follow_links=follow_links, jobs=jobs, progress=show
+            details,
+            corpus,
+            base=output and output.parent,
+            follow_links=follow_links,
+            jobs=jobs,
+            limits=limits,
+            progress=show,
         )
     missing = [name for name in REQUIRED if name not in document]
     if missing:

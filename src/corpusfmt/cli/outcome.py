@@ -15,6 +15,7 @@ from typing import ParamSpec, TypeVar
 import typer
 
 from corpusfmt.cli.console import leave_unread, warn, write
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
@@ -84,6 +85,9 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except BadInput as error:
             explain(error.finding)
             raise typer.Exit(UNFINISHED if error.finding.code in INCOMPLETE_CODES else FINDINGS) from None
+        except LimitReached as error:
+            explain(error.finding)
+            raise typer.Exit(UNFINISHED) from None
         except (Incomplete, CorpusfmtError) as error:
             _fail(UNFINISHED, f"error: {error}")
         except _Terminated:

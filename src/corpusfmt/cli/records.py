@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import warn
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
@@ -23,7 +24,13 @@ Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="
 
 @guarded
 def command(
-    path: Path, record_set: RecordSetName = None, limit: Limit = None, follow_links: FollowLinks = False
+    path: Path,
+    record_set: RecordSetName = None,
+    limit: Limit = None,
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
     from corpusfmt.formats.croissant.records.stream import records
@@ -32,7 +39,8 @@ def command(
     from corpusfmt.report.text import concise
 
     tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
-    for each in records(path, record_set, follow_links=follow_links):
+    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    for each in records(path, record_set, follow_links=follow_links, limits=limits):
         if isinstance(each, Finding):
             tally.add(each)
         elif coverage.documents == limit:

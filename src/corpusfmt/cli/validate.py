@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
@@ -51,7 +52,9 @@ Engine = Annotated[
 Sample = Annotated[str | None, typer.Option(metavar="SHARE", help="Look at a share of the shards, like 1%.")]
 RequireComplete = Annotated[bool, typer.Option("--require-complete", help="Exit 3 if anything was not looked at.")]
 MaxPerRule = Annotated[int, typer.Option(min=1, help="Findings shown of a rule in one file; counts stay exact.")]
-MaxLineBytes = Annotated[int, typer.Option(min=1, help="A longer line is reported and skipped.")]
+MaxLineBytes = Annotated[
+    int | None, typer.Option(min=1, help="A longer line is reported and skipped (default: 32 MiB).")
+]
 Blocklist = Annotated[
     str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that must not be in the release.")
 ]
@@ -91,7 +94,10 @@ def command(
     follow_links: FollowLinks = False,
     require_complete: RequireComplete = False,
     max_per_rule: MaxPerRule = 10,
-    max_line_bytes: MaxLineBytes = 256 * 1024 * 1024,
+    max_line_bytes: MaxLineBytes = None,
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
     blocklist: Blocklist = None,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006
@@ -102,10 +108,12 @@ def command(
     from corpusfmt.cli.inputs import base_of, expanded, names, one_report, share, standard_input
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.validate import validate
+    from corpusfmt.io.lines import MAX_LINE_BYTES
     from corpusfmt.report.saved import Baseline, load_baseline
 
     check_outputs(output_format, report)
     settings = load_config(config) if config else Config()
+    limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
     known = load_baseline(baseline) if baseline else Baseline()
     failing = fail_on or _fail_on(settings.fail_on)
     arguments = {"paths": paths, "format": format_name, "profile": profile or settings.profile or "standard"}
@@ -127,7 +135,8 @@ def command(
                 engine=engine,
                 sample=share(sample),
                 max_per_rule=max_per_rule,
-                max_line_bytes=max_line_bytes,
+                max_line_bytes=max_line_bytes or MAX_LINE_BYTES,
+                limits=limits,
                 blocklist=blocklist,
                 progress=progress,
             )

@@ -62,6 +62,7 @@ from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, de
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote, version_of
 from corpusfmt.io.publish import publish_bytes, refuse_link
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
@@ -99,6 +100,7 @@ def convert(
     jobs: int | None = 1,
     engine: str | None = None,
     follow_links: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
     """Write a corpus in another format; the result does not depend on `jobs` or `engine`.
@@ -119,10 +121,13 @@ def convert(
     fields of the records that a Croissant description describes; `record_set` chooses among those. `follow_links` lets links
     lead out of the source.
 
+    `limits` bound what may be read; with other bounds the same call goes on where they ended it.
+
     Raises `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where
-    the run could not be finished.
+    the run could not be finished, `LimitReached` among them.
     """
     started = _now()
+    limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     target, target_version = named_format(to)
     target_version = target_version or target.versions[-1]
@@ -157,7 +162,8 @@ def convert(
         raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
     if record_set is not None and fmt.plan_reading is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
-    plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
+    with limited(limits):
+        plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
     plan.refuse_links()
     refuse_unpaired(fmt, plan, on_bad_record)
     check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
@@ -182,7 +188,7 @@ def convert(
             size,
             workplace,
             settings,
-            Stages(workplace.state, workers, progress),
+            Stages(workplace.state, workers, progress, limits=limits),
         )
         try:
             converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
@@ -287,7 +293,7 @@ class _Run:
             pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(name, pack, fingerprint))
         sizes = [folders[pack.argument.folder] for pack in packs]
-        packed = self.stages.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
+        packed = self.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
         return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:

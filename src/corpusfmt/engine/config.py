@@ -103,6 +103,9 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     rule: tuple[_RuleTable, ...] = ()
     describe: Details = Details()
     follow_links: bool = False
+    max_expansion: float | None = None
+    max_total_bytes: str | None = None
+    timeout: float | None = None
 
     @property
     def overrides(self) -> tuple[Override, ...]:

@@ -7,9 +7,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from corpusfmt.engine.executors import stop
+from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, limited
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,6 +27,9 @@ RESULTS_WAITING_A_WORKER = 4
 
 # How often tasks that are still to come are asked for, while nothing ends.
 _NAP_SECONDS = 0.1
+
+# A task ends by itself where the time is up; after so long it is ended.
+_GRACE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +50,46 @@ class Died:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A task that was ended, as the time of the run was up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured(Generic[R]):
+    """What a task gave, and how many bytes it read."""
+
+    result: R
+    read: int
+
+
+def _measured(function: Callable[[T], R], limits: Limits, spent: int, task: T) -> _Measured[R]:
+    with limited(limits, spent) as meter:
+        return _Measured(function(task), meter.read)
+
+
 class _Flight(Generic[T, R]):
     """The state of one run: what waits, what flies, what is done and not yet taken."""
 
     def __init__(
-        self, function: Callable[[T], R], source: Iterator[T | None], open_executor: Callable[[], Executor]
+        self,
+        function: Callable[[T], R],
+        source: Iterator[T | None],
+        open_executor: Callable[[], Executor],
+        limits: Limits,
     ) -> None:
         self.function = function
+        self.limits = limits
+        #: The bound that ended the run before its last task.
+        self.reached: LimitReached | None = None
+        self.read = 0
         self.source = source
         self.open_executor = open_executor
         self.executor = open_executor()
         self.tasks: list[T] = []
         self.waiting: deque[int] = deque()
-        self.flying: dict[Future[R], int] = {}
-        self.done: dict[int, R | Died] = {}
+        self.flying: dict[Future[_Measured[R]], int] = {}
+        self.done: dict[int, R | Died | Late] = {}
         self.deaths: Counter[int] = Counter()
         self.exhausted = False
         self.starved = False
@@ -69,7 +100,7 @@ class _Flight(Generic[T, R]):
         self.starved = False
         while len(self.flying) + len(self.done) < window and (index := self._next()) is not None:
             try:
-                future = self.executor.submit(self.function, self.tasks[index])
+                future = self.executor.submit(self._bound(), self.tasks[index])
             except BrokenExecutor:
                 self._requeue(index)
                 self.broken = True
@@ -77,6 +108,9 @@ class _Flight(Generic[T, R]):
             self.flying[future] = index
             if future.done():
                 break
+
+    def _bound(self) -> Callable[[T], _Measured[R]]:
+        return partial(_measured, self.function, self.limits, self.read)
 
     def _next(self) -> int | None:
         if self.waiting:
@@ -88,6 +122,12 @@ class _Flight(Generic[T, R]):
         except StopIteration:
             self.exhausted = True
             return None
+        try:
+            self.limits.check(self.read)
+        except LimitReached as limit:
+            self.reached = limit
+            self.exhausted = True
+            return None
         if task is None:
             self.starved = True
             return None
@@ -97,7 +137,7 @@ class _Flight(Generic[T, R]):
     def land(self) -> list[int]:
         """Wait for something to end, or a moment where tasks are still to come; return the indexes of what ended."""
         if self.flying:
-            wait(self.flying, timeout=_NAP_SECONDS if self.starved else None, return_when=FIRST_COMPLETED)
+            wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
         elif self.starved:
             time.sleep(_NAP_SECONDS)
         landed: list[int] = []
@@ -105,7 +145,7 @@ class _Flight(Generic[T, R]):
         for future in [future for future in self.flying if future.done()]:
             index = self.flying.pop(future)
             try:
-                self.done[index] = future.result()
+                self.done[index] = self._taken(future)
             except _DEATHS:
                 broken = True
                 self._requeue(index)
@@ -113,7 +153,31 @@ class _Flight(Generic[T, R]):
                 landed.append(index)
         if broken:
             landed += self._recover()
+        elif self.flying and self.limits.ends is not None and time.time() > self.limits.ends + _GRACE_SECONDS:
+            self._end()
         return landed
+
+    def _patience(self) -> float | None:
+        """Return how long to wait for a task to end."""
+        if self.starved:
+            return _NAP_SECONDS
+        ends = self.limits.ends
+        return None if ends is None else max(0.0, ends + _GRACE_SECONDS - time.time()) + _NAP_SECONDS
+
+    def _taken(self, future: Future[_Measured[R]]) -> R:
+        measured = future.result()
+        self.read += measured.read
+        return measured.result
+
+    def _end(self) -> None:
+        """End the tasks that still run; begin no others."""
+        stop(self.executor)
+        for index in (*self.flying.values(), *self.waiting):
+            self.done[index] = Late()
+        self.flying.clear()
+        self.waiting.clear()
+        self.exhausted = True
+        self.reached = self.limits.late()
 
     def _requeue(self, index: int) -> None:
         self.deaths[index] += 1
@@ -134,7 +198,7 @@ class _Flight(Generic[T, R]):
     def _alone(self, index: int) -> R | Died:
         executor = self.open_executor()
         try:
-            return executor.submit(self.function, self.tasks[index]).result()
+            return self._taken(executor.submit(self._bound(), self.tasks[index]))
         except MemoryError:
             return Died("not enough memory")
         except BrokenExecutor as error:
@@ -151,14 +215,18 @@ def run_tasks(
     window: int,
     finished: Callable[[int, R | Died], None] | None = None,
     close: Callable[[Executor], None] = stop,
-) -> Iterator[R | Died]:
+    limits: Limits = UNLIMITED,
+) -> Iterator[R | Died | Late]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
     Tasks are taken one by one as there is room for them; None among them means that the next one is still to come, and
     is asked for again. `finished` is told the index and result of each task as it ends, in any order. `close` is given the
     executor at the end of all. An exception of a task is raised here.
+
+    Where a bound of the run is reached, no more tasks are started, and what still runs two seconds after the time is up is
+    ended and gives `Late`; `LimitReached` is raised after all that ended.
     """
-    flight = _Flight(function, iter(tasks), open_executor)
+    flight = _Flight(function, iter(tasks), open_executor, limits)
     following = 0
     try:
         while True:
@@ -166,12 +234,16 @@ def run_tasks(
             if flight.exhausted and following == len(flight.tasks):
                 break
             for index in flight.land():
-                if finished:
-                    finished(index, flight.done[index])
+                result = flight.done[index]
+                if finished and not isinstance(result, Late):
+                    finished(index, result)
             while following in flight.done:
                 yield flight.done.pop(following)
                 following += 1
     except BaseException:
         stop(flight.executor)
         raise
+    if flight.reached is not None:
+        stop(flight.executor)
+        raise flight.reached
     close(flight.executor)

@@ -7,7 +7,7 @@ marker carries another fingerprint, or says what is not so any more, runs again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from corpusfmt.engine.executors import Workers
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
+from corpusfmt.io.limits import UNLIMITED, Limits
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
@@ -41,7 +42,7 @@ class StageTask(Generic[T]):
 class Stages:
     """Runs the stages of one job; `folder` holds their markers.
 
-    `progress` is told the stage and how far it is; `log` the name of an event (`stage-start`, `task-end`, `stage-end`)
+    `limits` hold for each stage. `progress` is told the stage and how far it is; `log` the name of an event (`stage-start`, `task-end`, `stage-end`)
     and what there is to know of it.
     """
 
@@ -49,6 +50,12 @@ class Stages:
     workers: Workers
     progress: Callable[[str, Progress], None] | None
     log: Callable[[str, Json], None] | None = None
+    limits: Limits = UNLIMITED
+
+    @property
+    def of_own_files(self) -> Stages:
+        """Return what runs stages that read only what earlier ones have written."""
+        return replace(self, limits=self.limits.of_own_files)
 
     def run(
         self,
@@ -127,15 +134,18 @@ class Stages:
                     missing.append(task)
                 yield task
 
-        for _ in run_tasks(
+        results = run_tasks(
             partial(_run_and_mark, folder, function),
             unfinished(),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=lambda index, result: finished(missing[index], result, resumed=False),
             close=self.workers.release,
-        ):
-            pass
+            limits=self.limits,
+        )
+        for index, result in enumerate(results):
+            if isinstance(result, Late):
+                raise self.limits.late(missing[index].id)
         self._tell("stage-end", {"stage": name} | counts)
         return len(missing)
 

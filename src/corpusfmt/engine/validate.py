@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Progress, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
 from corpusfmt.formats import (
     CheckOptions,
     Format,
@@ -25,7 +25,8 @@ from corpusfmt.formats import (
     named_format,
     refuse_barred,
 )
-from corpusfmt.formats.general import Nothing, barred
+from corpusfmt.formats.general import Nothing, barred, within_limits
+from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, limited
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Report, Severity, Tally, UsageError
@@ -71,14 +72,15 @@ def validate(
     overrides: Sequence[Override] = (),
     baseline: Baseline | str | Path | None = None,
     follow_links: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or of any store that fsspec serves; `jobs` None means as many workers as the input
     deserves; `sample` is the share of shards to look at, which is then said in the report; `baseline` is a saved report,
-    and what it counted is not reported again. What links lead to outside of `path` is read only with `follow_links`. Never
-    raises for bad data and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown
+    and what it counted is not reported again. What links lead to outside of `path` is read only with `follow_links`; `limits` bound
+    what may be read, and a run that they end is incomplete. Never raises for bad data and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown
     format, profile, rule or engine, or a file that is not a report.
     """
     started = _now()
@@ -93,6 +95,7 @@ def validate(
         blocklist=_existing(blocklist),
         max_line_bytes=max_line_bytes,
         max_per_rule=max_per_rule,
+        limits=limits.begun(),
     )
     named = None if format == "auto" else named_format(format)
     try:
@@ -106,7 +109,7 @@ def validate(
     prepare(engine, jobs, *modules_of(fmt.name))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
-        plan = fmt.plan(entry, options)
+        plan = _planned(fmt, entry, options)
         options = replace(options, version=plan.version)
         report = _check_all(fmt, plan, options, jobs=jobs, engine=engine, sample=sample, progress=progress)
     _settle(report, fmt, options.grading, known)
@@ -117,6 +120,16 @@ def validate(
 def _detected(entry: Entry) -> tuple[Format, str]:
     fmt, detection = detect(entry)
     return fmt, detection.version
+
+
+def _planned(fmt: Format, entry: Entry, options: CheckOptions) -> Plan:
+    try:
+        with limited(options.limits):
+            return fmt.plan(entry, options)
+    except LimitReached as limit:
+        judge = fmt.judge(options, options.version, ".")
+        judge.check(limit)
+        return Plan(options.version, [], judge.tally)
 
 
 def _check_all(
@@ -152,17 +165,24 @@ def _check_all(
         executor_factory(engine, workers),
         window=workers * RESULTS_WAITING_A_WORKER,
         finished=finished,
+        limits=options.limits,
     )
     facts = []
     checked = []
-    for shard, outcome in zip(shards, results, strict=True):
-        result = _died(fmt, shard, options, outcome) if isinstance(outcome, Died) else outcome
-        plan.tally.merge(result.tally)
-        coverage.add(result.coverage)
-        coverage.shards_seen += 1
-        checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
-        if result.facts is not None:
-            facts.append(result.facts)
+    try:
+        for shard, outcome in zip(shards, results, strict=True):
+            result = _ended(fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
+            plan.tally.merge(result.tally)
+            coverage.add(result.coverage)
+            coverage.shards_seen += 1
+            checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+            if result.facts is not None:
+                facts.append(result.facts)
+    except LimitReached as limit:
+        judge = fmt.judge(options, plan.version, ".")
+        reason = f"{limit.reason}; {coverage.shards_seen} of {len(shards)} shards were read"
+        judge.check(LimitReached(reason, limit.hint))
+        plan.tally.merge(judge.tally)
     if progress:
         progress(replace(done, note="comparing files"))
     _judge_whole(fmt, plan, facts, options)
@@ -172,7 +192,8 @@ def _check_all(
 def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions) -> None:
     judge = fmt.judge(options, plan.version, ".")
     try:
-        fmt.finish(plan, facts, judge, options)
+        with limited(options.limits.of_own_files), within_limits(judge, "."):
+            fmt.finish(plan, facts, judge, options)
     except Exception as error:
         judge.crash("the dataset-level check", error)
     plain_documents = fmt.read is not None and fmt.plan_reading is None
@@ -218,6 +239,9 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
     fmt, _ = named_format(format_name)
     try:
         return fmt.check(shard, options)
+    except LimitReached as limit:
+        judge = fmt.judge(options, options.version, shard.name)
+        judge.check(limit.at(_place(shard)))
     except OSError as error:
         judge = fmt.judge(options, options.version, shard.name)
         judge.check(barred(error, Location(_place(shard))))
@@ -227,9 +251,12 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
     return ShardResult(judge.tally, judge.coverage)
 
 
-def _died(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died) -> ShardResult:
+def _ended(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died | Late) -> ShardResult:
     judge = fmt.judge(options, options.version, shard.name)
-    judge.crash("the worker that checked this shard", RuntimeError(outcome.reason), Location(_place(shard)))
+    if isinstance(outcome, Late):
+        judge.check(options.limits.late(_place(shard)))
+    else:
+        judge.crash("the worker that checked this shard", RuntimeError(outcome.reason), Location(_place(shard)))
     return ShardResult(judge.tally, Coverage())
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from corpusfmt.formats.general import GENERAL, LINK_OUTSIDE_ROOT, judge_barred
 from corpusfmt.formats.parts import Writer
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import BadInput, Coverage, Document, Finding, Location, Tally, UsageError
@@ -46,6 +47,7 @@ class CheckOptions:
     max_per_rule: int = 10
     scratch: Path | None = None
     reading: ReadOptions = ReadOptions()
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, slots=True)

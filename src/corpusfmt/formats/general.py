@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
@@ -130,6 +132,27 @@ def link_outside_root(subject: OutOfBounds) -> Iterator[Problem]:
     )
 
 
+@GENERAL.rule("GEN003", "limit-reached", on=LimitReached)
+def limit_reached(limit: LimitReached) -> Iterator[Problem]:
+    """A bound of the run ended reading: what follows was not seen.
+
+    Why: a file of a kilobyte may expand to terabytes. What was not read cannot be called valid; the verdict is `incomplete`.
+    Example: `10485760 bytes expand to more than 2097152001; the limit of --max-expansion is 200`.
+    Fix: raise the bound that the message names, if the data is meant to be so: `--max-expansion`, `--max-total-bytes`,
+    `--timeout`.
+    """
+    yield limit.problem
+
+
+@contextmanager
+def within_limits(judge: Judge, path: str) -> Iterator[None]:
+    """Judge a bound that is reached in the block; `path` is where, if the bound does not know."""
+    try:
+        yield
+    except LimitReached as limit:
+        judge.check(limit.at(path))
+
+
 @GENERAL.rule("GEN101", "compressed-stream-corrupt", on=BrokenStream)
 def compressed_stream_corrupt(stream: BrokenStream) -> Iterator[Problem]:
     """A gzip or zstd file does not decode to its very end.
@@ -207,7 +230,7 @@ def invalid_json_line(line: BadJson) -> Iterator[Problem]:
 
 @GENERAL.rule("GEN302", "line-too-long", on=TooLong)
 def line_too_long(line: TooLong) -> Iterator[Problem]:
-    """A line is longer than the limit of --max-line-bytes: it was measured and skipped, never held in memory.
+    """A line is longer than the limit of --max-line-bytes (32 MiB): it was measured and skipped, never held in memory.
 
     Why: a file without line ends, or a decompression bomb, must not take the machine down.
     Example: a gzip file of 1 GB of one letter.

@@ -33,7 +33,7 @@ def _first_row(entry: Entry) -> bytes:
     try:
         with entry.open() as file:
             codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
-            for chunk in Chunks(file, codec):
+            for chunk in Chunks(file, codec, entry.path):
                 head += chunk
                 if b"\n" in chunk or len(head) >= _MOST_BYTES:
                     break

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from corpusfmt.io.text import has_too_many_values
+
 #: What all readers agree on; integers up to 2**64 - 1 are fine as well, and pass by way of the rules.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _LEVELS = 6
@@ -38,6 +40,8 @@ decode_plain = msgspec.json.Decoder(AnyJson).decode
 
 def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> list[Any] | None:
     """Return one value for each line, or None where a line is not just one object."""
+    if has_too_many_values(data):
+        return None
     try:
         rows = decode_lines(data)
     except UNDECODABLE:

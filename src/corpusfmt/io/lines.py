@@ -8,7 +8,8 @@ from itertools import chain, groupby
 
 from corpusfmt.io.scan import count_lines
 
-MAX_LINE_BYTES = 256 * 1024 * 1024
+#: Of the text of one line there may be several copies at once, with four bytes for each character: all in 512 MiB.
+MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,15 @@ bytes after the end raise `StreamFault`, after everything readable was handed ou
 
 from __future__ import annotations
 
+import bz2
 import hashlib
+import lzma
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
+
+from corpusfmt.io.limits import Account
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -30,17 +34,25 @@ def _fastest_zlib() -> Any:
 
 _ZLIB = _fastest_zlib()
 
-Codec = Literal["plain", "gzip", "zstd"]
+Codec = Literal["plain", "gzip", "zstd", "bzip2", "xz"]
 FaultKind = Literal["corrupt", "trailing", "padding"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
+_BZIP2_MAGIC = b"BZh"
+_XZ_MAGIC = b"\xfd7zXZ"
 _GZIP_WBITS = 31
+# What tells a member, and how much memory it takes.
+_HEAD_BYTES = 18
+# Names and comments in the header of a member, which nobody needs.
+_MOST_HEADER_BYTES = 1024 * 1024
+# Of what presets use, the largest is 64 MiB.
+_MOST_XZ_MEMORY = 128 * 1024 * 1024
 READ_SIZE = 64 * 1024
 # A decoder copies what it is given beyond the end of a member: of many small ones that is most of it.
 _FIRST_WINDOW = 8 * 1024
-MAX_OUTPUT = 4 * 1024 * 1024
+MAX_OUTPUT = 1024 * 1024
 
 
 class StreamFault(Exception):
@@ -92,8 +104,9 @@ class DigestReader:
 
     def drain(self) -> None:
         """Read on to the end, for the digest's sake."""
-        while self.read(READ_SIZE):
-            pass
+        account = Account()
+        while data := self.read(READ_SIZE):
+            account.add(len(data), len(data))
 
     @property
     def sha256(self) -> str:
@@ -120,15 +133,17 @@ def codec_of_content(head: bytes) -> Codec:
 
 
 class Chunks:
-    """The uncompressed bytes of a stream, in chunks of at most a few MiB.
+    """The uncompressed bytes of a stream, in chunks of at most 1 MiB.
 
     After the iteration, `members` is the number of gzip members or zstd frames, `bytes` the uncompressed size.
-    Raises `StreamFault` at the place of the trouble; `OSError` where the file cannot be read.
+    Raises `StreamFault` at the place of the trouble; `OSError` where the file cannot be read; `LimitReached`, which names
+    `path`, where a bound of the run is reached. A source `inside` of another file was accounted for with that.
     """
 
-    def __init__(self, source: Reader, codec: Codec) -> None:
+    def __init__(self, source: Reader, codec: Codec, path: str = "", *, inside: bool = False) -> None:
         self._source = source
         self._codec = codec
+        self._account = Account(path, inside=inside)
         # What was read last, where that begins in the file, and how much of it was taken.
         self._data = b""
         self._start = 0
@@ -142,6 +157,7 @@ class Chunks:
     def _plain(self) -> Iterator[bytes]:
         while data := self._take(READ_SIZE):
             self.bytes += len(data)
+            self._account.upto(self.bytes, self.bytes)
             yield data
 
     @property
@@ -160,47 +176,64 @@ class Chunks:
 
     def _head(self) -> bytes:
         """Return, and do not take, as many bytes as tell what follows; fewer before the end of the file."""
-        while len(self._data) - self._taken < len(ZSTD_MAGIC) and (more := self._source.read(READ_SIZE)):
+        while len(self._data) - self._taken < _HEAD_BYTES and (more := self._source.read(READ_SIZE)):
             self._start += self._taken
             self._data = self._data[self._taken :] + more
             self._taken = 0
-        return self._data[self._taken : self._taken + len(ZSTD_MAGIC)]
+        return self._data[self._taken : self._taken + _HEAD_BYTES]
 
     def _compressed(self) -> Iterator[bytes]:
-        open_decoder, starts, left_in = _FRAMINGS[self._codec]
+        framing = _FRAMINGS[self._codec]
         while head := self._head():
-            if not starts(head):
+            if not framing.starts(head):
                 self._refuse_rest()
             self.members += 1
-            decoder = open_decoder()
-            window = _FIRST_WINDOW
-            data = self._take(window)
-            while True:
-                try:
-                    output = decoder.decompress(data, MAX_OUTPUT)
-                except (_ZLIB.error, zstd.ZstdError) as error:
-                    raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
-                self.bytes += len(output)
-                if output:
-                    yield output
-                if decoder.eof:
-                    self._taken -= len(decoder.unused_data)
-                    break
-                left = left_in(decoder, output)
-                if left is None:
-                    window = min(2 * window, READ_SIZE)
-                    left = self._take(window)
-                    if not left:
-                        reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
-                        raise self._fault("corrupt", reason, truncated=True)
-                data = left
+            memory = framing.memory(head)
+            if not self._account.take_memory(memory):
+                reason = (
+                    f"{self._unit} {self.members} asks for a window of {memory} bytes, more than there is memory for"
+                )
+                raise self._fault("corrupt", reason)
+            try:
+                yield from self._member(framing)
+            finally:
+                self._account.release_memory(memory)
         if not self.members:
             raise self._fault("corrupt", f"a 0-byte file is no {self._codec} stream", truncated=True)
+
+    def _member(self, framing: _Framing) -> Iterator[bytes]:
+        decoder = framing.open_decoder()
+        start, before = self._offset, self.bytes
+        window = _FIRST_WINDOW
+        data = self._take(window)
+        while True:
+            try:
+                output = decoder.decompress(data, MAX_OUTPUT)
+            except (_ZLIB.error, zstd.ZstdError, lzma.LZMAError, OSError) as error:
+                raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
+            self.bytes += len(output)
+            self._account.upto(self._offset, self.bytes)
+            if output:
+                yield output
+            if decoder.eof:
+                self._taken -= len(decoder.unused_data)
+                return
+            left = framing.left_in(decoder, output)
+            if left is None:
+                if self.bytes == before and self._offset - start > _MOST_HEADER_BYTES:
+                    reason = f"{self._unit} {self.members} has a header of more than {_MOST_HEADER_BYTES} bytes"
+                    raise self._fault("corrupt", reason)
+                window = min(2 * window, READ_SIZE)
+                left = self._take(window)
+                if not left:
+                    reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
+                    raise self._fault("corrupt", reason, truncated=True)
+            data = left
 
     def _refuse_rest(self) -> None:
         start = self._offset
         if not self.members:
-            head = self._head()
+            head = self._head()[: len(ZSTD_MAGIC)]
             found = codec_of_content(head)
             seen = f"starts with {head.hex(' ')}" + (f", which is {found}" if found != "plain" else "")
             raise self._fault("corrupt", f"not a {self._codec} stream: it {seen}")
@@ -214,7 +247,7 @@ class Chunks:
 
     @property
     def _unit(self) -> str:
-        return "gzip member" if self._codec == "gzip" else "zstd frame"
+        return "zstd frame" if self._codec == "zstd" else f"{self._codec} member"
 
     def _fault(self, kind: FaultKind, reason: str, *, at: int | None = None, truncated: bool = False) -> StreamFault:
         offset = self._offset if at is None else at
@@ -230,6 +263,8 @@ class _Framing(NamedTuple):
     starts: Callable[[bytes], bool]
     #: Return what a decoder, which has just given an output, is to be given again; None where it needs more.
     left_in: Callable[[Any, bytes], bytes | None]
+    #: Return the memory that a member beginning so asks for, where it may be much.
+    memory: Callable[[bytes], int] = lambda _head: 0
 
 
 def _left_in_zlib(decoder: Any, output: bytes) -> bytes | None:
@@ -237,19 +272,37 @@ def _left_in_zlib(decoder: Any, output: bytes) -> bytes | None:
     return left if left or len(output) >= MAX_OUTPUT else None
 
 
+def _left_in(decoder: Any, _output: bytes) -> bytes | None:
+    return None if decoder.needs_input else b""
+
+
 def _starts_zstd_frame(head: bytes) -> bool:
-    skippable = b"\x50" <= head[:1] <= b"\x5f" and head[1:] == _SKIPPABLE_MAGIC
-    return skippable or head == ZSTD_MAGIC
+    skippable = b"\x50" <= head[:1] <= b"\x5f" and head[1:4] == _SKIPPABLE_MAGIC
+    return skippable or head.startswith(ZSTD_MAGIC)
+
+
+def _zstd_window(head: bytes) -> int:
+    """Return the size of the window of a frame (RFC 8878, section 3.1.1.1)."""
+    if not head.startswith(ZSTD_MAGIC) or len(head) < _HEAD_BYTES:
+        return 0  # a short frame has a short content
+    descriptor = head[4]
+    if not descriptor & 0x20:
+        base = 1 << (10 + (head[5] >> 3))
+        return base + base // 8 * (head[5] & 7)
+    start = 5 + (0, 1, 2, 4)[descriptor & 3]
+    return int.from_bytes(head[start : start + (1, 2, 4, 8)[descriptor >> 6]], "little")
 
 
 _FRAMINGS: Mapping[Codec, _Framing] = {
     "gzip": _Framing(lambda: _ZLIB.decompressobj(_GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), _left_in_zlib),
-    "zstd": _Framing(
-        zstd.ZstdDecompressor, _starts_zstd_frame, lambda decoder, _: None if decoder.needs_input else b""
+    "zstd": _Framing(zstd.ZstdDecompressor, _starts_zstd_frame, _left_in, _zstd_window),
+    "bzip2": _Framing(bz2.BZ2Decompressor, lambda head: head.startswith(_BZIP2_MAGIC), _left_in),
+    "xz": _Framing(
+        lambda: lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY), lambda head: head.startswith(_XZ_MAGIC), _left_in
     ),
 }
 
 
-def open_chunks(source: Reader, name: str) -> Chunks:
+def open_chunks(source: Reader, name: str, path: str = "", *, inside: bool = False) -> Chunks:
     """Return the uncompressed chunks of an open file, by the compression that its name announces."""
-    return Chunks(source, codec_of_name(name))
+    return Chunks(source, codec_of_name(name), path or name, inside=inside)

@@ -68,7 +68,7 @@ class JsonFault(ValueError):
 
 
 class DepthFault(JsonFault):
-    """A JSON text nests deeper than `MAX_DEPTH`."""
+    """A JSON text nests deeper than `MAX_DEPTH`, or holds more values than there is memory for."""
 
 
 class NumberFault(JsonFault):
@@ -90,6 +90,27 @@ class StrictJson:
     value: Any
     duplicate_keys: tuple[str, ...] = ()
     inexact: tuple[str, ...] = ()
+
+
+#: What one JSON text may hold: every value takes some 30 to 250 bytes of memory, however short it is written.
+MOST_VALUES = 1_000_000
+_SEPARATORS = b",", b"[", b"{"
+_PIECE = 256 * 1024
+
+
+def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
+    """Tell whether JSON holds more values than there is memory for: to be asked before it is decoded."""
+    if len(data) <= most or sum(map(data.count, _SEPARATORS)) <= most:
+        return False
+    # Text is full of commas: those within strings do not count.
+    data = data.replace(rb"\\", b"").replace(rb"\"", b"")
+    values = inside = 0
+    for start in range(0, len(data), _PIECE):
+        pieces = data[start : start + _PIECE].split(b'"')
+        outside = b"".join(pieces[inside::2])
+        values += sum(map(outside.count, _SEPARATORS))
+        inside ^= len(pieces) % 2 == 0
+    return values > most
 
 
 def strict_json(line: bytes) -> StrictJson:
@@ -115,12 +136,15 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def parsed_json(text: str) -> StrictJson:
-    """Decode a JSON text to the letter of RFC 8259.
+def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
+    """Decode a JSON text of at most `most` values to the letter of RFC 8259.
 
     Raises `JsonFault` for NaN and Infinity, lone surrogates and raw control characters, `DepthFault` for more than
-    `MAX_DEPTH` levels, and `NumberFault` for a number that no 64-bit float comes near.
+    `MAX_DEPTH` levels or too many values, and `NumberFault` for a number that no 64-bit float comes near.
     """
+    if len(text) > most and has_too_many_values(text.encode("utf-8", "surrogatepass"), most):
+        reason = f"more than {most} values, which would have to be in memory at once"
+        raise DepthFault(reason, hint="put records into files of JSON Lines")
     try:
         found = _decoding.decoded(text)
     except json.JSONDecodeError as error:

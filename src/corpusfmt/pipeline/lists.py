@@ -21,7 +21,7 @@ def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
     try:
         with source.open() if isinstance(source, Entry) else open_named(source) as file:
             reader = DigestReader(file)
-            for line in lines(Chunks(reader, codec_of_name(path)), _MOST_ENTRY_BYTES):
+            for line in lines(Chunks(reader, codec_of_name(path), shown), _MOST_ENTRY_BYTES):
                 entry = _text(line.data) if isinstance(line, Line) else None
                 if entry is None:
                     raise UsageError(f"{shown}:{line.line}: no line of text: is this a list of {what}?")

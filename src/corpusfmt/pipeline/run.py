@@ -21,6 +21,7 @@ from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, BrokenStream, OutOfBounds, Unreadable
 from corpusfmt.io.compress import FileFacts, all_there, compressor_of
 from corpusfmt.io.containers import is_container
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import refuse_remote, version_of
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
@@ -80,6 +81,7 @@ def build(
     selection: Selection = NO_SELECTION,
     sourcing: Sourcing = PLAIN_SOURCING,
     log: str | Path | None = None,
+    limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
     """Make a corpus of WET files: the same bytes for the same inputs, recipe and model, whatever `jobs` and `engine`.
@@ -90,12 +92,14 @@ def build(
     `finished`. `log` is a file to which events are appended as JSON lines. An input that is no whole WET file is left out
     and named in the report, whose verdict is then `incomplete`; the run then counts as unfinished, so that the same
     call takes it in once it is repaired. `keep_original` and `compression` take the place of the recipe's choices
-    `deduplication.keep-original` and `output.compression`. Raises `UsageError` for what cannot be started, `Incomplete`
-    where a stage could not be finished.
+    `deduplication.keep-original` and `output.compression`. `limits` bound what may be read; with other bounds the same
+    call goes on where they ended it. Raises `UsageError` for what cannot be started, `Incomplete` where a stage could not
+    be finished, `LimitReached` among them.
     """
     started = _now()
     refuse_remote(destination, "the output")
     refuse_remote(log, "the log")
+    limits = limits.begun()
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     root = Path(destination)
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root) or is_finished(root))
@@ -122,7 +126,7 @@ def build(
         )
         workplace = Workplace(root, digest("build", supply.identity))
         stack.enter_context(workplace.claimed())
-        run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, progress, journal))
+        run = _Run(workplace, chosen, fingerprint, Stages(workplace.state, workers, progress, journal, limits))
         journal("run-start", {"destination": str(destination), "recipe": chosen.name})
         scratch = Scratch(sourcing.scratch_limit)
         intake = Intake(run.stages, supply, scratch, fingerprint, chosen, addresses, model, classifier.backend, journal)
@@ -194,7 +198,9 @@ def _package(run: _Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str
             tasks.append(StageTask(name, argument, digest(basis, *choices)))
     sizes = [size for _, size in batches] * len(written)
     packaged: dict[str, Packaged] = {}
-    for result in run.stages.run_whole("package", package, tasks, dict[str, Packaged], sizes, stands=_is_there):
+    for result in run.stages.of_own_files.run_whole(
+        "package", package, tasks, dict[str, Packaged], sizes, stands=_is_there
+    ):
         for label, own in result.items():
             packaged.setdefault(label, own).files |= own.files
     return packaged
@@ -223,7 +229,7 @@ def _compact(run: _Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path,
         )
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     sizes = [len(group) for group in joined]
-    run.stages.run_whole(
+    run.stages.of_own_files.run_whole(
         "compact", compact, tasks, Compacted, sizes, stands=lambda task, _: is_container(task.compacted)
     )
     return tuple(task.argument.compacted for task in tasks)
@@ -242,7 +248,9 @@ def _dedup(run: _Run, lines: Mapping[str, int], containers: tuple[Path, ...], ba
         for bucket in batch:
             drops.setdefault(bucket.label, []).append(argument.drops)
     sizes = [size for _, size in batches]
-    run.stages.run_whole("dedup", dedup, tasks, Deduplicated, sizes, stands=lambda task, _: is_container(task.drops))
+    run.stages.of_own_files.run_whole(
+        "dedup", dedup, tasks, Deduplicated, sizes, stands=lambda task, _: is_container(task.drops)
+    )
     return drops
 
 

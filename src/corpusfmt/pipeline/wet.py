@@ -28,7 +28,7 @@ _MOST_HEADER_BYTES = 64 * 1024
 _MOST_ODD_HEADER_BYTES = 1024 * 1024
 _MOST_DIGITS = 18
 #: A record beyond this is no page: Common Crawl cuts pages at 1 MiB.
-MOST_RECORD_BYTES = 256 * 1024 * 1024
+MOST_RECORD_BYTES = 32 * 1024 * 1024
 # Records are handed on together up to this size: a call for each page would cost more than its work.
 _BATCH_BYTES = 256 * 1024
 
@@ -108,7 +108,7 @@ def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = N
     head = source.read(len(GZIP_MAGIC))
     compressed = codec_of_name(name) == "gzip" or head == GZIP_MAGIC
     try:
-        yield from Chunks(_Prefixed(head, source), "gzip" if compressed else "plain")
+        yield from Chunks(_Prefixed(head, source), "gzip" if compressed else "plain", name)
     except StreamFault as fault:
         if fault.kind != "padding":
             raise

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import lzma
 import struct
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -11,14 +13,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
+from corpusfmt.io.limits import Account, meter
+from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 READ_SIZE = 256 * 1024
-#: An archive that grows beyond this many bytes for each of its own, and beyond the size below, is taken for a bomb.
-MAX_RATIO = 200
-MIN_BOMB = 256 * 1024 * 1024
+# What of an archive has to be held whole: names and their extensions, and the directory of a zip archive.
+_MOST_HEADER_BYTES = 1024 * 1024
+_MOST_DIRECTORY_BYTES = 16 * 1024 * 1024
+_MOST_DICTIONARY_BYTES = 128 * 1024 * 1024
 
 # What the readers of the standard library raise for damage, each in its own way.
 _DAMAGE = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error,
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, zstd.ZstdError, struct.error,
     EOFError, OSError, RuntimeError, NotImplementedError, ValueError, OverflowError, IndexError,
 )  # fmt: skip
 
@@ -38,53 +49,38 @@ class Member:
 
 def is_archive(head: bytes) -> bool:
     """Tell whether the first 512 bytes of a file are those of an archive that can be read here."""
-    return (
-        head.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")) or head[257:262] == b"ustar"
-    )
+    return head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar" or _codec(head) != "plain"
+
+
+def _codec(head: bytes) -> Codec:
+    return "bzip2" if head.startswith(b"BZh") else "xz" if head.startswith(b"\xfd7zXZ") else codec_of_content(head)
 
 
 def _any(_path: str) -> bool:
     return True
 
 
-def members(open_file: Callable[[], BinaryIO], size: int, selects: Callable[[str], bool] = _any) -> Iterator[Member]:
-    """Yield the files of a zip or tar (plain, gz, bz2, xz). What is not read of a member is read before the next.
+def members(open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str], bool] = _any) -> Iterator[Member]:
+    """Yield the files of a zip or tar (plain, gz, bz2, xz, zst). What is not read of a member is read before the next.
 
     `selects` says by their path which members are wanted; the others are passed over, and not judged.
-    Raises `ArchiveFault` at the damage, after the members before it.
+    Raises `ArchiveFault` at the damage, after the members before it; `LimitReached` naming `path` at a bound of the run.
     """
-    budget = _Budget(max(size * MAX_RATIO, MIN_BOMB))
     with open_file() as file:
-        head = file.read(4)
+        head = file.read(8)
         file.seek(0)
-        try:
-            if head.startswith(b"PK"):
-                yield from _zip_members(file, budget, selects)
-            else:
-                yield from _tar_members(file, budget, selects)
-        except _DAMAGE as error:
-            raise ArchiveFault(f"{type(error).__name__}: {error}") from error
+        found = _zip_members(file, path, selects) if head.startswith(b"PK") else _tar_members(file, head, path, selects)
+        yield from _whole(found)
 
 
-class _Budget:
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._read = 0
-
-    def chunks(self, stream: Any) -> Iterator[bytes]:
-        while data := _read(stream):
-            self._read += len(data)
-            if self._read > self._limit:
-                raise ArchiveFault(f"it grows to more than {self._limit} bytes, {MAX_RATIO} times its size")
-            yield data
-
-
-def _read(stream: Any) -> bytes:
+def _whole(found: Iterator[Any]) -> Iterator[Any]:
+    """Yield what a reader finds, the ways of damage brought to one."""
     try:
-        data: bytes = stream.read(READ_SIZE)
+        yield from found
+    except StreamFault as fault:
+        raise ArchiveFault(fault.reason) from fault
     except _DAMAGE as error:
         raise ArchiveFault(f"{type(error).__name__}: {error}") from error
-    return data
 
 
 def _read_to_its_end(chunks: Iterator[bytes]) -> None:
@@ -96,21 +92,225 @@ def _path_in(name: str) -> str:
     return name.removeprefix("./")
 
 
-def _zip_members(file: BinaryIO, budget: _Budget, selects: Callable[[str], bool]) -> Iterator[Member]:
-    with zipfile.ZipFile(file) as archive:
+# --- zip ---
+
+
+class _Directory:
+    """A zip archive as a file whose directory, which is read at once, is not too large."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._file.read(min(size, _MOST_DIRECTORY_BYTES + 1) if size >= 0 else _MOST_DIRECTORY_BYTES + 1)
+        if len(data) > _MOST_DIRECTORY_BYTES:
+            raise ArchiveFault(f"its directory has more than {_MOST_DIRECTORY_BYTES} bytes")
+        return data
+
+
+def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
+    account = Account(path)
+    with zipfile.ZipFile(cast("BinaryIO", _Directory(file))) as archive:
         for info in archive.infolist():
             if not info.is_dir() and selects(_path_in(info.filename)):
-                with archive.open(info) as stream:  # its CRC is checked where it ends
-                    chunks = budget.chunks(stream)
-                    yield Member(_path_in(info.filename), chunks)
-                    _read_to_its_end(chunks)
-
-
-def _tar_members(file: BinaryIO, budget: _Budget, selects: Callable[[str], bool]) -> Iterator[Member]:
-    with tarfile.open(fileobj=cast("Any", file), mode="r|*") as archive:
-        for info in archive:
-            if info.isreg() and selects(_path_in(info.name)):  # links and devices hold nothing
-                stream = archive.extractfile(info)
-                chunks = budget.chunks(stream)
-                yield Member(_path_in(info.name), chunks)
+                chunks = _whole(_content(file, info, account))
+                yield Member(_path_in(info.filename), chunks)
                 _read_to_its_end(chunks)
+
+
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_ENCRYPTED = 0x1
+
+
+def _content(file: BinaryIO, info: zipfile.ZipInfo, account: Account) -> Iterator[bytes]:
+    """Yield a member uncompressed, in steps of bounded size: those of the standard library are not. Its CRC is checked."""
+    if info.flag_bits & _ENCRYPTED:
+        raise zipfile.BadZipFile(f"`{info.filename}` is encrypted")
+    file.seek(info.header_offset)
+    magic, name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+    if magic != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"`{info.filename}` is not where the directory says")
+    file.seek(name + extra, 1)
+    checksum = size = before = 0
+    for output, taken in _decoded(file, info):
+        checksum = zlib.crc32(output, checksum)
+        size += len(output)
+        account.add(taken - before, len(output))
+        before = taken
+        if output:
+            yield output
+    if (checksum, size) != (info.CRC, info.file_size):
+        raise zipfile.BadZipFile(f"bad CRC-32 or size of `{info.filename}`")
+
+
+def _decoded(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[tuple[bytes, int]]:
+    """Yield what a member holds, each time with how many of its bytes were taken."""
+    left = info.compress_size
+    decoder = _decoder(file, info)
+    left -= decoder.head
+    while True:
+        data = file.read(min(left, READ_SIZE)) if left else b""
+        left -= len(data)
+        if not data:
+            break
+        yield decoder.decompress(data, READ_SIZE), info.compress_size - left
+        while decoder.has_more():
+            yield decoder.decompress(b"", READ_SIZE), info.compress_size - left
+        if decoder.eof:
+            return
+    if left or not (decoder.eof or decoder.needs_no_end):
+        raise EOFError(f"`{info.filename}` is cut short")
+
+
+class _Decoder:
+    """A decoder of any method, which gives at most so many bytes at a time."""
+
+    def __init__(self, decoder: Any, head: int = 0, *, needs_no_end: bool = False) -> None:
+        self._decoder = decoder
+        self._full = False
+        self.head = head
+        self.needs_no_end = needs_no_end
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        output: bytes = self._decoder.decompress(data, most)
+        self._full = len(output) == most
+        return output
+
+    def has_more(self) -> bool:
+        return not self.eof and (self._full or not self._decoder.needs_input)
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._decoder.eof)
+
+
+class _Deflated:
+    """zlib's decoder with the manners of the others."""
+
+    def __init__(self) -> None:
+        self._decoder = zlib.decompressobj(-15)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        output = self._decoder.decompress(self._decoder.unconsumed_tail + data, most)
+        self.needs_input = not self._decoder.unconsumed_tail
+        return output
+
+
+class _Stored:
+    """No decoder."""
+
+    needs_input = True
+    eof = False
+
+    def decompress(self, data: bytes, _most: int) -> bytes:
+        return data
+
+
+_ZSTANDARD = 93
+
+
+def _decoder(file: BinaryIO, info: zipfile.ZipInfo) -> _Decoder:
+    """Return the decoder of a member, behind whose header the file stands."""
+    if info.compress_type == zipfile.ZIP_STORED:
+        return _Decoder(_Stored(), needs_no_end=True)
+    if info.compress_type == zipfile.ZIP_DEFLATED:
+        return _Decoder(_Deflated())
+    if info.compress_type == zipfile.ZIP_BZIP2:
+        return _Decoder(bz2.BZ2Decompressor())
+    if info.compress_type == _ZSTANDARD:
+        return _Decoder(zstd.ZstdDecompressor())
+    if info.compress_type == zipfile.ZIP_LZMA:
+        return _lzma_decoder(file, ends=bool(info.flag_bits & 0x02))
+    raise NotImplementedError(f"`{info.filename}` has the compression method {info.compress_type}")
+
+
+def _lzma_decoder(file: BinaryIO, *, ends: bool) -> _Decoder:
+    """Return the decoder of a member with the header of a raw LZMA stream (APPNOTE 5.8.8)."""
+    head = file.read(9)
+    (properties,) = struct.unpack("<2xH", head[:4])
+    dictionary = int.from_bytes(head[5:], "little")
+    if properties != 5 or dictionary > _MOST_DICTIONARY_BYTES:
+        raise ArchiveFault(f"its LZMA dictionary has {dictionary} bytes, the limit is {_MOST_DICTIONARY_BYTES}")
+    rest, lc = divmod(head[4], 9)
+    pb, lp = divmod(rest, 5)
+    filters = [{"id": lzma.FILTER_LZMA1, "dict_size": max(dictionary, 4096), "lc": lc, "lp": lp, "pb": pb}]
+    return _Decoder(lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters), len(head), needs_no_end=not ends)
+
+
+# --- tar ---
+
+
+class _Info(tarfile.TarInfo):
+    """A member whose header is not held where it is too large, and which is no sparse file."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        assert isinstance(archive, _Archive)
+        archive.hold(self)
+        if self.type == tarfile.GNUTYPE_SPARSE:
+            raise ArchiveFault(_SPARSE)
+        return cast("tarfile.TarInfo", super()._proc_member(archive))  # type: ignore[misc]
+
+    def _refuse_sparse(self, *_: object) -> None:
+        raise ArchiveFault(_SPARSE)
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse_sparse
+
+
+class _Archive(tarfile.TarFile):
+    """An archive whose headers are not held where they are too large: the global ones, and those before one member."""
+
+    tarinfo = _Info
+    _global = _held = 0
+
+    def hold(self, info: tarfile.TarInfo) -> None:
+        self._held = self._held + info.size if info.type in _EXTENSIONS else self._global
+        self._global += info.size if info.type == tarfile.XGLTYPE else 0
+        if self._held > _MOST_HEADER_BYTES:
+            raise ArchiveFault(f"headers of {self._held} bytes, the limit is {_MOST_HEADER_BYTES}")
+
+
+_SPARSE = "a member is a sparse file; pack it without --sparse"
+_EXTENSIONS = (
+    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE,
+)  # fmt: skip
+
+
+class _Unpacked:
+    """Chunks as a file that is read on and on."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = b""
+
+    def read(self, size: int, /) -> bytes:
+        pieces = []
+        while size and (self._rest or (rest := next(self._chunks, b""))):
+            data = self._rest or rest
+            pieces.append(data[:size])
+            self._rest = data[size:]
+            size -= len(pieces[-1])
+        return b"".join(pieces)
+
+
+def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
+    chunks = iter(Chunks(file, _codec(head), path))
+    with _Archive.open(fileobj=cast("Any", _Unpacked(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
+        while (info := archive.next()) is not None:
+            archive.members.clear()  # type: ignore[attr-defined]
+            if info.isreg() and selects(_path_in(info.name)):  # links and devices hold nothing
+                found = _whole(_pieces(archive.extractfile(info)))
+                yield Member(_path_in(info.name), found)
+                _read_to_its_end(found)
+    _read_to_its_end(chunks)
+
+
+def _pieces(stream: Any) -> Iterator[bytes]:
+    while data := stream.read(READ_SIZE):
+        meter().check()
+        yield data

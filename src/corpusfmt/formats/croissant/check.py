@@ -45,6 +45,7 @@ from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Pro
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
 from corpusfmt.formats.general import OutOfBounds, OutOfRange, TooLong, barred
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
 from corpusfmt.model import Location, Tally, UsageError
@@ -57,6 +58,8 @@ _CLAIM = re.compile(
     rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
 )
 _MAX_SNIFFED = 8 * 1024 * 1024
+# Nodes, with what the rules need of them, take more memory than the JSON that they are made of.
+_MOST_VALUES = 300_000
 
 
 def _content(entry: Entry, limit: int = -1) -> bytes:
@@ -153,7 +156,10 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     entry = shard.files["description"]
     with _without_collection():
         checker = Checker(entry, options)
-        checker.run()
+        try:
+            checker.run()
+        except LimitReached as limit:
+            checker.judge.check(limit.at(entry.path))
         while checker.descriptions:
             checker.descriptions.pop().take_apart()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
@@ -233,7 +239,7 @@ class Checker:
 
     def _json(self, text: str, places: Places) -> None:
         try:
-            tree, duplicates = parse(text)
+            tree, duplicates = parse(text, _MOST_VALUES)
         except JsonFault as fault:
             at = places.at_offset((fault.column or 1) - 1)
             if isinstance(fault, NumberFault):

@@ -230,7 +230,13 @@ class _Full:
         } | _VALUE_KEYWORDS
         self._ids_named = {name for name, iri in self._terms.iris.items() if iri == "@id"} | {"@id"}
         self._stamped: list[tuple[str, dict[str, Any]]] = []
-        for item in self._pyld(self._with_stamps(tree, "", stamp=True)):
+        stamped = self._with_stamps(tree, "", stamp=True)
+        if len(self._stamped) > _MOST_NODES:
+            reason = f"{len(self._stamped)} nodes, of which {_MOST_NODES} can be expanded under this context"
+            raise ExpansionFault(
+                "syntax", reason, hint="write one `@context` object of simple terms, as the specification has it"
+            )
+        for item in self._pyld(stamped):
             self._take_top(item)
 
     def _with_stamps(self, value: Any, pointer: str, *, stamp: bool) -> Any:
@@ -399,6 +405,8 @@ def _context_fault(context: dict[str, Any]) -> str | None:
     return None
 
 
+# What PyLD makes of a node takes some kilobytes.
+_MOST_NODES = 50_000
 _VALUE_KEYWORDS = {"@value", "@list", "@set"}
 _IS_OF_CONTEXT = {
     "context",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from corpusfmt.io.text import JsonFault, parsed_json
+from corpusfmt.io.text import MOST_VALUES, JsonFault, parsed_json
 from corpusfmt.model import Location
 
 _BOM = "\ufeff"
@@ -53,11 +53,14 @@ def decode(data: bytes) -> tuple[str, bool]:
     return (text[1:], True) if text.startswith(_BOM) else (text, False)
 
 
-def parse(text: str) -> tuple[Any, bool]:
-    """Return the value of a JSON text, and whether some name occurs twice in one object. Raises `JsonFault`."""
+def parse(text: str, most: int = MOST_VALUES) -> tuple[Any, bool]:
+    """Return the value of a JSON text of at most `most` values, and whether some name occurs twice in one object.
+
+    Raises `JsonFault`.
+    """
     if not text.strip(" \t\r\n"):
         raise JsonFault("an empty document", hint="write one JSON object")
-    found = parsed_json(text)
+    found = parsed_json(text, most)
     return found.value, bool(found.duplicate_keys)
 
 

@@ -163,7 +163,7 @@ class Storage:
         names: list[str] = []
         strange: list[str] = []
         try:
-            for member in members(entry.open, entry.size):
+            for member in members(entry.open, entry.path):
                 names.append(member.path)
                 strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)

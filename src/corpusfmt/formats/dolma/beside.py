@@ -9,7 +9,7 @@ from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import Alignment, Sources
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
-from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines
+from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines, shared_by
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.write import fields_of
@@ -99,8 +99,9 @@ class Beside:
     """All attribute sets of a shard, and how many documents they were joined with."""
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
+        shared = shared_by(len(shard.files) - 1, options)
         self._files = [
-            _AttributesFile(role.removeprefix(f"{ATTRIBUTES}/"), entry, options)
+            _AttributesFile(role.removeprefix(f"{ATTRIBUTES}/"), entry, shared)
             for role, entry in shard.files.items()
             if role != DOCUMENTS
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from operator import le
 from typing import Any
@@ -19,11 +20,13 @@ from corpusfmt.formats.dolma.rowfiles import (
     RowFile,
     attributes_columns,
     document_columns,
+    shared_by,
 )
 from corpusfmt.formats.dolma.rows import SharedKey, pointer
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
+from corpusfmt.formats.general import within_limits
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -159,23 +162,30 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     Leaves the hashes of all (source, id) in `options.scratch`, where there is one, for `finish`.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
-    if DOCUMENTS not in shard.files:
-        return _check_attributes_alone(RowFile(shard.files[ATTRIBUTES], judge, options), judge)
+    with within_limits(judge, shard.name):
+        if DOCUMENTS in shard.files:
+            with closing(UniqueKeys(options.scratch, shard.index)) as keys:
+                _check(shard, options, judge, keys)
+        else:
+            _check_attributes_alone(RowFile(shard.files[ATTRIBUTES], judge, options), judge)
+    return ShardResult(judge.tally, judge.coverage)
+
+
+def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) -> None:
+    shared = shared_by(len(shard.files) - 1, options)
     documents = RowFile(shard.files[DOCUMENTS], judge, options)
     sets = [
-        _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), RowFile(entry, judge, options), judge)
+        _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), RowFile(entry, judge, shared), judge)
         for role, entry in shard.files.items()
         if role != DOCUMENTS
     ]
     blocklist = load_blocklist(options.blocklist) if options.blocklist is not None else None
-    keys = UniqueKeys(options.scratch, shard.index)
     for columns in document_columns(documents, judge):
         keys.add(columns)
         if blocklist is not None:
             _judge_listed(columns, blocklist, judge)
         for each in sets:
             each.pair(columns)
-    keys.close()
     if documents.whole and not documents.rows:
         judge.check(NoRows(Location(documents.path)))
     for each in sets:
@@ -183,10 +193,9 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     _judge_shared_keys(sets, judge)
     judge.coverage.documents = documents.rows
     judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
-    return ShardResult(judge.tally, judge.coverage)
 
 
-def _check_attributes_alone(file: RowFile, judge: Judge) -> ShardResult:
+def _check_attributes_alone(file: RowFile, judge: Judge) -> None:
     """Check an attributes file whose documents are not at hand."""
     _AttributesSet("", file, judge).read_alone()
     reason = f"needs the documents of {file.path}"
@@ -194,7 +203,6 @@ def _check_attributes_alone(file: RowFile, judge: Judge) -> ShardResult:
     for code in ("DOL501", "DOL502", "DOL503", "DOL604"):
         judge.coverage.skip(file.path, code, reason)
     judge.coverage.bytes = file.bytes
-    return ShardResult(judge.tally, judge.coverage)
 
 
 def _judge_listed(columns: DocumentColumns, blocklist: Blocklist, judge: Judge) -> None:

@@ -84,6 +84,11 @@ def _found_codec(head: bytes, announced: Codec) -> str:
     return found
 
 
+def shared_by(count: int, options: CheckOptions) -> CheckOptions:
+    """Return the options for so many attributes files that are open at once: they may hold as much as three alone."""
+    return replace(options, max_line_bytes=options.max_line_bytes * 3 // max(count, 3))
+
+
 class RowFile:
     """One file of a shard, read to its end once. `whole` tells afterwards whether every row was seen."""
 
@@ -134,7 +139,7 @@ class RowFile:
         if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
             self.whole = False
             return
-        chunks = Chunks(source, codec)
+        chunks = Chunks(source, codec, self.path)
         try:
             for block in blocks(chunks, self._max_line_bytes):
                 if isinstance(block, Block) and b"\r" in block.data:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
-from corpusfmt.formats.general import Barred, BrokenStream, Members, Unreadable, barred
+from corpusfmt.formats.general import Barred, BrokenStream, Members, Unreadable, barred, within_limits
 from corpusfmt.formats.oscar.alignment import Alignment
 from corpusfmt.formats.oscar.checksums import Digest
 from corpusfmt.formats.oscar.metadata import MetadataScan
@@ -55,7 +56,7 @@ class Source:
         try:
             with self._entry.open() as file:
                 digest = DigestReader(file)
-                chunks = Chunks(digest, "gzip")
+                chunks = Chunks(digest, "gzip", self._entry.path)
                 for block in blocks(self._until_fault(chunks), self._limit):
                     if self.cut and isinstance(block, Block) and not block.data.endswith(b"\n"):
                         break
@@ -86,11 +87,20 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
     if "other" in shard.files:
         _check_listed_file(shard, part, judge)
-        return ShardResult(judge.tally, judge.coverage)
+    else:
+        with within_limits(judge, shard.name), ExitStack() as closing:
+            _check(shard, part, options, judge, closing)
+    return ShardResult(judge.tally, judge.coverage)
+
+
+def _check(shard: Shard, part: Part, options: CheckOptions, judge: Judge, closing: ExitStack) -> None:
     sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
     keys = _line_keys(shard, part, options)
+    if keys is not None:
+        closing.callback(keys.close)
     text = TextScan(_path(shard, "text"), part.version, judge, options.max_line_bytes, keys)
     records = _Records(shard, part, options)
+    closing.callback(records.close)
     metadata = MetadataScan(
         _path(shard, "metadata"), part.language, judge, options.max_line_bytes, records.take if records.active else None
     )
@@ -98,12 +108,8 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     _read_in_step(sources, text, metadata, alignment)
     _tell(sources, metadata, alignment, judge)
     _check_digests(shard, part, sources, judge)
-    records.close()
-    if keys is not None:
-        keys.close()
     size = sum(source.bytes for source in sources.values())
     judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
-    return ShardResult(judge.tally, judge.coverage)
 
 
 def _path(shard: Shard, role: str) -> str:

@@ -47,7 +47,7 @@ from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSepa
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL
 from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.text import utf8_fault
+from corpusfmt.io.text import has_too_many_values, utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge
 
@@ -400,6 +400,8 @@ def _singly(step: Step, shift: int) -> list[Step]:
 
 def _plain_record(line: bytes, number: int) -> _Record | None:
     """Return a record at a glance; None where the rules have to look at it."""
+    if has_too_many_values(line):
+        return None
     try:
         text = line.decode()
         plain = _decode_plain(text)

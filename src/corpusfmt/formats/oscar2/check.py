@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
+from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.oscar2.read import Doubtful, scan
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
 from corpusfmt.model import Location, Problem, Severity
@@ -36,18 +37,19 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     judge = Judge(RULES, options.grading, version=options.version, path=shard.name, cap=options.max_per_rule)
     language: str | None = shard.payload
     entry = shard.files["records"]
-    whole = True
-    for found in scan(entry, language, options, judge.coverage):
-        if isinstance(found, Doubtful):
-            found.judged(language, judge)
-            if found.trouble is not None:
-                whole = False
-                continue
-            judge.coverage.documents += found.times
-        else:
-            judge.coverage.documents += 1
-    if whole and not judge.coverage.documents:
-        judge.check(NoRecords(Location(entry.path)))
+    with within_limits(judge, entry.path):
+        whole = True
+        for found in scan(entry, language, options, judge.coverage):
+            if isinstance(found, Doubtful):
+                found.judged(language, judge)
+                if found.trouble is not None:
+                    whole = False
+                    continue
+                judge.coverage.documents += found.times
+            else:
+                judge.coverage.documents += 1
+        if whole and not judge.coverage.documents:
+            judge.check(NoRecords(Location(entry.path)))
     return ShardResult(judge.tally, judge.coverage)
 
 

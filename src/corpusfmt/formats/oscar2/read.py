@@ -72,7 +72,7 @@ def scan(entry: Entry, language: str | None, options: CheckOptions, coverage: Co
     codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
     try:
         with entry.open() as file:
-            chunks = Chunks(file, codec)
+            chunks = Chunks(file, codec, entry.path)
             try:
                 for block in blocks(chunks, limit):
                     if isinstance(block, LongLine):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
+from corpusfmt.io.parquet import Table
 from corpusfmt.model import Json, UsageError
 
 #: Stands in the metadata of the schema of files that we write: their columns are documents, with JSON in some of them.
 MARK = {b"corpusfmt": b"documents-1"}
-_BATCH_BYTES = 16 * 1024 * 1024
-_MOST_ROWS = 4096
+
+T = TypeVar("T")
 
 
 def pyarrow() -> Any:
@@ -24,30 +25,25 @@ def pyarrow() -> Any:
         raise UsageError("Parquet needs a package: pip install 'corpusfmt[parquet]'") from error
 
 
-def open_table(file: Any) -> Any:
-    """Return an open file as a Parquet file whose pages are read one by one, their checksums verified."""
-    return pyarrow().parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
-
-
-def is_ours(table: Any) -> bool:
+def is_ours(table: Table) -> bool:
     """Tell whether the writer of this project made a file."""
-    return MARK.items() <= (table.schema_arrow.metadata or {}).items()
+    return MARK.items() <= (table.file.schema_arrow.metadata or {}).items()
 
 
-def readable_columns(table: Any) -> Mapping[str, Any]:
+def readable_columns(table: Table) -> Mapping[str, Any]:
     """Return the columns that become JSON, each with the type that it is read as. Raises `ArrowInvalid` for equal names."""
-    names = table.schema_arrow.names
+    names = table.file.schema_arrow.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise pyarrow().ArrowInvalid(f"two columns are called `{twice}`")
-    readable = ((field.name, _readable(field.type)) for field in table.schema_arrow)
+    readable = ((field.name, _readable(field.type)) for field in table.file.schema_arrow)
     return {name: kind for name, kind in readable if kind is not None}
 
 
-def unreadable_columns(table: Any) -> list[str]:
+def unreadable_columns(table: Table) -> list[str]:
     """Return the columns of types that JSON cannot hold, such as bytes."""
     readable = readable_columns(table)
-    return [name for name in table.schema_arrow.names if name not in readable]
+    return [name for name in table.file.schema_arrow.names if name not in readable]
 
 
 def _readable(kind: Any) -> Any:
@@ -85,18 +81,13 @@ def is_integer(kind: Any) -> bool:
     return bool(pyarrow().types.is_integer(kind))
 
 
-def batches(table: Any, columns: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the rows as tables of some columns, each of a few megabytes."""
+def batches(table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T]) -> Iterator[T]:
+    """Yield the rows, converted from tables of some columns, each of a few megabytes."""
     pa = pyarrow()
     schema = pa.schema(list(columns.items()))
-    for batch in table.iter_batches(_rows_at_once(table), columns=list(columns), use_threads=False):
-        yield pa.Table.from_batches([batch]).select(list(columns)).cast(schema)
-
-
-def _rows_at_once(table: Any) -> int:
-    groups = (table.metadata.row_group(number) for number in range(table.metadata.num_row_groups))
-    a_row = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
-    return int(min(max(_BATCH_BYTES // max(a_row, 1), 1), _MOST_ROWS))
+    return table.batches(
+        list(columns), lambda part: convert(pa.Table.from_batches([part]).select(list(columns)).cast(schema))
+    )
 
 
 def json_rows(table: Any) -> list[Json]:

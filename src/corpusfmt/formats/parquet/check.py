@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
+from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.parquet.rows import Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.model import Location, Problem, Severity
@@ -57,9 +58,9 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     judge.coverage.bytes = entry.size
     facts = None
     try:
-        with opened(entry) as table:
+        with within_limits(judge, entry.path), opened(entry) as table:
             columns = columns_of(table, Location(entry.path), options.reading)
-            facts = (entry.path, [(field.name, str(field.type)) for field in table.schema_arrow])
+            facts = (entry.path, [(field.name, str(field.type)) for field in table.file.schema_arrow])
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
                 for row in rows(table, columns):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import judge_barred
-from corpusfmt.formats.parquet.arrow import open_table, pyarrow, unreadable_columns
+from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
+from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
@@ -82,8 +83,8 @@ def left_unread(shard: Shard) -> Mapping[str, int]:
     """Return the columns that cannot become JSON, each with the number of rows; none for a file that is broken anyway."""
     try:
         with shard.files["table"].open() as file:
-            table = open_table(file)
-            rows = table.metadata.num_rows
+            table = Table(file, shard.files["table"].path)
+            rows = table.file.metadata.num_rows
             return {f"column `{name}`": rows for name in unreadable_columns(table) if rows}
     except (OSError, pyarrow().ArrowException):
         return {}

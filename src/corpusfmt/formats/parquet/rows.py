@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from corpusfmt.formats import ReadOptions
@@ -15,12 +16,12 @@ from corpusfmt.formats.parquet.arrow import (
     is_ours,
     is_text,
     json_rows,
-    open_table,
     pyarrow,
     readable_columns,
     unreadable_columns,
 )
 from corpusfmt.formats.parquet.ruleset import RULES
+from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -186,9 +187,9 @@ def judge_row(row: Row | BadText, judge: Judge) -> None:
             judge.check(column)
 
 
-def columns_of(table: Any, at: Location, reading: ReadOptions) -> Columns:
+def columns_of(table: Table, at: Location, reading: ReadOptions) -> Columns:
     """Return what the columns of a file are."""
-    names = tuple(table.schema_arrow.names)
+    names = tuple(table.file.schema_arrow.names)
     named_id = reading.id_field or (ID if ID in names else None)
     return Columns(
         at,
@@ -219,7 +220,7 @@ def column_types(entry: Entry) -> dict[str, str]:
 
 
 @contextmanager
-def opened(entry: Entry) -> Iterator[Any]:
+def opened(entry: Entry) -> Iterator[Table]:
     """Open a file as a table. Raises `Trouble` for one that cannot be read, also while it is being read."""
     at = Location(entry.path)
     try:
@@ -228,7 +229,8 @@ def opened(entry: Entry) -> Iterator[Any]:
         raise Trouble(barred(error, at)) from error
     with file:
         try:
-            yield open_table(file)
+            pyarrow()
+            yield Table(file, entry.path)
         except (pyarrow().ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise Trouble(barred(error, at)) from error
@@ -244,18 +246,16 @@ class Trouble(Exception):
         self.subject = subject
 
 
-def rows(table: Any, columns: Columns) -> Iterator[Row | BadText]:
+def rows(table: Table, columns: Columns) -> Iterator[Row | BadText]:
     """Yield every row of a file whose columns are right, `BadText` for one with a string that is not UTF-8."""
-    number = 0
-    for batch in batches(table, columns.kinds):
-        for fields in _decoded(batch):
-            number += 1
-            at = replace(columns.at, line=number)
-            if isinstance(fields, UnicodeDecodeError):
-                yield BadText(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
-            else:
-                name = fields.get(columns.id) if columns.id else None
-                yield Row(at if name is None else replace(at, record=str(name)), fields, columns)
+    decoded = batches(table, columns.kinds, lambda batch: list(_decoded(batch)))
+    for number, fields in enumerate(chain.from_iterable(decoded), 1):
+        at = replace(columns.at, line=number)
+        if isinstance(fields, UnicodeDecodeError):
+            yield BadText(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
+        else:
+            name = fields.get(columns.id) if columns.id else None
+            yield Row(at if name is None else replace(at, record=str(name)), fields, columns)
 
 
 def _decoded(batch: Any) -> Iterator[Json | UnicodeDecodeError]:

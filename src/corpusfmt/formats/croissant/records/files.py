@@ -15,8 +15,9 @@ from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
 from corpusfmt.formats.croissant.rules.distribution import escapes
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.general import barred
+from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, reason_of, walk
-from corpusfmt.io.streams import codec_of_name, open_chunks
+from corpusfmt.io.streams import open_chunks
 from corpusfmt.model import Location
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -42,7 +43,7 @@ class Opened:
     @property
     def contents(self) -> Iterable[bytes]:
         """The bytes, decompressed where the name says that they are compressed."""
-        return decompressed(self.chunks, self.name)
+        return decompressed(self.chunks, self.name, self.path)
 
 
 class NoFile(Exception):
@@ -96,8 +97,10 @@ def may_select(view: FileSet, link: Entry) -> bool:
 
 def raw(entry: Entry) -> Iterator[bytes]:
     """Yield the bytes of a file."""
+    account = Account()
     with entry.open() as file:
         while data := file.read(READ_SIZE):
+            account.add(len(data), 0)
             yield data
 
 
@@ -169,11 +172,9 @@ class _Chunked:
         return next(self._chunks, b"")
 
 
-def decompressed(chunks: Iterator[bytes], name: str) -> Iterable[bytes]:
+def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterable[bytes]:
     """Return the chunks of a file as its name says that they are compressed."""
-    if codec_of_name(name) == "plain":
-        return chunks
-    return open_chunks(_Chunked(chunks), name)
+    return open_chunks(_Chunked(chunks), name, path, inside=True)
 
 
 class Files:
@@ -262,7 +263,7 @@ class Files:
                     if claims_archive(container, path)
                     else no_reader(container, path)
                 )
-            for member in members(entry.open, entry.size, wanted):
+            for member in members(entry.open, path, wanted):
                 yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry, member.chunks))
         except ArchiveFault as fault:
             raise self._damaged(container, entry, fault) from fault

@@ -12,6 +12,9 @@ import msgspec
 
 from corpusfmt.formats.croissant.records.batches import NotRead
 
+# What a row of values takes in memory, and each byte of how it is stored.
+_ROW_BYTES, _EXPANSION = 128, 4
+
 
 def key_of(value: Any) -> bytes | None:
     """Return what a value is compared by: 1, 1.0 and the text `1` are the same key. None for no value."""
@@ -50,12 +53,12 @@ class Lookup:
         """Sort what was added, to be found from now on."""
         self._connection.execute("CREATE INDEX by_key ON found (key)")
 
-    def find(self, value: Any) -> Iterator[list[Any]]:
-        """Yield the rows with the key of a value."""
+    def find(self, value: Any) -> Iterator[tuple[list[Any], int]]:
+        """Yield the rows with the key of a value, each with about how many bytes of memory it takes."""
         key = key_of(value)
         if key is not None:
             for (row,) in self._connection.execute("SELECT row FROM found WHERE key = ? ORDER BY rowid", (key,)):
-                yield msgspec.msgpack.decode(row)
+                yield msgspec.msgpack.decode(row), _ROW_BYTES + _EXPANSION * len(row)
 
     def close(self) -> None:
         """Let go of the file."""

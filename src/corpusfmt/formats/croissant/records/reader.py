@@ -7,13 +7,22 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
-from corpusfmt.formats.croissant.records.batches import Absent, Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.batches import (
+    BATCH_BYTES,
+    Absent,
+    Batch,
+    Broken,
+    Fault,
+    NoColumn,
+    NotRead,
+    Take,
+)
 from corpusfmt.formats.croissant.records.casts import Reason
 from corpusfmt.formats.croissant.records.files import Files, Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
@@ -24,6 +33,7 @@ from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, 
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.formats.general import OutOfRange
+from corpusfmt.io.limits import meter
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import NumberFault
 from corpusfmt.model import Location
@@ -31,6 +41,8 @@ from corpusfmt.model import Location
 T = TypeVar("T")
 
 _EXPANDED = 4096
+# The nested records of a record are one value, which is held whole.
+_NESTED_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -108,10 +120,9 @@ class RecordReader:
         """Yield the rows of a source with the values of its leaves, joined with what hangs below it."""
         leaves = list(tree.leaves)
         leaves += [join.local for join in tree.joins if join.local not in leaves]
-        lookups = []
+        lookups: list[_Lookup] = []
         for join in tree.joins:
-            lookup, faults = self._looked_up(join)
-            lookups.append(lookup)
+            faults = self._look_up(join, lookups)
             if faults:
                 yield Table(0, {}, _nowhere, faults)
         for batch in self.batches(tree.origin, {leaf.take for leaf in leaves}):
@@ -120,8 +131,8 @@ class RecordReader:
                 yield from _joined(table, tree, lookups)
             else:
                 yield table
-        for lookup in lookups:
-            lookup.close()
+        for each in lookups:
+            each.lookup.close()
 
     def evaluated(self, leaves: Sequence[Leaf], batch: Batch) -> Table:
         """Return the values of leaves for a batch; rows with a value that cannot be one are left out."""
@@ -189,20 +200,41 @@ class RecordReader:
         finally:
             self._reading.remove(record_set)
 
-    def _looked_up(self, join: Join) -> tuple[Lookup, list[Fault]]:
+    def _look_up(self, join: Join, lookups: list[_Lookup], *, below: bool = False) -> list[Fault]:
+        """Add the rows of a join, then those of the joins below it, never their product; return what is wrong with them."""
         lookup = Lookup(self.spill("joined"))
         self._closing.callback(lookup.close)
-        tree = Tree(join.tree.origin, [*join.tree.leaves, join.remote], join.tree.joins)
-        carried = [id(leaf) for leaf in join.tree.everything()]
+        carried = list(dict.fromkeys([*join.tree.leaves, *(each.local for each in join.tree.joins)]))
+        lookups.append(_Lookup(join, lookup, [id(leaf) for leaf in carried], below))
         faults: list[Fault] = []
-        for table in self.tables(tree):
+        followed = []
+        for each in join.tree.joins:
+            position = len(lookups)
+            faults += self._look_up(each, lookups, below=True)
+            if each.follows:
+                followed.append((each, lookups[position].lookup))
+        for table in self.tables(Tree(join.tree.origin, [*carried, join.remote])):
             keys = table.columns.get(id(join.remote), ())
-            columns = [table.columns[name] for name in carried] if table.size else []
+            columns = [table.columns[id(leaf)] for leaf in carried] if table.size else []
             rows = zip(*columns, strict=True) if columns else ((),) * table.size
             lookup.add(zip(keys, rows, strict=True))
             faults += table.faults[: _EXPANDED - len(faults)]
+            for each, found in followed:
+                for row, value in enumerate(table.columns.get(id(each.local), ())):
+                    if value is not None and len(faults) < _EXPANDED and next(found.find(value), None) is None:
+                        faults.append(unmatched(each.local, each.remote, value, table.at(row)))
         lookup.ready()
-        return lookup, faults
+        return faults
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """The rows of a join: `carried` are the leaves that they have values of, `below` tells a join to what is joined itself."""
+
+    join: Join
+    lookup: Lookup
+    carried: list[int]
+    below: bool
 
 
 def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
@@ -236,15 +268,15 @@ def _nowhere(_row: int) -> Location:
     raise AssertionError
 
 
-def _joined(table: Table, tree: Tree, lookups: Sequence[Lookup]) -> Iterator[Table]:
+def _joined(table: Table, tree: Tree, joins: Sequence[_Lookup]) -> Iterator[Table]:
     """Yield the rows of a table with what is joined to them: a row for each match, or one with nulls for none."""
     leaves = list(tree.everything())
-    joins = list(zip(tree.joins, lookups, strict=True))
-    pending = _combined(table, tree, joins)
+    containers = [each.join for each in joins if each.join.container is not None]
     faults = table.faults
-    while rows := list(islice(pending, _EXPANDED)):
+    for rows in _some_at_a_time(_combined(table, joins)):
+        meter().check()
         columns = {id(leaf): [row.values[id(leaf)] for row in rows] for leaf in leaves}
-        nested = {id(join): [row.nested[id(join)] for row in rows] for join, _ in joins if join.container is not None}
+        nested = {id(join): [row.nested[id(join)] for row in rows] for join in containers}
         faults = faults + [fault for row in rows for fault in row.faults]
         places = [row.at for row in rows]
         yield Table(len(rows), columns, places.__getitem__, faults, nested)
@@ -259,33 +291,69 @@ class _Row:
     nested: dict[int, list[list[Any]]]
     at: Location
     faults: list[Fault]
+    #: About how many bytes were joined to it.
+    size: int = 0
+    #: Whether it is the first of those that one row of the table makes, which tells what is wrong with that.
+    is_first: bool = True
 
 
-def _combined(table: Table, tree: Tree, joins: Sequence[tuple[Join, Lookup]]) -> Iterator[_Row]:
-    own = [id(leaf) for leaf in tree.leaves]
+def _some_at_a_time(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+    taken: list[_Row] = []
+    size = 0
+    for row in rows:
+        taken.append(row)
+        size += row.size
+        if len(taken) >= _EXPANDED or size > BATCH_BYTES:
+            yield taken
+            taken, size = [], 0
+    if taken:
+        yield taken
+
+
+def _combined(table: Table, joins: Sequence[_Lookup]) -> Iterator[_Row]:
     for index in range(table.size):
-        rows = [_Row({name: table.columns[name][index] for name in own}, {}, table.at(index), [])]
-        for join, lookup in joins:
-            local = table.columns[id(join.local)][index]
-            carried = [id(leaf) for leaf in join.tree.everything()]
-            if join.container is not None:
-                matches = list(lookup.find(local))
-                for row in rows:
-                    row.nested[id(join)] = matches
-                continue
-            found = list(lookup.find(local))
-            if not found:
-                found = [[None] * len(carried)]
-                if local is not None and join.follows:
-                    rows[0].faults.append(unmatched(join.local, join.remote, local, table.at(index)))
-            rows = [
-                _Row(
-                    row.values | dict(zip(carried, each, strict=True)), row.nested, row.at, row.faults if not n else []
-                )
-                for row in rows
-                for n, each in enumerate(found)
-            ]
-        yield from rows
+        row = _Row({name: column[index] for name, column in table.columns.items()}, {}, table.at(index), [])
+        yield from _matched(row, joins)
+
+
+def _matched(row: _Row, joins: Sequence[_Lookup]) -> Iterator[_Row]:
+    """Yield a row for each combination of what is joined to it, never holding them all."""
+    if not joins:
+        yield row
+        return
+    this, rest = joins[0], joins[1:]
+    join = this.join
+    local = row.values[id(join.local)]
+    if join.container is not None:
+        matches, size = _nested_in(join.container, this.lookup.find(local))
+        row.nested[id(join)] = matches
+        row.size += size
+        yield from _matched(row, rest)
+        return
+    faults, is_first, found = row.faults, row.is_first, False
+    for each, size in this.lookup.find(local):
+        found = True
+        values = row.values | dict(zip(this.carried, each, strict=True))
+        yield from _matched(_Row(values, dict(row.nested), row.at, faults, row.size + size, is_first), rest)
+        faults, is_first = [], False
+    if not found:
+        if local is not None and join.follows and row.is_first and not this.below:
+            faults = [*faults, unmatched(join.local, join.remote, local, row.at)]
+        values = row.values | dict.fromkeys(this.carried)
+        yield from _matched(_Row(values, row.nested, row.at, faults, row.size, row.is_first), rest)
+
+
+def _nested_in(container: Field, found: Iterator[tuple[list[Any], int]]) -> tuple[list[list[Any]], int]:
+    matches: list[list[Any]] = []
+    size = 0
+    for match, each in found:
+        matches.append(match)
+        size += each
+        if size > _NESTED_BYTES:
+            raise NotRead(
+                f"{container.title}: the nested records of one record take more than {_NESTED_BYTES} bytes of memory"
+            )
+    return matches, size
 
 
 def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> DataFault:

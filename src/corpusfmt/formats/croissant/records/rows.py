@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -32,12 +33,13 @@ from corpusfmt.formats.general import BrokenStream, OutOfRange, TooLong, json_su
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
+from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import is_remote
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.model import Location
 
 #: A JSON document has to be held whole, so a larger one is not read.
-MAX_JSON = 64 * 1024 * 1024
+MAX_JSON = 32 * 1024 * 1024
 #: The content of a file is one value, which is held whole.
 MAX_CONTENT = MAX_LINE_BYTES
 
@@ -119,7 +121,7 @@ def _with_content(opened: Opened) -> tuple[Opened, bytes]:
         if len(stored) > MAX_CONTENT:
             raise Broken(TooLong(Location(opened.path), len(stored), MAX_CONTENT))
     content = bytearray()
-    for chunk in decompressed(iter([bytes(stored)]), opened.name):
+    for chunk in decompressed(iter([bytes(stored)]), opened.name, opened.path):
         content += chunk
         if len(content) > MAX_CONTENT:
             raise Broken(TooLong(Location(opened.path), len(content), MAX_CONTENT))
@@ -209,7 +211,8 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
 
 def _decoded(path: str, line: Line) -> Any:
     try:
-        return decode_plain(line.data)
+        if not judged.has_too_many_values(line.data):
+            return decode_plain(line.data)
     except UNDECODABLE:
         pass
     at = Location(path, line.line, line.byte)
@@ -382,7 +385,6 @@ def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
 def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     try:
         import pyarrow as pa  # noqa: PLC0415 - large, and an extra
-        import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError:
         reason = f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'"
         raise NotRead(reason, opened.path) from None
@@ -393,19 +395,22 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 source.write(chunk)
             source.seek(0)
         try:
-            with pq.ParquetFile(source) as file:
-                names = file.schema_arrow.names
-                missing = [take for take in takes if take.name not in names]
-                if missing:
-                    raise Broken(no_column(opened.path, missing[0], names))
-                first = 0
-                for part in file.iter_batches(batch_size=BATCH_ROWS, columns=[take.name for take in takes]):
-                    columns = {take: list(map(_plain, part.column(take.name).to_pylist())) for take in takes}
-                    yield Batch(opened.path, part.num_rows, columns, first=first)
-                    first += part.num_rows
+            rows = Table(source, opened.path)
+            names = rows.file.schema_arrow.names
+            missing = [take for take in takes if take.name not in names]
+            if missing:
+                raise Broken(no_column(opened.path, missing[0], names))
+            first = 0
+            for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
+                yield Batch(opened.path, size, columns, first=first)
+                first += size
         except (pa.ArrowException, OSError) as error:
             message = f"the Parquet file does not read to its end: {str(error)[:200]}"
             raise Broken(DataFault("corrupt", message, Location(opened.path), "write it again")) from error
+
+
+def _columns(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]]]:
+    return part.num_rows, {take: list(map(_plain, part.column(take.name).to_pylist())) for take in takes}
 
 
 def _plain(value: Any) -> Any:

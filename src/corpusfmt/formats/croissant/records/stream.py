@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextvars import copy_context
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, refuse_barred
@@ -11,13 +12,18 @@ from corpusfmt.formats.croissant.graph import Description, RecordSet
 from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
 from corpusfmt.formats.croissant.records.reader import Record, RecordReader
 from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Finding, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
 
 
 def records(
-    path: str | Path, record_set: str | None = None, *, follow_links: bool = False
+    path: str | Path,
+    record_set: str | None = None,
+    *,
+    follow_links: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Record | Finding]:
     """Yield the records of a record set (by its `@id` or name), and findings about its data where they come up.
 
@@ -26,13 +32,25 @@ def records(
     and a finding after it. Only local files beside the description are read, as a stream; `follow_links` lets links lead to others.
 
     Raises `UsageError` for a missing path, an unknown record set, and data that cannot be read here (on the web, Parquet
-    without pyarrow); `BadInput` where the description itself is not understood.
+    without pyarrow); `BadInput` where the description itself is not understood; `LimitReached` where `limits` end it.
     """
     entry = entry_of(str(path), follow_links=follow_links)
     refuse_barred(entry)
-    entry = description_at(entry)
-    description = understood(entry)
-    yield from records_of(description, entry.folder(), named(description, record_set))
+    # A context of its own: the bounds are no business of what the caller does between two records.
+    context = copy_context()
+    found = _records(entry, record_set, limits.begun())
+    try:
+        while (each := context.run(next, found, None)) is not None:
+            yield each
+    finally:
+        context.run(found.close)
+
+
+def _records(entry: Entry, record_set: str | None, limits: Limits) -> Generator[Record | Finding]:
+    with limited(limits):
+        entry = description_at(entry)
+        description = understood(entry)
+        yield from records_of(description, entry.folder(), named(description, record_set))
 
 
 def records_of(description: Description, folder: Entry, record_set: RecordSet) -> Iterator[Record | Finding]:

@@ -148,11 +148,11 @@ def not_a_jsonld_object(mistake: Mistake) -> Iterator[Problem]:
 
 @RULES.rule("CRO104", "nesting-too-deep", on=Mistake)
 def nesting_too_deep(mistake: Mistake) -> Iterator[Problem]:
-    """Arrays and objects nest deeper than the limit.
+    """Arrays and objects nest deeper than the limit, or there are more values than there is memory for.
 
-    Why: a document without a limit on its depth takes readers down, and no real description is deep.
-    Example: 100,000 opening brackets.
-    Fix: flatten the description.
+    Why: a document without a limit on depth and size takes readers down, and no real description is so deep or large.
+    Example: 100,000 opening brackets, ten million empty lists.
+    Fix: flatten the description; put records into files of their own.
     """
     if mistake.kind == "depth":
         yield Problem(mistake.reason, mistake.at, mistake.hint)

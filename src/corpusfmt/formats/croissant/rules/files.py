@@ -75,8 +75,8 @@ def data_sha256_mismatch(fault: DataFault) -> Iterator[Problem]:
 def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
     """An archive or table does not read to its end, or a file is not the archive that it is described as.
 
-    Why: what comes after the damage is lost. Archives are read in place; one that grows to more than 200 times its
-    size (and 256 MiB) is not read further.
+    Why: what comes after the damage is lost. Archives are read in place and in bounded memory: headers
+    of more than 1 MiB, a directory of more than 16 MiB, sparse members and a row of Parquet that does not fit are not read.
     Example: a zip that was cut short, a member with a wrong checksum, a page of HTML saved as `data.zip`.
     Fix: fetch or pack it again.
     """

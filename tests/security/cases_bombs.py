@@ -1,0 +1,502 @@
+"""What a small input may expand to: each maker writes some kilobytes that ask for gigabytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import struct
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from croissant.documents import CONTEXT, document
+from security.attacks import Attack, Outcome
+from support import warc_record, wet_record, zstd
+
+MIB = 1024 * 1024
+#: More than a file of any size may expand to, and more than any process may take.
+_MUCH = 270 * MIB
+_LINE = 32 * MIB
+
+_COMPRESSORS: Mapping[str, Callable[[], Any]] = {
+    "gz": lambda: zlib.compressobj(9, wbits=31),
+    "deflate": lambda: zlib.compressobj(9, wbits=-15),
+    "bz2": lambda: bz2.BZ2Compressor(9),
+    "xz": lambda: lzma.LZMACompressor(preset=0),
+    "zst": lambda: zstd.ZstdCompressor(1),
+}
+
+
+def _compressed(kind: str, pieces: Iterable[bytes]) -> bytes:
+    compressor = _COMPRESSORS[kind]()
+    return b"".join([*map(compressor.compress, pieces), compressor.flush()])
+
+
+def _times(piece: bytes, size: int) -> Iterable[bytes]:
+    """Yield a piece over and over, so many bytes of it."""
+    block = piece * max(MIB // len(piece), 1)
+    return (block for _ in range(size // len(block)))
+
+
+@cache
+def _zeros(kind: str, size: int = _MUCH) -> bytes:
+    return _compressed(kind, _times(b"\0", size))
+
+
+# --- what must come of it ---
+
+
+def _ends_with(rule: str, status: int, *, at: str | None = None) -> Callable[[Outcome], None]:
+    def promise(outcome: Outcome) -> None:
+        assert outcome.status == status, outcome.rules
+        found = [each for each in outcome.report["findings"] if each["rule"] == rule]
+        assert found, outcome.rules
+        assert found[0]["hint"]
+        assert at is None or at in {each["location"]["path"] for each in found}, found
+
+    return promise
+
+
+def _says(text: str, status: int) -> Callable[[Outcome], None]:
+    def promise(outcome: Outcome) -> None:
+        assert outcome.status == status, outcome.text
+        assert text in outcome.text
+
+    return promise
+
+
+def _publishes_nothing(text: str) -> Callable[[Outcome], None]:
+    def promise(outcome: Outcome) -> None:
+        _says(text, 3)(outcome)
+        out = outcome.folder / "out"
+        left = [path.relative_to(out) for path in out.rglob("*") if path.is_file()] if out.is_dir() else []
+        assert [path for path in left if path.parts[0] != ".corpusfmt"] == []
+
+    return promise
+
+
+_LIMIT = _ends_with("GEN003", 3)
+_VALIDATE = ("validate", "{data}", "--output-format", "json")
+_DATA = ("validate", "{data}/croissant.json", "--data", "--output-format", "json")
+_DOLMA = (*_VALIDATE, "--format", "dolma")
+
+
+# --- Croissant ---
+
+
+def _file(name: str, kind: str = "text/csv", **more: Any) -> dict[str, Any]:
+    return {"@type": "cr:FileObject", "@id": name, "name": name, "contentUrl": name, "encodingFormat": kind, **more}
+
+
+def _field(name: str, source: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"@type": "cr:Field", "@id": name, "name": name, "dataType": "sc:Text", "source": source, **more}
+
+
+def _records(*fields: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"@type": "cr:RecordSet", "@id": "r", "name": "r", "field": list(fields)}]
+
+
+def _column(file: str, column: str = "a") -> dict[str, Any]:
+    return {"fileObject": {"@id": file}, "extract": {"column": column}}
+
+
+def _described(folder: Path, distribution: list[dict[str, Any]], records: list[dict[str, Any]], **files: bytes) -> None:
+    live = document(isLiveDataset=True, distribution=distribution, recordSet=records)
+    (folder / "data" / "croissant.json").write_text(json.dumps(live), "utf-8")
+    for name, content in files.items():
+        (folder / "data" / name.replace("__", ".")).write_bytes(content)
+
+
+def _in_archive(folder: Path, name: str, content: bytes) -> None:
+    member = _file("m.csv", containedIn={"@id": name})
+    _described(folder, [_file(name, "application/x-archive"), member], _records(_field("r/a", _column("m.csv"))))
+    (folder / "data" / name).write_bytes(content)
+
+
+def _table(folder: Path, content: bytes, name: str = "t.csv", kind: str = "text/csv") -> None:
+    source = _column(name) if kind == "text/csv" else {"fileObject": {"@id": name}, "extract": {"jsonPath": "$[*].a"}}
+    _described(folder, [_file(name, kind)], _records(_field("r/a", source)))
+    (folder / "data" / name).write_bytes(content)
+
+
+# --- zip ---
+
+
+def _zip(data: bytes, size: int, method: int, checksum: int) -> bytes:
+    """Return an archive of one member, compressed before: the standard library writes not all methods."""
+    name = b"m.csv"
+    head = struct.pack("<HHHHHIIIHH", 20, 0, method, 0, 0x21, checksum, len(data), size, len(name), 0)
+    local = b"PK\x03\x04" + head + name + data
+    entry = b"PK\x01\x02" + struct.pack("<H", 20) + head + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0)
+    return local + entry + end
+
+
+def _zip_bomb(folder: Path, kind: str, method: int) -> None:
+    data = _zeros(kind) if kind != "lzma" else _zipped_lzma()
+    _in_archive(folder, "a.zip", _zip(data, _MUCH, method, 0))
+
+
+@cache
+def _zipped_lzma() -> bytes:
+    options = {"id": lzma.FILTER_LZMA1, "preset": 0}
+    compressor = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=[options])
+    properties = bytes((93,)) + (256 * 1024).to_bytes(4, "little")
+    packed = b"".join([*map(compressor.compress, _times(b"\0", _MUCH)), compressor.flush()])
+    return b"\x09\x04\x05\x00" + properties + packed
+
+
+def _zip_of_many_names(folder: Path) -> None:
+    entry = b"PK\x01\x02" + bytes(24) + struct.pack("<HHH", 4, 65000, 65000) + bytes(12) + b"name" + bytes(130000)
+    directory, local = entry * 300, b"PK\x03\x04"
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 300, 300, len(directory), len(local), 0)
+    _in_archive(folder, "a.zip", local + directory + end)
+
+
+def _zip_of_one_member_many_times(folder: Path) -> None:
+    """Write a directory whose entries all name the same data, as overlapping bombs do."""
+    data, size = _compressed("deflate", _times(b"\0", 8 * MIB)), 8 * MIB
+    checksum = zlib.crc32(bytes(size))
+    whole = _zip(data, size, 8, checksum)
+    local_end = whole.index(b"PK\x01\x02")
+    entry = whole[local_end : whole.index(b"PK\x05\x06")]
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 2000, 2000, 2000 * len(entry), local_end, 0)
+    _in_archive(folder, "a.zip", whole[:local_end] + entry * 2000 + end)
+
+
+# --- tar ---
+
+
+def _member(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def _tar_bomb(folder: Path, suffix: str) -> None:
+    _in_archive(folder, f"a.tar.{suffix}", _compressed(suffix, [_member("m.csv", _MUCH), *_times(b"\0", _MUCH)]))
+
+
+def _tar_header(folder: Path, kind: bytes) -> None:
+    _in_archive(folder, "a.tar.gz", _compressed("gz", [_member("x", _MUCH, kind), *_times(b"a", _MUCH)]))
+
+
+def _tar_global_headers(folder: Path) -> None:
+    def header(number: int) -> bytes:
+        value = b"a" * (900 * 1024)
+        length = len(value) + 20
+        record = b"%d key%08d=%s\n" % (length, number, value)
+        record = b"%d" % len(record) + record[len(b"%d" % length) :]
+        return _member("x", len(record), tarfile.XGLTYPE) + record + bytes(-len(record) % 512)
+
+    _in_archive(folder, "a.tar.gz", _compressed("gz", map(header, range(600))))
+
+
+def _tar_pax_size(folder: Path) -> None:
+    record = b"%d size=99999999999999999\n" % 26
+    head = _member("x", len(record), tarfile.XHDTYPE) + record + bytes(-len(record) % 512)
+    _in_archive(folder, "a.tar.gz", _compressed("gz", [head, _member("m.csv", 10), *_times(b"\0", _MUCH)]))
+
+
+def _tar_sparse(folder: Path) -> None:
+    _in_archive(folder, "a.tar", _member("m.csv", 1 << 40, tarfile.GNUTYPE_SPARSE) + bytes(2048))
+
+
+def _tar_of_many_members(folder: Path) -> None:
+    block = b"".join(_member(f"{number}.txt", 0) for number in range(1000))
+    _in_archive(folder, "a.tar.gz", _compressed("gz", (block for _ in range(60))))
+
+
+# --- streams ---
+
+
+def _dolma(folder: Path, content: bytes, name: str = "a.jsonl.gz") -> None:
+    documents = folder / "data" / "documents"
+    documents.mkdir()
+    (documents / name).write_bytes(content)
+
+
+def _gzip_name(folder: Path, flag: int) -> None:
+    """Write a member whose header has a name or comment without end."""
+    _dolma(folder, b"\x1f\x8b\x08" + bytes((flag,)) + bytes(6) + b"a" * (3 * MIB))
+
+
+def _dolma_window(folder: Path, log: int) -> None:
+    window = bytes(((log - 10) << 3,))
+    block = (((1 << 17) << 3) | 0b010).to_bytes(3, "little") + b"x"
+    last = ((1 << 3) | 0b011).to_bytes(3, "little") + b"\n"
+    _dolma(folder, b"\x28\xb5\x2f\xfd" + b"\0" + window + block * 2000 + last, "a.jsonl.zst")
+
+
+def _many_sets(folder: Path, count: int) -> None:
+    row = b'{"id":"1","text":"a","source":"s"}\n'
+    _dolma(folder, gzip.compress(row))
+    line = _compressed("gz", [b'{"id":"1","attributes":{"a__b__c":"', *_times(b"x", 30 * MIB), b'"}}\n'])
+    for number in range(count):
+        path = folder / "data" / "attributes" / f"set{number}" / "a.jsonl.gz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(line)
+
+
+def _oscar(folder: Path, text: bytes, metadata: bytes) -> None:
+    language = folder / "data" / "de"
+    language.mkdir()
+    (language / "de.txt.gz").write_bytes(text)
+    (language / "de_meta.jsonl.gz").write_bytes(metadata)
+
+
+def _wet(folder: Path, *records: bytes, more: Iterable[bytes] = ()) -> None:
+    info = warc_record("warcinfo", b"software: test\r\n", [("Content-Type", "application/warc-fields")])
+    (folder / "data" / "a.warc.wet.gz").write_bytes(_compressed("gz", [info, *records, *more]))
+
+
+# --- JSON of as many values as possible ---
+
+
+def _values(before: bytes, piece: bytes, after: bytes, size: int = _LINE - 1024) -> bytes:
+    return before + (piece * (size // len(piece)))[:-1] + after
+
+
+_ROW = b'{"id":"1","text":"a","source":"s","metadata":{"a":'
+
+
+def _dolma_values(folder: Path, piece: bytes) -> None:
+    """Write a row that the rules have to look at: names stand twice."""
+    _dolma(folder, gzip.compress(_values(_ROW + b"[", piece, b']},"id":7}\n'), 1))
+
+
+def _dolma_text(folder: Path, *, broken: bool) -> None:
+    text = '"😀\\n'.encode() + b"x" * (_LINE - 1024) + b'"'
+    rest = b',"id":7}\n' if broken else b"}\n"
+    _dolma(folder, gzip.compress(b'{"id":"1","source":"s","text":' + text + rest, 1))
+
+
+def _oscar_values(folder: Path) -> None:
+    line = _values(b'{"headers":[', b"[],", b'],"offset":0,"nb_sentences":1}\n')
+    _oscar(folder, gzip.compress(b"a" * 200 + b"\n\n"), gzip.compress(line, 1))
+
+
+def _description_of_values(folder: Path, piece: bytes) -> None:
+    head = json.dumps(document())[:-1].encode() + b',"keywords":['
+    (folder / "data" / "croissant.json").write_bytes(_values(head, piece, b"]}", 8 * MIB))
+
+
+def _description_of_nodes(folder: Path, count: int, context: Any) -> None:
+    head = json.dumps(document() | {"@context": context})[:-1].encode() + b',"distribution":['
+    nodes = b",".join(b'{"x%d":1}' % number for number in range(count))
+    (folder / "data" / "croissant.json").write_bytes(head + nodes + b"]}")
+
+
+def _document_of_values(folder: Path) -> None:
+    _table(folder, gzip.compress(_values(b"[", b'{"a":[]},', b"]", 30 * MIB), 1), "t.json.gz", "application/json")
+
+
+# --- Parquet and joins ---
+
+
+def _parquet(folder: Path, table: Any, **options: Any) -> None:
+    pq.write_table(table, folder / "data" / "a.parquet", compression="zstd", **options)
+
+
+def _parquet_dictionary(folder: Path) -> None:
+    _parquet(folder, pa.table({"text": pa.array(["x" * 1_000_000] * 3000).dictionary_encode()}))
+
+
+def _parquet_in_croissant(folder: Path) -> None:
+    _described(folder, [_file("a.parquet", "application/x-parquet")], _records(_field("r/a", _column("a.parquet"))))
+    _parquet(folder, pa.table({"a": pa.array(["x" * 1_000_000] * 3000).dictionary_encode()}), store_schema=False)
+
+
+def _parquet_list(folder: Path) -> None:
+    count = 100_000_000
+    rows = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), pa.nulls(count, pa.int8()))
+    _parquet(folder, pa.table({"text": pa.array(["a"]), "n": rows}))
+
+
+def _parquet_value(folder: Path) -> None:
+    _parquet(folder, pa.table({"text": pa.array(["a" * _MUCH])}), use_dictionary=False, write_statistics=False)
+
+
+def _join(folder: Path) -> None:
+    names = ("x", "y", "z")
+    fields = [_field(f"r/{names[0]}", _column("x.csv"))]
+    fields += [
+        _field(f"r/{name}", _column(f"{name}.csv"), references=_column(f"{before}.csv"))
+        for before, name in (("x", "y"), ("x", "z"))
+    ]
+    fields.append(_field("r/text", _column("x.csv", "text")))
+    records = _records(*fields)
+    records[0]["key"] = [{"@id": "r/y"}, {"@id": "r/z"}]
+    content = b"a,text\n" + b"1,b\n" * 2500
+    _described(
+        folder, [_file(f"{name}.csv") for name in names], records, x__csv=content, y__csv=content, z__csv=content
+    )
+
+
+def _three_records(outcome: Outcome) -> None:
+    assert outcome.status == 0, outcome.text
+    assert len(outcome.stdout.split(b"\n")) == 4
+    assert outcome.measured["cpu"] < 20
+
+
+def _is_valid(outcome: Outcome) -> None:
+    assert outcome.status == 0, outcome.text
+
+
+def _many_findings(folder: Path) -> None:
+    row = '{"id":"%s%d","text":1,"source":2,"%d":3}\n'
+    rows = "".join(row % ("x" * 1500, number, number) for number in range(8000))
+    for part in range(2):
+        path = folder / "data" / "documents" / f"{part}.jsonl.gz"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(rows.encode(), 1))
+
+
+_ZIP_METHODS = {"deflate": 8, "bz2": 12, "lzma": 14, "zst": 93}
+
+ATTACKS = [
+    *(
+        Attack(f"zip-{kind}", partial(_zip_bomb, kind=kind, method=method), _DATA, _LIMIT)
+        for kind, method in _ZIP_METHODS.items()
+    ),
+    Attack("zip-directory", _zip_of_many_names, _DATA, _ends_with("CRO604", 1)),
+    Attack("zip-overlapping", _zip_of_one_member_many_times, _DATA, _LIMIT),
+    *(Attack(f"tar-{kind}", partial(_tar_bomb, suffix=kind), _DATA, _LIMIT) for kind in ("gz", "bz2", "xz", "zst")),
+    Attack(
+        "tar-bz2-records",
+        partial(_tar_bomb, suffix="bz2"),
+        ("records", "{data}/croissant.json"),
+        _says("a.tar.bz2: GEN003", 3),
+    ),
+    Attack("tar-long-name", partial(_tar_header, kind=tarfile.GNUTYPE_LONGNAME), _DATA, _ends_with("CRO604", 1)),
+    Attack("tar-long-link", partial(_tar_header, kind=tarfile.GNUTYPE_LONGLINK), _DATA, _ends_with("CRO604", 1)),
+    Attack("tar-pax-header", partial(_tar_header, kind=tarfile.XHDTYPE), _DATA, _ends_with("CRO604", 1)),
+    Attack("tar-pax-global", _tar_global_headers, _DATA, _ends_with("CRO604", 1)),
+    Attack("tar-pax-size", _tar_pax_size, _DATA, _LIMIT),
+    Attack("tar-sparse", _tar_sparse, _DATA, _ends_with("CRO604", 1)),
+    Attack("tar-many-members", _tar_of_many_members, _DATA, _ends_with("CRO601", 1)),
+    Attack("gzip-name", partial(_gzip_name, flag=8), _DOLMA, _ends_with("GEN101", 1)),
+    Attack("gzip-comment", partial(_gzip_name, flag=16), _DOLMA, _ends_with("GEN101", 1)),
+    Attack("gzip-members", lambda folder: _dolma(folder, _zeros("gz", 16 * MIB) * 40), _DOLMA, _LIMIT),
+    Attack("zstd-window-of-2-gib", partial(_dolma_window, log=31), _DOLMA, _ends_with("GEN101", 1)),
+    Attack("zstd-window-of-128-mib", partial(_dolma_window, log=27), _DOLMA, _ends_with("GEN302", 1)),
+    Attack(
+        "zstd-skippable-frames",
+        lambda folder: _dolma(folder, (b"\x50\x2a\x4d\x18" + bytes(4)) * 200_000 + zstd.compress(b""), "a.jsonl.zst"),
+        _DOLMA,
+        _ends_with("DOL104", 0),
+    ),
+    *(
+        Attack(f"dolma-zeros-{jobs}", lambda folder: _dolma(folder, _zeros("gz")), (*_DOLMA, "--jobs", jobs), _LIMIT)
+        for jobs in ("1", "2")
+    ),
+    Attack("dolma-zeros-zstd", lambda folder: _dolma(folder, _zeros("zst"), "a.jsonl.zst"), _DOLMA, _LIMIT),
+    Attack(
+        "dolma-zeros-converted",
+        lambda folder: _dolma(
+            folder, _compressed("gz", [b'{"id":"1","text":"a","source":"s"}\n', *_times(b"\0", _MUCH)])
+        ),
+        ("convert", "{data}", "{out}", "--to", "parquet"),
+        _publishes_nothing("documents/a.jsonl.gz: GEN003"),
+    ),
+    Attack(
+        "dolma-zeros-described",
+        lambda folder: _dolma(
+            folder, _compressed("gz", [b'{"id":"1","text":"a","source":"s"}\n', *_times(b"\0", _MUCH)])
+        ),
+        ("describe", "{data}"),
+        _says("documents/a.jsonl.gz: GEN003", 3),
+    ),
+    Attack("dolma-many-sets", partial(_many_sets, count=12), _DOLMA, _ends_with("GEN302", 1)),
+    Attack("dolma-many-findings", _many_findings, (*_DOLMA, "--max-per-rule", "20000"), _ends_with("DOL305", 1)),
+    *(
+        Attack(f"dolma-values-{name}", partial(_dolma_values, piece=piece), _DOLMA, _ends_with("GEN301", 1))
+        for name, piece in {"lists": b"[],", "objects": b'{"":1},', "numbers": b"1.5,", "texts": b'"ab",'}.items()
+    ),
+    Attack("dolma-emoji", partial(_dolma_text, broken=False), _DOLMA, _is_valid),
+    Attack("dolma-emoji-broken", partial(_dolma_text, broken=True), _DOLMA, _ends_with("DOL202", 1)),
+    Attack(
+        "dolma-emoji-converted",
+        partial(_dolma_text, broken=False),
+        ("convert", "{data}", "{out}", "--to", "parquet"),
+        _is_valid,
+    ),
+    Attack("oscar-zeros", lambda folder: _oscar(folder, _zeros("gz"), gzip.compress(b"{}\n")), _VALIDATE, _LIMIT),
+    Attack("oscar-values", _oscar_values, _VALIDATE, _ends_with("GEN301", 1)),
+    Attack(
+        "wet-zeros",
+        partial(_wet, more=_times(b"\0", _MUCH)),
+        ("build", "{data}", "-o", "{out}"),
+        _says("its Content-Length is wrong", 3),
+    ),
+    Attack(
+        "wet-text-without-end",
+        lambda folder: _wet(folder, wet_record(1, "x"), more=_wet_record_of(255 * MIB)),
+        ("build", "{data}", "-o", "{out}"),
+        _says("bytes, more than 33554432", 3),
+    ),
+    Attack("csv-zeros", lambda folder: _table(folder, _zeros("gz"), "t.csv.gz"), _DATA, _LIMIT),
+    Attack(
+        "csv-zeros-records",
+        lambda folder: _table(folder, _zeros("gz"), "t.csv.gz"),
+        ("records", "{data}/croissant.json"),
+        _says("t.csv.gz: GEN003", 3),
+    ),
+    Attack(
+        "json-zeros",
+        lambda folder: _table(folder, _zeros("gz"), "t.json.gz", "application/json"),
+        ("records", "{data}/croissant.json"),
+        _says("JSON has to be held whole", 2),
+    ),
+    Attack(
+        "jsonl-zeros",
+        lambda folder: _table(folder, _zeros("gz"), "t.jsonl.gz", "application/jsonlines"),
+        _DATA,
+        _LIMIT,
+    ),
+    Attack("json-values", _document_of_values, _DATA, _ends_with("CRO604", 1)),
+    Attack("description-lists", partial(_description_of_values, piece=b"[],"), _VALIDATE, _ends_with("CRO104", 1)),
+    Attack(
+        "description-nodes",
+        partial(_description_of_nodes, count=50_000, context=CONTEXT),
+        _VALIDATE,
+        _ends_with("CRO301", 1),
+    ),
+    Attack(
+        "description-nodes-in-full",
+        partial(_description_of_nodes, count=25_000, context=[CONTEXT]),
+        _VALIDATE,
+        _ends_with("CRO301", 1),
+    ),
+    Attack(
+        "description-too-many-nodes-in-full",
+        partial(_description_of_nodes, count=60_000, context=[CONTEXT]),
+        _VALIDATE,
+        _ends_with("CRO103", 1),
+    ),
+    Attack("parquet-dictionary", _parquet_dictionary, _VALIDATE, _LIMIT),
+    Attack("parquet-croissant", _parquet_in_croissant, _DATA, _LIMIT),
+    Attack("parquet-list", _parquet_list, _VALIDATE, _ends_with("PQT102", 1)),
+    Attack("parquet-value", _parquet_value, _VALIDATE, _ends_with("PQT102", 1)),
+    Attack("join-records", _join, ("records", "{data}/croissant.json", "--limit", "3"), _three_records),
+    Attack("join-data", _join, (*_DATA, "--timeout", "4"), _LIMIT),
+    Attack(
+        "join-converted",
+        _join,
+        ("convert", "{data}/croissant.json", "{out}", "--to", "dolma", "--timeout", "4"),
+        _publishes_nothing("GEN003 not finished within the --timeout of 4 seconds"),
+    ),
+]
+
+
+def _wet_record_of(size: int) -> Iterable[bytes]:
+    whole = wet_record(2, b"")
+    head = whole[: whole.index(b"Content-Length")] + b"Content-Length: %d\r\n\r\n" % size
+    return [head, *_times(b"x", size), b"\r\n\r\n"]

@@ -1,0 +1,236 @@
+"""The bounds of a run end it as incomplete, name themselves, and let the same command go on with a higher bound."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import os
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from support import SAMPLE, corpus, gzipped, run_cli
+
+import corpusfmt
+from corpusfmt.engine.executors import executor_factory
+from corpusfmt.engine.run import Late, run_tasks
+from corpusfmt.io import limits
+from corpusfmt.io.limits import Account, LimitReached, Limits, limited
+from corpusfmt.io.streams import Chunks
+from corpusfmt.io.text import has_too_many_values
+from corpusfmt.model import Finding, Location, Problem, Severity, Tally
+
+ROW = b'{"id":"%d","text":"All human beings are born free.","source":"s"}\n'
+
+
+def dolma(root: Path, parts: int = 3, rows: int = 1000) -> Path:
+    documents = root / "documents"
+    documents.mkdir(parents=True)
+    for part in range(parts):
+        content = b"".join(ROW % (part * rows + number) for number in range(rows))
+        (documents / f"{part}.jsonl.gz").write_bytes(gzipped(content))
+    return root
+
+
+@pytest.fixture
+def no_free_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "FREE_BYTES", 1000)
+
+
+def reached(report: corpusfmt.Report) -> list[tuple[str, str]]:
+    return [(each.location.path, each.message) for each in report.findings if each.code == "GEN003"]
+
+
+@pytest.mark.usefixtures("no_free_bytes")
+def test_what_expands_too_far_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    dolma(tmp_path)
+    (tmp_path / "documents/1.jsonl.gz").write_bytes(gzip.compress(ROW % 7 + b" " * 100_000))
+    report = corpusfmt.validate(tmp_path, limits=Limits(max_expansion=50))
+    assert [path for path, _ in reached(report)] == ["documents/1.jsonl.gz"]
+    assert "the limit of --max-expansion is 50" in reached(report)[0][1]
+    assert (report.verdict, report.coverage.documents) == ("incomplete", 2000)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_total_bytes_end_a_run(jobs: int, tmp_path: Path) -> None:
+    dolma(tmp_path, parts=20)
+    report = corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=200_000))
+    assert report.verdict == "incomplete"
+    assert report.coverage.shards_seen < report.coverage.shards_total == 20
+    assert any("--max-total-bytes is 200000" in message for _, message in reached(report))
+    assert any(path == "." and "shards were read" in message for path, message in reached(report))
+    assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=1_500_000)).verdict == "valid"
+
+
+def test_time_ends_a_run(tmp_path: Path) -> None:
+    report = corpusfmt.validate(dolma(tmp_path), limits=Limits(timeout=1e-9))
+    assert report.verdict == "incomplete"
+    assert {finding.hint for finding in report.findings} == {"raise --timeout"}
+
+
+def sleep_on(number: int) -> int:
+    time.sleep(60 if number == 1 else 0)
+    return number
+
+
+def test_a_worker_that_does_not_come_back_is_ended() -> None:
+    results = run_tasks(
+        sleep_on, range(4), executor_factory("processes", 2), window=4, limits=Limits(timeout=6).begun()
+    )
+    ended: list[object] = []
+    with pytest.raises(LimitReached, match=r"--timeout of 6 seconds"):
+        ended.extend(results)
+    assert ended == [0, Late(), 2, 3]
+
+
+def test_processor_time_is_guarded_without_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CPU_SECONDS", -1)
+    with limited(Limits()), pytest.raises(LimitReached, match="seconds of processor time for 10 bytes"):
+        Account("a").add(10, 10)
+    with limited(Limits(timeout=1)):
+        Account("a").add(10, 10)
+    with limited(Limits(timeout=1).of_own_files):
+        Account("a").add(10, 10**12)
+
+
+def test_the_bounds_of_one_run_do_not_hold_for_the_next() -> None:
+    with limited(Limits(max_total_bytes=10)), pytest.raises(LimitReached):
+        Account().add(11, 11)
+    Account().add(11, 11)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        (("--max-total-bytes", "100kB"), 'max-total-bytes = "100kB"'),
+        (("--timeout", "0.000001"), "timeout = 0.000001"),
+        (("--max-expansion", "2"), "max-expansion = 2"),
+    ],
+)
+def test_options_and_settings(options: tuple[str, str], settings: str, tmp_path: Path) -> None:
+    documents = dolma(tmp_path / "corpus") / "documents"
+    packer = zlib.compressobj(9, wbits=31)
+    zeros = b"".join(packer.compress(b" " * 1_000_000) for _ in range(270)) + packer.flush()
+    (documents / "9.jsonl.gz").write_bytes(gzipped(ROW % 1) + zeros)
+    (tmp_path / "settings.toml").write_text(settings, "utf-8")
+    for given in (options, ("--config", tmp_path / "settings.toml")):
+        done = run_cli("validate", tmp_path / "corpus", "--output-format", "json", *given)
+        assert done.returncode == 3
+        assert options[0] in next(
+            each["message"] for each in json.loads(done.stdout)["findings"] if each["rule"] == "GEN003"
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--max-expansion", "0.5"), b"--max-expansion is a ratio of at least 1; got 0.5"),
+        (("--timeout", "0"), b"--timeout is more than 0 seconds; got 0"),
+        (("--max-total-bytes", "many"), b"a size is like 500MB"),
+    ],
+)
+def test_wrong_bounds(options: tuple[str, str], said: bytes, tmp_path: Path) -> None:
+    done = run_cli("validate", tmp_path, *options)
+    assert (done.returncode, said in done.stderr) == (2, True)
+
+
+def test_bounds_cannot_be_ignored(tmp_path: Path) -> None:
+    report = corpusfmt.validate(dolma(tmp_path), ignore=["GEN"], limits=Limits(max_total_bytes=1000))
+    assert report.by_rule["GEN003"]
+
+
+def test_a_conversion_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
+    source, out = dolma(tmp_path / "source"), tmp_path / "out"
+    with pytest.raises(LimitReached, match="--max-total-bytes is 100000"):
+        corpusfmt.convert(source, out, to="parquet", limits=Limits(max_total_bytes=100_000))
+    markers = list((out / ".corpusfmt").rglob("000000.json"))
+    before = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in markers]
+    assert markers
+    assert not (out / "croissant.json").exists()
+    steps: list[tuple[str, int]] = []
+    report = corpusfmt.convert(
+        source, out, to="parquet", progress=lambda stage, done: steps.append((stage, done.shards))
+    )
+    assert (report.verdict, report.coverage.documents, len(before)) == ("valid", 3000, 1)
+    assert len(corpus(out)) >= 3
+
+
+def test_a_build_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
+    command = ("build", SAMPLE, "-o", tmp_path / "bounded/corpus", "--jobs", "1")
+    done = run_cli(*command, "--max-total-bytes", "100kB")
+    assert (done.returncode, b"GEN003" in done.stderr, b"help: raise --max-total-bytes" in done.stderr) == (
+        3,
+        True,
+        True,
+    )
+    assert not (tmp_path / "bounded/corpus/MANIFEST.json").exists()
+    assert run_cli(*command).returncode == 0
+    assert corpusfmt.build(SAMPLE, tmp_path / "plain/corpus").verdict == "valid"
+    assert corpus(tmp_path / "bounded/corpus") == corpus(tmp_path / "plain/corpus")
+
+
+def test_describe_and_records_end_with_the_bound(tmp_path: Path) -> None:
+    source = dolma(tmp_path / "source")
+    done = run_cli("describe", source, "--max-total-bytes", "10kB")
+    assert (done.returncode, done.stdout, b"GEN003" in done.stderr) == (3, b"", True)
+    (tmp_path / "source" / "croissant.json").write_bytes(run_cli("describe", source).stdout)
+    done = run_cli("records", source / "croissant.json", "--max-total-bytes", "10kB")
+    assert (done.returncode, b"--max-total-bytes is 10000" in done.stderr) == (3, True)
+
+
+def test_records_leave_no_bounds_behind(tmp_path: Path) -> None:
+    source = dolma(tmp_path / "source")
+    (source / "croissant.json").write_bytes(run_cli("describe", source).stdout)
+    found = corpusfmt.records(source / "croissant.json", limits=Limits(max_total_bytes=1_000_000))
+    next(found)
+    Account().add(10**9, 10**9)
+    found.close()  # type: ignore[attr-defined]
+
+
+def test_many_streams_share_the_memory_for_windows() -> None:
+    with limited(Limits()):
+        first, second = Account(), Account()
+        assert first.take_memory(100 << 20)
+        assert not second.take_memory(100 << 20)
+        first.release_memory(100 << 20)
+        assert second.take_memory(100 << 20)
+
+
+@pytest.mark.parametrize(
+    ("codec", "packed"),
+    [("bzip2", bz2.compress(b"ab" * 5000) * 2), ("gzip", gzip.compress(b"ab" * 5000) * 2)],
+    ids=["bzip2", "gzip"],
+)
+def test_chunks_of_several_members(codec: str, packed: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(packed)
+    with (tmp_path / "a").open("rb") as file:
+        chunks = Chunks(file, codec)  # type: ignore[arg-type]
+        assert (b"".join(chunks), chunks.members) == (b"ab" * 10_000, 2)
+
+
+def test_commas_in_strings_are_no_values() -> None:
+    text = rb'["a\"b\\",' + b'"' + b"," * 300_000 + b'"]'
+    assert not has_too_many_values(text, 10)
+    assert has_too_many_values(b"[" + b"[]," * 300_000, 10)
+    assert has_too_many_values(b'["' + b"a" * 500_000 + b'",' + b"1," * 10 + b"1]", 10)
+    assert not has_too_many_values(b'["' + b"a" * 500_000 + b'",' + b"1," * 5 + b"1]", 10)
+
+
+def test_findings_kept_are_bounded_by_bytes_and_each_rule_keeps_one() -> None:
+    tally = Tally(cap=100_000)
+    for code in ("A", "B"):
+        for number in range(100):
+            problem = Problem("x" * (1 << 20), Location(f"{number}"))
+            tally.add(Finding(code, "slug", Severity.ERROR, problem))
+    assert {each.code for each in tally.findings} == {"A", "B"}
+    assert sum(len(each.message) for each in tally.findings) < 32 << 20
+    assert sum(tally.counts.values()) == 200
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="Linux alone bounds it")  # noqa: PTH110
+def test_memory_is_bounded_in_the_block_alone() -> None:
+    with pytest.raises(MemoryError), limits.bounded_memory(10 << 20):
+        bytes(200 << 20)
+    assert len(bytes(200 << 20)) == 200 << 20
