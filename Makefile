@@ -42,14 +42,17 @@ lint: $(VENV)/.develops
 types: $(VENV)/.develops
 	$(BIN)/mypy
 
-## Mutate and mistreat inputs by the thousand.
+## Mutate and mistreat inputs by the thousand: FUZZ_CASES of them, from number FUZZ_START on.
+FUZZ_CASES ?= 100000
+FUZZ_START ?= 0
+FUZZ_SEED ?= 1
 fuzz: $(VENV)/.develops
 	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
+	PYTHONPATH=tests $(BIN)/python -m fuzz.run --cases $(FUZZ_CASES) --start $(FUZZ_START) --seed $(FUZZ_SEED)
 
 ## Run each native kernel under AddressSanitizer and UBSan on odd and damaged inputs for FUZZ_SECONDS; where Clang has
 ## libFuzzer, as long again on what that comes up with, led by coverage. What it keeps for the next time is in build/fuzz.
 FUZZ_SECONDS ?= 60
-FUZZ_SEED ?= 1
 CLANG ?= clang++
 CHECKED = -std=c++17 -O1 -g -ffp-contract=off -fno-sanitize-recover=all
 SANITIZED = $(CXX) $(CHECKED) -fsanitize=address,undefined

@@ -16,7 +16,7 @@ from support import LONG_LINE, SAMPLE, run_cli, tree, wet_file, wet_record
 import corpusfmt
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.langid import Classifier
-from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
 from corpusfmt.pipeline.dedup import DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
 from corpusfmt.pipeline.options import Selection, Sourcing
 from corpusfmt.pipeline.recipe import HashName, recipe_text
@@ -92,6 +92,18 @@ def test_both_variants_are_what_each_alone_would_be(tmp_path: Path, recipe: str)
     assert set(json.loads((both / "MANIFEST.json").read_bytes())["files"]) == {
         path for path in tree(both) if "/" in path
     }
+
+
+def test_the_state_of_an_unfinished_run_is_no_language_of_a_release_of_two_variants(tmp_path: Path) -> None:
+    inputs = wet_inputs(tmp_path / "in")
+    (inputs / "c.warc.wet.gz").write_bytes(b"broken")
+    report = corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0", keep_original=True)
+    assert report.verdict is Verdict.INCOMPLETE
+    assert (tmp_path / "out" / ".corpusfmt").is_dir()
+    found = corpusfmt.validate(tmp_path / "out")
+    assert [(each.code, each.severity, each.location.path) for each in found.findings] == [
+        ("OSC109", Severity.WARNING, ".corpusfmt")
+    ]
 
 
 def test_offsets_are_those_of_each_variant(tmp_path: Path) -> None:

@@ -435,8 +435,10 @@ def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
 def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
     """Add the language directories of one release, or of every release of a collection; return the releases' number."""
     if tree.kind_of(folder, "") == "collection":
-        for entry in tree.directories(folder):
-            if tree.kind_of(entry.path, entry.name):
+        for entry in tree.entries(folder):
+            if entry.kind != "directory" or entry.name == _UNFINISHED:
+                survey.beside.append(entry)
+            elif tree.kind_of(entry.path, entry.name):
                 before = len(survey.folders)
                 release = _collect(tree, entry.path, survey, release)
                 languages = survey.folders[before:]
@@ -444,7 +446,6 @@ def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
                     survey.nested += languages
             else:
                 survey.named.append((entry, False))
-        survey.beside += [entry for entry in tree.entries(folder) if entry.kind != "directory"]
         return release
     for entry in tree.entries(folder):
         if entry.kind != "directory" or entry.name == _UNFINISHED:

@@ -1,0 +1,556 @@
+"""One case: an input made of a seed by a number, what is done with it, and what must hold whatever it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import re
+import sys
+import time
+import traceback
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fuzz import trees
+from fuzz.mutate import CANARY, Pool, mutate
+from fuzz.seeds import Json, Seed
+from fuzz.trees import Tree
+
+import corpusfmt
+from corpusfmt.cli.records import _line
+from corpusfmt.engine.config import load_config
+from corpusfmt.model import CorpusfmtError, Finding, Report
+from corpusfmt.pipeline.options import Selection
+from corpusfmt.report import RENDERERS
+from corpusfmt.report.saved import known_problems, load
+from corpusfmt.rules import Judge
+
+#: No case may take longer, in time of the clock or of the processor.
+MOST_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is to be done with a tree; `options` is JSON."""
+
+    number: int
+    seed: str
+    tree: Tree
+    root: str
+    action: str
+    options: Json
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A broken promise: `kind` names it, and failures of one `cause` are likely to be one defect."""
+
+    kind: str
+    cause: str
+    detail: str = ""
+
+
+@dataclass
+class Outcome:
+    """What a case gave: `answer` is a digest of all that a second run must repeat."""
+
+    failures: list[Failure] = field(default_factory=list)
+    answer: str = ""
+
+    def fail(self, kind: str, cause: str, detail: str = "") -> None:
+        self.failures.append(Failure(kind, cause, detail[:2000]))
+
+
+# Making --------------------------------------------------------------------------------------------------------------
+
+_ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "corpus": ("validate",) * 6 + ("convert",) * 5 + ("describe",) * 2 + ("build",),
+    "description": ("validate",) * 6 + ("records",) * 4 + ("convert",),
+    "wet": ("build",) * 8 + ("validate", "convert"),
+    "report": ("render", "render", "baseline"),
+    "settings": ("settings",),
+    "recipe": ("recipe",),
+    "list": ("blocklist",),
+}
+# Of how many cases out of a hundred the seed is of a kind.
+_SHARES = {"corpus": 40, "description": 38, "wet": 10, "report": 6, "settings": 2, "recipe": 3, "list": 1}
+_RULES = ("DOL", "OSC", "CRO", "GEN", "DOL306", "CRO1", "GEN101", "no-such-rule", "")
+_FORMATS = ("auto", "oscar", "oscar-1.0", "oscar-1.1", "dolma", "croissant", "oscar2", "parquet")
+_TARGETS = ("dolma", "oscar", "oscar-1.0", "oscar-1.1", "parquet")
+_RECIPES = ("oscar-1.1", "oscar-1.1", "oscar-1.0", "oscar-1.0-shuffled", "dolma", "goclassy-2019")
+
+
+def case_of(seeds: list[Seed], pool: Pool, run_seed: int, number: int) -> Case:
+    """Return a case: the same for the same seeds, run and number."""
+    rng = random.Random(f"{run_seed}/{number}")
+    kind = rng.choices(list(_SHARES), list(_SHARES.values()))[0]
+    of_kind = [seed for seed in seeds if seed.kind == kind]
+    # A few seeds are worth as much as the many of the fixtures.
+    special = [seed for seed in of_kind if not seed.name.startswith("fixture")]
+    seed = rng.choice(rng.choice([of_kind, special or of_kind]))
+    tree = dict(seed.tree)
+    for _ in range(rng.choice([0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4, 8]) if number else 0):
+        tree = mutate(rng, tree, pool)
+    if rng.random() < 0.6:
+        tree = _healed(tree)
+    action = rng.choice(_ACTIONS[kind])
+    return Case(number, seed.name, tree, seed.root, action, _options(rng, action, seed, tree))
+
+
+def _options(rng: random.Random, action: str, seed: Seed, tree: Tree) -> Json:
+    def at_times(share: float, make: Callable[[], Any]) -> Any:
+        return make() if rng.random() < share else None
+
+    if action == "validate":
+        found = {
+            "target": at_times(0.1, lambda: rng.choice(list(tree) or [""])),
+            "format": rng.choice([seed.arguments.get("format", "auto"), "auto"])
+            if rng.random() < 0.9
+            else rng.choice(_FORMATS),
+            "profile": rng.choice(["standard", "strict"]),
+            "data": rng.random() < 0.7,
+            "dedup": rng.random() < 0.3,
+            "select": at_times(0.05, lambda: [rng.choice(_RULES)]),
+            "ignore": at_times(0.05, lambda: [rng.choice(_RULES)]),
+            "max_line_bytes": at_times(0.1, lambda: rng.choice([1, 10, 100, 1000])),
+            "max_per_rule": at_times(0.2, lambda: rng.choice([1, 2, 1000])),
+            "sample": at_times(0.03, lambda: rng.choice([0.01, 0.5, 1.0])),
+            "jobs": at_times(0.002, lambda: 2),
+        }
+    elif action == "convert":
+        found = {
+            "to": rng.choice(_TARGETS),
+            "on_loss": rng.choice(["error", "warn", "allow", "allow"]),
+            "on_bad_record": rng.choice(["stop", "quarantine", "quarantine"]),
+            "language_field": at_times(0.3, lambda: rng.choice(["language", "lang", "metadata"])),
+            "language_attribute": at_times(
+                0.1, lambda: rng.choice(["oscar-language/language", "language", "/", "../x/y"])
+            ),
+            "source_name": at_times(0.2, lambda: rng.choice(["s", "", "a\nb"])),
+            "added": at_times(0.2, lambda: rng.choice(["2024-01-31", "soon"])),
+            "merge_attributes": at_times(0.15, lambda: True),
+            "split_attributes": at_times(0.1, lambda: [rng.choice(["a", "a=b", "../a", "=", "a/b=c"])]),
+            "language_attributes": at_times(0.1, lambda: True),
+            "part_bytes": at_times(0.1, lambda: rng.choice([1, 500])),
+            "shard_bytes": at_times(0.1, lambda: rng.choice([1, 500])),
+            "text_field": at_times(0.1, lambda: rng.choice(["text", "title", "films/title"])),
+            "id_field": at_times(0.1, lambda: rng.choice(["id", "films/id"])),
+            "record_set": at_times(0.3, lambda: rng.choice(["films", "rows", "documents", "lines", "p"])),
+            "jobs": at_times(0.002, lambda: 2),
+        }
+    elif action == "build":
+        found = {
+            "recipe": rng.choice(_RECIPES),
+            "keep_original": at_times(0.2, lambda: True),
+            "min_lines": at_times(0.2, lambda: rng.choice([0, 1, 2])),
+            "languages": at_times(0.1, lambda: [rng.choice(["de", "ar", "xx"])]),
+            "jobs": at_times(0.002, lambda: 2),
+        }
+    elif action == "records":
+        found = {
+            "record_set": at_times(
+                0.6, lambda: rng.choice(["films", "views", "rows", "items", "texts", "film", "p", "n"])
+            )
+        }
+    else:
+        found = {"output": rng.choice(list(RENDERERS))}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _healed(tree: Tree) -> Tree:
+    """Give lists of checksums, and descriptions, the digests and sizes that files have now: what is behind them is read."""
+    healed = dict(tree)
+    digests = {path: hashlib.sha256(data).hexdigest() for path, data in tree.items() if isinstance(data, bytes)}
+    for path, data in tree.items():
+        if not isinstance(data, bytes):
+            continue
+        folder = path.rpartition("/")[0]
+        if path.endswith("_sha256.txt"):
+            lines = [line.split(b" ") for line in data.split(b"\n")]
+            for line in lines:
+                name = f"{folder}/{line[-1].decode('utf-8', 'surrogateescape')}"
+                if len(line) > 1 and name in digests:
+                    line[0] = digests[name].encode()
+            healed[path] = b"\n".join(b" ".join(line) for line in lines)
+        elif path.endswith(".json") and b'"sha256"' in data:
+            healed[path] = _with_digests(data, folder, digests)
+    return healed
+
+
+_FILE_OBJECT = re.compile(rb'"contentUrl":\s*"([^"\\]+)"[^{}]*?"sha256":\s*"([^"]*)"')
+
+
+def _with_digests(data: bytes, folder: str, digests: Mapping[str, str]) -> bytes:
+    def healed(match: re.Match[bytes]) -> bytes:
+        path = match[1].decode("utf-8", "replace")
+        digest = digests.get(f"{folder}/{path}" if folder else path)
+        return match[0].replace(match[2], digest.encode()) if digest and match[2] else match[0]
+
+    return _FILE_OBJECT.sub(healed, data)
+
+
+# Doing ---------------------------------------------------------------------------------------------------------------
+
+
+class _Run:
+    """A case while it runs: where it lies, and what has come of it so far."""
+
+    def __init__(self, case: Case, base: Path) -> None:
+        self.case = case
+        self.base = base
+        self.path = base / "in" / case.root
+        self.outcome = Outcome()
+        self.answer = hashlib.sha256()
+
+    def say(self, *parts: bytes | str) -> None:
+        """Take something into the answer, which must not depend on where the case lies."""
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+            self.answer.update(data.replace(os.fsencode(self.base), b"BASE") + b"\0")
+
+    def out(self, name: str) -> Path:
+        return self.base / "out" / name
+
+    def say_folder(self, folder: Path) -> None:
+        for path, data in trees.contents(folder).items():
+            if CANARY.encode() in data or CANARY in path:
+                self.outcome.fail("leak", f"{self.case.action}: output", f"{path} holds text from outside the input")
+            if ".corpusfmt" not in path.split("/"):  # what an unfinished run keeps to go on from is its own business
+                self.say(path, data)
+
+    def say_report(self, report: Report) -> None:
+        for finding in report.findings:
+            if finding.code == "GEN000" and not _crashes:
+                self.outcome.fail("crash", finding.message, str(finding.location))
+        self.say(_without_times(_shown(self, report)))
+
+    def allowed(self, error: Exception) -> None:
+        """Take an exception that a caller can expect into the answer."""
+        self.say(f"{type(error).__name__}: {error}")
+        if CANARY in str(error):
+            self.outcome.fail("leak", f"{self.case.action}: message", str(error))
+
+
+_TIMES = re.compile(r'"(started|finished)": ?"[^"]*"')
+
+
+def _without_times(text: str) -> str:
+    return _TIMES.sub("", text)
+
+
+# The innermost frame of our own for each exception that became GEN000 since the last case.
+_crashes: list[tuple[str, str]] = []
+_CRASH = Judge.crash
+_PACKAGE = str(Path(corpusfmt.__file__).parent)
+
+
+def _noted_crash(self: Judge, where: str, error: BaseException, at: Any = None) -> None:
+    _crashes.append((cause_of(error), "".join(traceback.format_exception(error))[-1500:]))
+    _CRASH(self, where, error, at)
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the kind of an exception and the innermost line of corpusfmt that it passed."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(_PACKAGE)]
+    where = f"{frames[-1].filename[len(_PACKAGE) + 1 :]}:{frames[-1].lineno}" if frames else "outside"
+    return f"{type(error).__name__} at {where}"
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    """Note the places of crashes, and spare the disk: a case must not wait for what it writes to be safe."""
+    sync = os.fsync
+    os.fsync = lambda fd: None
+    Judge.crash = _noted_crash  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Judge.crash = _CRASH  # type: ignore[method-assign]
+        os.fsync = sync
+
+
+def run_case(case: Case, base: Path) -> Outcome:
+    """Do what the case says below an empty folder, which is empty again in the end."""
+    run = _Run(case, base)
+    (base / "outside").mkdir(parents=True)
+    (base / "outside" / "secret.csv").write_text(f"id,text\n{CANARY},{CANARY}\n")
+    (base / "in").mkdir()
+    trees.write(case.tree, run.path)
+    before = trees.snapshot(base / "in")
+    _crashes.clear()
+    began = time.monotonic(), time.process_time()
+    with _watched():
+        try:
+            _DO[case.action](run)
+        except CorpusfmtError as error:
+            run.allowed(error)
+        except OSError as error:
+            # A folder or file that is not as it should be may be said in the words of the system, with its name.
+            run.allowed(error)
+            if error.filename is None:
+                run.outcome.fail("exception", f"{case.action}: {cause_of(error)}", traceback.format_exc()[-1500:])
+        except Exception as error:
+            run.outcome.fail("exception", f"{case.action}: {cause_of(error)}", traceback.format_exc()[-1500:])
+    for cause, detail in _crashes:
+        run.outcome.fail("crash", cause, detail)
+    for each in connections():
+        run.outcome.fail("connection", case.action, each)
+    for name, start, now in zip(("clock", "processor"), began, (time.monotonic(), time.process_time()), strict=True):
+        if now - start > MOST_SECONDS:
+            run.outcome.fail("slow", case.action, f"{now - start:.0f} s of the {name}")
+    if trees.snapshot(base / "in") != before:
+        run.outcome.fail("input changed", case.action)
+    run.outcome.answer = run.answer.hexdigest()
+    for below in base.iterdir():
+        trees.remove(below)
+    return run.outcome
+
+
+def _validate(run: _Run) -> None:
+    options = dict(run.case.options)
+    target = options.pop("target", "")
+    path = os.path.join(run.path, target) if target else run.path  # noqa: PTH118 - pathlib changes odd names
+    run.say_report(corpusfmt.validate(path, **options))
+
+
+def _convert(run: _Run) -> None:
+    options = run.case.options
+    report = corpusfmt.convert(run.path, run.out("made"), **options)
+    run.say_report(report)
+    run.say_folder(run.out(""))
+    if not report.coverage.documents:
+        return  # a corpus of nothing has no layout to be valid
+    lost = {code for code, count in report.by_rule.items() if count}
+    made = corpusfmt.validate(run.out("made"), format=options["to"])
+    for finding in made.findings:
+        if finding.severity == "error":
+            kind = "invalid output in spite of what was reported" if lost else "invalid output"
+            run.outcome.fail(
+                kind, f"convert to {options['to']}: {finding.code}", f"{finding.location}: {finding.message}"
+            )
+
+
+def _describe(run: _Run) -> None:
+    described = corpusfmt.describe(run.path, base=run.base / "in", name="fuzz")
+    text = json.dumps(described, indent=1)
+    run.say(text)
+    if CANARY in text:
+        run.outcome.fail("leak", "describe", text)
+    run.path.with_name("described.json").write_text(text)
+    report = corpusfmt.validate(run.path.with_name("described.json"), format="croissant", data=True)
+    run.path.with_name("described.json").unlink()
+    if corpusfmt.validate(run.path).counts["error"]:
+        return  # what is wrong with the data is wrong with what is said of it
+    for finding in report.findings:
+        if finding.severity == "error":
+            run.outcome.fail("invalid output", f"describe: {finding.code}", f"{finding.location}: {finding.message}")
+
+
+def _records(run: _Run) -> None:
+    for each in islice(corpusfmt.records(run.path, **run.case.options), 2000):
+        line = (
+            f"{each.location} {each.code} {each.message}".encode("utf-8", "surrogatepass")
+            if isinstance(each, Finding)
+            else _line(each.values)
+        )
+        if CANARY.encode() in line:
+            run.outcome.fail("leak", "records", line.decode("utf-8", "replace"))
+        run.say(line)
+
+
+def _build(run: _Run, recipe: str | None = None) -> None:
+    options = dict(run.case.options)
+    selection = Selection(min_lines=options.pop("min_lines", None), languages=options.pop("languages", None))
+    arguments = {"recipe": recipe} if recipe else options
+    source = run.path / "a.warc.wet" if recipe else run.path
+    run.say_report(corpusfmt.build(source, run.out("made"), selection=selection, **arguments))
+    run.say_folder(run.out(""))
+    if options.get("recipe") == "goclassy-2019" or recipe:
+        return
+    for finding in corpusfmt.validate(run.out("made")).findings:
+        if finding.severity == "error":
+            run.outcome.fail("invalid output", f"build: {finding.code}", f"{finding.location}: {finding.message}")
+
+
+def _recipe(run: _Run) -> None:
+    _build(run, str(run.path / "recipe.toml"))
+
+
+def _settings(run: _Run) -> None:
+    settings = load_config(run.path / "corpusfmt.toml")
+    run.say(repr(settings))
+    report = corpusfmt.validate(
+        run.path,
+        profile=settings.profile or "standard",
+        select=settings.select,
+        ignore=settings.ignore,
+        overrides=settings.overrides,
+    )
+    run.say_report(report)
+    described = corpusfmt.describe(run.path, **settings.describe.properties())
+    run.say(json.dumps(described))
+
+
+def _blocklist(run: _Run) -> None:
+    run.say_report(corpusfmt.validate(run.path, format="dolma", blocklist=run.path / "block.txt"))
+
+
+def _render(run: _Run) -> None:
+    report = load(run.path / "report")
+    run.say(_shown(run, report))
+
+
+def _baseline(run: _Run) -> None:
+    known = known_problems(run.path / "report")
+    report = corpusfmt.validate(run.path, format="dolma")
+    report.tally = report.tally.without(known)
+    run.say_report(report)
+
+
+_DO: Mapping[str, Callable[[_Run], None]] = {
+    "validate": _validate,
+    "convert": _convert,
+    "describe": _describe,
+    "records": _records,
+    "build": _build,
+    "recipe": _recipe,
+    "settings": _settings,
+    "blocklist": _blocklist,
+    "render": _render,
+    "baseline": _baseline,
+}
+
+
+# Reports -------------------------------------------------------------------------------------------------------------
+
+# Control characters, those that turn the direction of text, ends of lines but LF, and halves of pairs.
+_UNFIT = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Programs read these two back as corpusfmt's own; all that are JSON say exactly what the data says.
+_RELOADED = frozenset({"json", "jsonl"})
+_EXACT = _RELOADED | {"sarif", "gitlab"}
+_URI = re.compile(r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=])*")
+
+
+def _shown(run: _Run, report: Report) -> str:
+    """Render a report in every way, and return it as JSON Lines."""
+    shown = {}
+    for name in RENDERERS:
+        try:
+            shown[name] = corpusfmt.render(report, name)
+        except Exception as error:
+            run.outcome.fail("rendering", f"{name}: {cause_of(error)}", traceback.format_exc()[-1500:])
+    if leaking := next((text for text in shown.values() if CANARY in text), None):
+        before, _, after = leaking.partition(CANARY)
+        run.outcome.fail("leak", f"report of {run.case.action}", before[-300:] + CANARY + after[:300])
+    for name, text in shown.items():
+        if name not in _EXACT and (unfit := _UNFIT.search(text)):
+            run.outcome.fail(
+                "rendering", f"{name}: control character", f"{unfit[0]!r} in {text[unfit.start() - 100 :][:200]!r}"
+            )
+        try:
+            _CHECKS.get(name, _no_check)(text)
+        except Exception as error:
+            run.outcome.fail(
+                "rendering", f"{name}: not well-formed ({type(error).__name__})", f"{error}: {text[:1000]!r}"
+            )
+    _check_reloading(run, shown)
+    return shown.get("jsonl", "")
+
+
+def _check_reloading(run: _Run, shown: Mapping[str, str]) -> None:
+    saved = run.base / "saved"
+    for name in sorted(_RELOADED & shown.keys()):
+        saved.write_bytes(shown[name].encode("utf-8", "backslashreplace"))
+        try:
+            again = corpusfmt.render(load(saved), name)
+        except Exception as error:
+            run.outcome.fail("reloading", f"{name}: {cause_of(error)}", traceback.format_exc()[-1500:])
+            continue
+        if json.loads(_as_list(name, again)) != json.loads(_as_list(name, shown[name])):
+            run.outcome.fail("reloading", f"{name}: another report", f"{shown[name][-700:]}\n{again[-700:]}")
+    saved.unlink(missing_ok=True)
+
+
+def _as_list(name: str, text: str) -> str:
+    return text if name == "json" else f"[{','.join(text.split(chr(10))[:-1])}]"
+
+
+def _no_check(_: str) -> None:
+    """Text for people has no form of its own."""
+
+
+def _check_json_lines(text: str) -> None:
+    kinds = [json.loads(line)["kind"] for line in text.split("\n")[:-1]]
+    assert kinds == ["run", *["finding"] * (len(kinds) - 2), "summary"]
+
+
+def _check_sarif(text: str) -> None:
+    for result in json.loads(text)["runs"][0]["results"]:
+        for location in result["locations"]:
+            uri = location["physicalLocation"]["artifactLocation"]["uri"]
+            assert _URI.fullmatch(uri), repr(uri)
+
+
+def _check_one_verdict(text: str) -> None:
+    verdicts = [line for line in text.split("\n") if line.startswith(("VALID", "INVALID", "INCOMPLETE", "NO ERRORS"))]
+    assert len(verdicts) == 1, verdicts
+    assert not any(line.startswith("::") for line in text.split("\n"))
+
+
+def _check_commands(text: str) -> None:
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in text.split("\n")[:-1])
+
+
+def _check_markdown(text: str) -> None:
+    assert sum(line.startswith("#") for line in text.split("\n")) == 1
+    columns = {len(re.findall(r"(?<!\\)\|", line)) for line in text.split("\n") if line.startswith("|")}
+    assert len(columns) <= 1, columns
+
+
+_CHECKS: Mapping[str, Callable[[str], Any]] = {
+    "json": json.loads,
+    "jsonl": _check_json_lines,
+    "sarif": _check_sarif,
+    "gitlab": json.loads,
+    "junit": ET.fromstring,
+    "github": _check_commands,
+    "markdown": _check_markdown,
+    "full": _check_one_verdict,
+    "concise": _check_one_verdict,
+}
+
+
+# What no case may do, in whatever process this is.
+_forbidden: list[str] = []
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.getaddrinfo" or (event == "socket.connect" and isinstance(arguments[1], tuple)):
+        _forbidden.append(f"{event} {arguments[1:] if event == 'socket.connect' else arguments[:2]}")
+
+
+def forbid_connections() -> None:
+    """Note every connection from now on: `connections` returns and forgets them."""
+    sys.addaudithook(_audit)
+
+
+def connections() -> list[str]:
+    found = list(_forbidden)
+    _forbidden.clear()
+    return found
+
+
+def described(case: Case) -> str:
+    """Return a case in words, for whoever replays it."""
+    files = [
+        f"  {path!r}: {f'{len(data)} bytes' if isinstance(data, bytes) else f'{data.kind} {data.target}'}"
+        for path, data in case.tree.items()
+    ]
+    return "\n".join([f"case {case.number} of {case.seed}: {case.action} {json.dumps(case.options)}", *files])
