@@ -21,7 +21,7 @@ from typing import Any
 from fuzz import trees
 from fuzz.mutate import CANARY, Pool, mutate
 from fuzz.seeds import Json, Seed
-from fuzz.trees import Tree
+from fuzz.trees import Special, Tree
 
 import corpusfmt
 from corpusfmt.cli.records import _line
@@ -100,6 +100,9 @@ def case_of(seeds: list[Seed], pool: Pool, run_seed: int, number: int) -> Case:
         tree = mutate(rng, tree, pool)
     if rng.random() < 0.6:
         tree = _healed(tree)
+    if kind not in {"corpus", "description", "wet"}:
+        # Settings and the like may well come from a pipe, if the user says so: that nobody writes to it is no defect.
+        tree = {path: data for path, data in tree.items() if not (isinstance(data, Special) and data.kind == "pipe")}
     action = rng.choice(_ACTIONS[kind])
     return Case(number, seed.name, tree, seed.root, action, _options(rng, action, seed, tree))
 

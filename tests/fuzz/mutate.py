@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from fuzz.jsontext import Literally, Members, copied, encode, parse, places
@@ -28,6 +29,7 @@ CANARY = "canary-3f9a1c"
 _GZIP, _ZSTD, _ZIP, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
 # A case is about structure, not about size.
 _MOST_BYTES = 400_000
+_MOST_PLACES = 3000
 
 ODD_TEXTS = (
     "",
@@ -519,7 +521,7 @@ def _json(rng: random.Random, data: bytes, pool: Pool) -> bytes:
 
 def _change(rng: random.Random, whole: list[Any], pool: Pool) -> None:
     """Change one value inside `whole[0]`."""
-    found = list(places(whole))[:3000]
+    found = list(islice(places(whole), _MOST_PLACES))
     place = rng.choice(found)
     kind = rng.randrange(14)
     value = place.value
@@ -542,13 +544,13 @@ def _change(rng: random.Random, whole: list[Any], pool: Pool) -> None:
         if not _is_inside(other.value, value) and not _is_inside(value, other.value):
             place.value, other.value = other.value, value
     elif kind in {7, 8}:
-        donor = list(places([parse(rng.choice(pool.documents))]))
+        donor = list(islice(places([parse(rng.choice(pool.documents))]), _MOST_PLACES))
         place.value = copied(rng.choice(donor).value)
     elif kind == 9:
         place.value = rng.choice(
             [
                 [value],
-                [value, value],
+                [value, copied(value)],
                 Members([(rng.choice(["@list", "@set", "@value", "@id", "@graph", "@reverse"]), value)]),
                 Members([(_name(rng, pool), value)]),
             ]
@@ -584,7 +586,10 @@ def _identify(rng: random.Random, found: Sequence[Any]) -> None:
 
 
 def _is_inside(inner: Any, outer: Any) -> bool:
-    return inner is outer or (isinstance(inner, list) and any(place.value is inner for place in places(outer)))
+    if not isinstance(inner, list):
+        return False
+    below = list(islice(places(outer), _MOST_PLACES))
+    return inner is outer or len(below) == _MOST_PLACES or any(place.value is inner for place in below)
 
 
 def _value(rng: random.Random, pool: Pool) -> Any:

@@ -159,8 +159,7 @@ class _Run:
             raise SystemExit("a worker did not start")
         if worker.cases:
             number, *rest = worker.cases
-            case = case_of(self.seeds, self.pool, self.seed, number)
-            self.answered(number, "", [Failure(failure.kind, f"{case.action}: {failure.cause}", failure.detail)])
+            self.answered(number, "", [failure])
             self._start(selector, worker.flavour, rest)
         elif self.blocks[worker.flavour]:
             self._start(selector, worker.flavour, [])
