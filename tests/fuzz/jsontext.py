@@ -29,7 +29,7 @@ def parse(text: str | bytes) -> Any:
 def dump(value: Any, *, ascii_only: bool = False, blank: str = "") -> str:
     """Return the text of a value; `blank` follows each colon and comma."""
     pieces: list[str] = []
-    pending: list[Any] = [value]
+    pending: list[Any] = [value]  # no recursion: values are nested by the thousand
     while pending:
         each = pending.pop()
         if isinstance(each, _Piece):

@@ -531,7 +531,7 @@ def _change(rng: random.Random, whole: list[Any], pool: Pool) -> None:
     elif kind == 2 and holder is not whole:
         del holder[place.index]
     elif kind == 3 and isinstance(holder, Members):
-        holder.insert(rng.randrange(len(holder) + 1), (holder[place.index][0], rng.choice([value, _value(rng, pool)])))
+        holder.insert(rng.randrange(len(holder) + 1), (holder[place.index][0], rng.choice([copied(value), _value(rng, pool)])))
     elif kind == 4 and isinstance(holder, Members):
         holder[place.index] = (_name(rng, pool), value)
     elif kind == 5:
@@ -541,8 +541,7 @@ def _change(rng: random.Random, whole: list[Any], pool: Pool) -> None:
         target.append((_name(rng, pool), copied(new)) if isinstance(target, Members) else copied(new))
     elif kind == 6:
         other = rng.choice(found)
-        if not _is_inside(other.value, value) and not _is_inside(value, other.value):
-            place.value, other.value = other.value, value
+        place.value, other.value = copied(other.value), copied(value)
     elif kind in {7, 8}:
         donor = list(islice(places([parse(rng.choice(pool.documents))]), _MOST_PLACES))
         place.value = copied(rng.choice(donor).value)
@@ -578,18 +577,11 @@ def _identify(rng: random.Random, found: Sequence[Any]) -> None:
     names = [inner for node in nodes for name, inner in node if name == "@id"] or ["a"]
     if nodes:
         node = rng.choice(nodes)
-        name = rng.choice(names)
+        name = copied(rng.choice(names))
         new = rng.choice(
             [("@id", name), ("source", Members([("@id", name)])), ("containedIn", Members([("@id", name)]))]
         )
         node[:] = [*(each for each in node if each[0] != new[0]), new]
-
-
-def _is_inside(inner: Any, outer: Any) -> bool:
-    if not isinstance(inner, list):
-        return False
-    below = list(islice(places(outer), _MOST_PLACES))
-    return inner is outer or len(below) == _MOST_PLACES or any(place.value is inner for place in below)
 
 
 def _value(rng: random.Random, pool: Pool) -> Any:

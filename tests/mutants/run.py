@@ -1,0 +1,298 @@
+"""Change the code, one small thing at a time, and see whether a test fails: `python -m mutants.run`, from `make mutants`.
+
+`--record` runs all tests once and notes which lines each of them reaches, in its own process and in those it starts. Then
+each mutant of a seeded sample gets a fresh process, in which the tests that reach its line run until one fails, the fastest
+of each file first. What was tried is kept in build/mutants/results.json, and is not tried again while the code and the
+sample stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import json
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from mutants.operators import Mutant, mutants
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parents[1]
+_PACKAGE = _ROOT / "src" / "corpusfmt"
+_RESULTS = _ROOT / "build" / "mutants"
+_REACHED = _RESULTS / "reached"
+_DURATIONS = _RESULTS / "durations.json"
+#: What is mutated, by the name of a row of the table.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "model, rules": ("model.py", "rules.py"),
+    "io": ("io/*.py",),
+    "engine": ("engine/*.py",),
+    "report": ("report/*.py",),
+    "formats, shared": ("formats/*.py",),
+    "OSCAR": ("formats/oscar/**/*.py", "formats/oscar2/**/*.py"),
+    "Dolma": ("formats/dolma/**/*.py",),
+    "Croissant": ("formats/croissant/**/*.py",),
+    "pipeline": ("pipeline/*.py",),
+}
+# Tests may look at each other's time, at processes and at the whole tree of files: a mutant says nothing to them.
+_LEFT_OUT = ("tests/mutants/", "tests/fuzz/", "tests/test_meta.py", "tests/test_contributing.py")
+_MOST_SECONDS_OF_TESTS = 60.0
+_MEMORY = 6 << 30
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a mutant: killed (by which test), timeout, survived, or unreached by any test."""
+
+    mutant: Mutant
+    group: str
+    outcome: str
+    by: str
+    tests: int
+    seconds: float
+
+
+def record() -> None:
+    """Run all tests once, and note what each of them reaches."""
+    _RESULTS.mkdir(parents=True, exist_ok=True)
+    settings = _RESULTS / "coveragerc"
+    settings.write_text(
+        f"[run]\nsource_pkgs = corpusfmt\ndata_file = {_REACHED}\nparallel = true\npatch = subprocess\n"
+        "context = ${CORPUSFMT_TEST-none}\n"
+    )
+    environment = {**os.environ, "CORPUSFMT_DURATIONS": str(_DURATIONS), "PYTHONPATH": "tests"}
+    tests = [f"--ignore={each.rstrip('/')}" for each in _LEFT_OUT]
+    command = [sys.executable, "-m", "pytest", "-n", "2", "-q", "-p", "mutants.recorder", *tests]
+    command += [f"--cov-config={settings}", "--cov=corpusfmt", "--cov-context=test", "--cov-report="]
+    subprocess.run(command, cwd=_ROOT, env=environment, check=True)
+
+
+def reached() -> dict[str, dict[int, set[str]]]:
+    """Return the tests that reach each line, by module (path below the package)."""
+    found: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    from coverage.numbits import numbits_to_nums
+
+    with sqlite3.connect(_REACHED) as data:
+        rows = data.execute(
+            "select path, context, numbits from line_bits join file on file.id = file_id join context on context.id = context_id"
+        )
+        for path, context, numbits in rows:
+            module = path.partition("/src/corpusfmt/")[2]
+            test = context.partition("|")[0]
+            if "::" in test:
+                for line in numbits_to_nums(numbits):
+                    found[module][line].add(test)
+    return found
+
+
+def sample(size: int, seed: int) -> list[tuple[str, Mutant]]:
+    """Return mutants of every module, more of those that have more, but not as many times more."""
+    found: list[tuple[str, str, list[Mutant]]] = []
+    for group, patterns in GROUPS.items():
+        for path in sorted({path for pattern in patterns for path in _PACKAGE.glob(pattern)}):
+            module = path.relative_to(_PACKAGE).as_posix()
+            found.append((group, module, list(mutants(module, path.read_bytes()))))
+    total = sum(len(each) ** 0.5 for _, _, each in found)
+    chosen = []
+    for group, module, each in found:
+        share = min(len(each), ceil(size * len(each) ** 0.5 / total))
+        chosen += [(group, mutant) for mutant in random.Random(f"{seed} {module}").sample(each, share)]
+    random.Random(seed).shuffle(chosen)
+    return chosen
+
+
+def in_order(tests: set[str], durations: Mapping[str, float]) -> list[str]:
+    """Return tests of every file in turn, the fastest first, as many as the time for one mutant allows."""
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for test in sorted(tests & durations.keys(), key=lambda test: (durations[test], test)):
+        by_file[test.partition("::")[0]].append(test)
+    chosen: list[str] = []
+    seconds = 0.0
+    for turn in range(max(map(len, by_file.values()), default=0)):
+        for test in (of_file[turn] for of_file in by_file.values() if turn < len(of_file)):
+            seconds += durations[test]
+            if chosen and seconds > _MOST_SECONDS_OF_TESTS:
+                return chosen
+            chosen.append(test)
+    return chosen
+
+
+def _preload() -> None:
+    """Import what tests import and mutants cannot change: a process forked from here has it."""
+    for name in (
+        "pytest",
+        "hypothesis",
+        "numpy",
+        "msgspec",
+        "jsonschema",
+        "pyld",
+        "typer",
+        "rich",
+        "isal",
+        "xxhash",
+        "fsspec",
+        "warcio",
+    ):
+        importlib.import_module(name)
+
+
+def _try(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
+    """Fork a process that runs the tests on the mutant; return its id."""
+    source = folder / Path(mutant.module).name
+    source.write_bytes(mutant.applied((_PACKAGE / mutant.module).read_bytes()))
+    name = "corpusfmt." + mutant.module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        os.chdir(_ROOT)
+        log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.environ |= {
+            "CORPUSFMT_MUTANT": f"{name}={source}",
+            "CORPUSFMT_FAILED": str(folder / "failed"),
+            "PYTHONPATH": str(_HERE / "hook"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
+        }
+        sys.dont_write_bytecode = True
+        hook = importlib.util.spec_from_file_location("mutant_hook", _HERE / "hook" / "sitecustomize.py")
+        assert hook is not None
+        assert hook.loader is not None
+        hook.loader.exec_module(importlib.util.module_from_spec(hook))
+        import pytest
+
+        options = [
+            "-x",
+            "-q",
+            "--tb=no",
+            "-p",
+            "no:xdist",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:cov",
+            "-p",
+            "mutants.recorder",
+        ]
+        os._exit(pytest.main([*options, f"--basetemp={folder / 'tmp'}", "--hypothesis-seed=0", *tests]))
+    except BaseException:
+        os._exit(70)
+
+
+def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int) -> Iterator[tuple[str, Result]]:
+    """Try mutants, some at a time, and yield what came of each that was not tried before."""
+    import tempfile
+
+    lines = reached()
+    durations: dict[str, float] = json.loads(_DURATIONS.read_text("utf-8"))
+    _preload()
+    pending = [(group, mutant) for group, mutant in chosen if key_of(mutant) not in done]
+    running: dict[int, tuple[str, Mutant, list[str], float, float, tempfile.TemporaryDirectory[str]]] = {}
+    while pending or running:
+        while pending and len(running) < workers:
+            group, mutant = pending.pop(0)
+            tests = in_order(lines[mutant.module].get(mutant.line, set()), durations)
+            if not tests:
+                yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0)
+                continue
+            folder = tempfile.TemporaryDirectory(prefix="corpusfmt-mutant-", ignore_cleanup_errors=True)
+            limit = time.monotonic() + 30 + 5 * sum(durations[test] for test in tests)
+            child = _try(mutant, tests, Path(folder.name))
+            running[child] = (group, mutant, tests, time.monotonic(), limit, folder)
+        for child in list(running):
+            group, mutant, tests, started, limit, folder = running[child]
+            ended, status = os.waitpid(child, os.WNOHANG)
+            late = time.monotonic() > limit
+            if not ended and not late:
+                continue
+            with suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            if not ended:
+                os.waitpid(child, 0)
+            failed = Path(folder.name) / "failed"
+            by = failed.read_text("utf-8") if failed.exists() else f"status {status}"
+            outcome = "timeout" if not ended else "killed" if status else "survived"
+            del running[child]
+            folder.cleanup()
+            seconds = time.monotonic() - started
+            yield (
+                key_of(mutant),
+                Result(mutant, group, outcome, by if outcome == "killed" else "", len(tests), round(seconds, 1)),
+            )
+        time.sleep(0.02)
+
+
+def key_of(mutant: Mutant) -> str:
+    """Return what names a mutant as long as its module does not change."""
+    digest = hashlib.sha256((_PACKAGE / mutant.module).read_bytes()).hexdigest()[:12]
+    return f"{mutant.module} {digest} {mutant.start} {mutant.end} {mutant.after}"
+
+
+def table(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the rows of the table in docs/testing.md."""
+    yield "| modules | mutants | killed | survived | killed of all |"
+    yield "|---|--:|--:|--:|--:|"
+    counts: dict[str, Counter[str]] = {group: Counter() for group in [*GROUPS, "all"]}
+    for result in results:
+        for group in (result["group"], "all"):
+            counts[group]["killed" if result["outcome"] in {"killed", "timeout"} else "survived"] += 1
+    for group, found in counts.items():
+        if total := sum(found.values()):
+            share = f"{100 * found['killed'] / total:.0f} %"
+            yield f"| {group} | {total} | {found['killed']} | {found['survived']} | {share} |"
+
+
+def survivors(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each mutant that no test noticed."""
+    for result in sorted(results, key=lambda each: (each["mutant"]["module"], each["mutant"]["line"])):
+        if result["outcome"] in {"survived", "unreached"}:
+            mutant = result["mutant"]
+            change = f"{' '.join(mutant['before'].split())[:70]} -> {' '.join(mutant['after'].split())[:70]}"
+            yield f"{mutant['module']}:{mutant['line']}: {result['outcome']}, {mutant['operator']}: {change}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--size", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="try so many of the sample, and no more")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    options = parser.parse_args()
+    if options.record or not _REACHED.exists():
+        record()
+    kept = _RESULTS / "results.json"
+    done: dict[str, Any] = json.loads(kept.read_text("utf-8")) if kept.exists() else {}
+    chosen = sample(options.size, options.seed)[: options.only]
+    started = time.monotonic()
+    for tried, (key, result) in enumerate(run(chosen, done, options.jobs), 1):
+        done[key] = asdict(result)
+        kept.write_text(json.dumps(done, indent=1), "utf-8")
+        if tried % 50 == 0:
+            print(f"{tried} mutants in {time.monotonic() - started:,.0f} s", flush=True)
+    results = [done[key_of(mutant)] for _, mutant in chosen]
+    for line in [*survivors(results), "", *table(results)]:
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
