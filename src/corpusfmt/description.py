@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import islice
@@ -14,6 +14,7 @@ from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
+from corpusfmt.formats.croissant.records.casts import CASTS
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
@@ -31,16 +32,21 @@ REQUIRED = ("license", "creator", "url", "datePublished")
 class Contents:
     """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without.
 
-    Of tables it is the columns that occur, by name the type of each.
+    `odd` are the data types, by field, that some value is not of. Of tables it is the columns that all have, with the type
+    that is the same in all; None where there is no table.
     """
 
     languages: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
-    columns: Mapping[str, str] = field(default_factory=dict)
+    odd: frozenset[tuple[str, str]] = frozenset()
+    columns: Mapping[str, str] | None = None
 
     def __or__(self, other: Contents) -> Contents:
-        columns = {**other.columns, **self.columns}
-        return Contents(self.languages | other.languages, self.fields | other.fields, columns)
+        if self.columns is None or other.columns is None:
+            columns = self.columns if other.columns is None else other.columns
+        else:
+            columns = {name: kind for name, kind in self.columns.items() if other.columns.get(name) == kind}
+        return Contents(self.languages | other.languages, self.fields | other.fields, self.odd | other.odd, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +103,17 @@ def _plain_text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSet
 
 def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
     rows = patterns([path for path in paths if "attributes" not in path.split("/")])
-    fields = (_ID, _TEXT, *(each for each in _OPTIONAL_FIELDS if each.name in contents.fields))
+    occurring = (_as_it_is(each, contents) for each in _OPTIONAL_FIELDS if each.name in contents.fields)
+    fields = (_ID, _TEXT, *filter(None, occurring))
     yield RecordSetOf("documents", "The documents", rows, "application/jsonlines", fields)
+
+
+def _as_it_is(described: FieldOf, contents: Contents) -> FieldOf | None:
+    """Return a field with the type that all its values are of: as text where that is not its own, None where none is."""
+    if (described.name, "sc:Text") in contents.odd:
+        return None
+    is_odd = (described.name, described.data_type) in contents.odd
+    return replace(described, data_type="sc:Text") if is_odd else described
 
 
 def _records(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
@@ -110,7 +125,8 @@ _TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "b
 
 def _rows(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
     fields = [
-        FieldOf(name, _TYPES[kind], {"column": name}, f"Column {name}") for name, kind in contents.columns.items()
+        FieldOf(name, _TYPES[kind], {"column": name}, f"Column {name}")
+        for name, kind in (contents.columns or {}).items()
     ]
     yield RecordSetOf("documents", "The documents", patterns(paths), "application/x-parquet", fields)
 
@@ -328,8 +344,8 @@ def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
 def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:
     assert fmt.read is not None
     languages: set[str] = set()
-    wanted = {each.name for each in _OPTIONAL_FIELDS}
-    missing = set(wanted)
+    fields: set[str] = set()
+    odd: set[tuple[str, str]] = set()
     for document in islice(fmt.read(shard, options), at_most):
         if isinstance(document, LeftOut):
             continue
@@ -339,20 +355,30 @@ def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | N
             continue
         if document.lang is not None:
             languages.add(document.lang)
-        if missing:
-            metadata = document.metadata or {}
-            missing -= {name for name in ("source", "added", "created") if getattr(document, name) is not None}
-            missing -= {name for name in ("language", "url") if metadata.get(name) is not None}
-    return Contents(frozenset(languages), frozenset(wanted - missing), _columns(shard))
+        metadata = document.metadata or {}
+        for each in _OPTIONAL_FIELDS:
+            value = metadata.get(each.name) if each.json_path else getattr(document, each.name)
+            if value is not None:
+                fields.add(each.name)
+                odd.update((each.name, kind) for kind in (each.data_type, "sc:Text") if not _is_of(kind, value))
+    return Contents(frozenset(languages), frozenset(fields), frozenset(odd), _columns(shard))
 
 
-def _columns(shard: Shard) -> Mapping[str, str]:
+def _is_of(data_type: str, value: object) -> bool:
+    try:
+        CASTS[data_type](value)
+    except ValueError:
+        return False
+    return True
+
+
+def _columns(shard: Shard) -> Mapping[str, str] | None:
     if "table" not in shard.files:
-        return {}
+        return None
     try:
         return column_types(shard.files["table"])
     except Trouble:
-        return {}  # reading it has said so
+        return None  # reading it has said so
 
 
 def _facts(entry: Entry) -> FileFacts:

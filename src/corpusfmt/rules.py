@@ -204,7 +204,7 @@ class Judge:
 
     def retract(self, path: str, because: str) -> None:
         """Take back all that was found in a file: what was read there is not what was written."""
-        for code in self.tally.drop(path):
+        for code in sorted(self.tally.drop(path)):
             self.coverage.skip(path, code, because)
 
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:

@@ -266,3 +266,69 @@ def test_a_version_that_is_not_semantic_is_written_with_a_warning(
     done = run_cli("describe", dolma_corpus, "--dataset-version", version)
     assert (done.returncode, json.loads(done.stdout)["version"]) == (0, version)
     assert (f"version `{version}` is not like 1.0.0" in done.stderr.decode()) is warned
+
+
+def checked(corpus: Path, folder: Path) -> dict[str, int]:
+    """Describe a corpus from a folder above, and return the errors of the description and its data."""
+    (folder / "croissant.json").write_text(json.dumps(corpusfmt.describe(corpus, base=folder)))
+    report = corpusfmt.validate(folder / "croissant.json", data=True)
+    return {each.code: each.count for each in report.findings if each.severity == "error"}
+
+
+@pytest.mark.parametrize(
+    ("property_", "value", "kind"),
+    [
+        ("added", "07/04/2023", "sc:Text"),
+        ("created", "soon", "sc:Text"),
+        ("url", "an address", "sc:Text"),
+        ("language", {"id": "br"}, None),
+        ("url", ["https://example.org"], None),
+        ("url", "https://example.org", "sc:URL"),
+    ],
+)
+def test_a_field_has_the_type_that_all_its_values_are_of(
+    property_: str, value: Any, kind: str | None, tmp_path: Path
+) -> None:
+    inside = {"metadata": {property_: value}} if property_ in {"language", "url"} else {property_: value}
+    rows = {
+        f"documents/{name}.jsonl.gz": [{**DOCUMENT, "id": name, **more}] for name, more in (("0", {}), ("1", inside))
+    }
+    corpus = dolma(tmp_path / "corpus", rows)
+    fields = fields_of(corpusfmt.describe(corpus), "documents")
+    assert fields.get(property_) == kind
+    assert checked(corpus, tmp_path) == {}
+
+
+def test_columns_are_those_that_all_files_have_with_one_type(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "corpus").mkdir()
+    for name, columns in (
+        ("a", {"id": ["1"], "text": ["x"], "n": [1], "m": [1]}),
+        ("b", {"text": ["y"], "n": ["1"], "m": [2]}),
+    ):
+        parquet.write_table(pa.table(columns), tmp_path / "corpus" / f"{name}.parquet")
+    assert fields_of(corpusfmt.describe(tmp_path / "corpus"), "documents") == {"text": "sc:Text", "m": "sc:Integer"}
+    assert checked(tmp_path / "corpus", tmp_path) == {}
+
+
+def test_identifiers_are_iris_whatever_files_are_called(tmp_path: Path) -> None:
+    names = ("a b", "part{1}", "100%", "x|y", "\u3000")
+    corpus = dolma(tmp_path / "corpus", {f"documents/{name}.jsonl.gz": [{**DOCUMENT, "id": name}] for name in names})
+    ids = {
+        each["@id"]: each["contentUrl"] for each in corpusfmt.describe(corpus)["distribution"] if "contentUrl" in each
+    }
+    assert ids["documents/part%7B1%7D.jsonl.gz"] == "documents/part{1}.jsonl.gz"
+    assert len(ids) == len(names)
+    assert checked(corpus, tmp_path) == {}
+
+
+def test_a_table_whose_names_are_not_utf_8_is_not_described(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"text": ["x"], "naïve": [1]}), path)
+    path.write_bytes(path.read_bytes().replace("naïve".encode(), b"na\xff\xffve"))
+    with pytest.raises(BadInput, match="not to be read as Parquet"):
+        corpusfmt.describe(path)
+    assert corpusfmt.validate(path).verdict.value == "invalid"

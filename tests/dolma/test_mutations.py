@@ -49,10 +49,13 @@ class Dataset:
         found = self.row("attributes")["attributes"]
         return found, self.rng.choice(list(found))
 
+    def files(self) -> dict[str, bytes]:
+        """Return every file by path, as it is on disk."""
+        return {path: packed(path, b"".join(map(_line, rows))) for path, rows in self.rows.items()} | self.raw
+
     def write(self, root: Path) -> None:
         shutil.rmtree(root, ignore_errors=True)
-        files = {path: packed(path, b"".join(map(_line, rows))) for path, rows in self.rows.items()} | self.raw
-        for path, data in files.items():
+        for path, data in self.files().items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(data)
 

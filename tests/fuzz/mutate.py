@@ -531,7 +531,9 @@ def _change(rng: random.Random, whole: list[Any], pool: Pool) -> None:
     elif kind == 2 and holder is not whole:
         del holder[place.index]
     elif kind == 3 and isinstance(holder, Members):
-        holder.insert(rng.randrange(len(holder) + 1), (holder[place.index][0], rng.choice([copied(value), _value(rng, pool)])))
+        holder.insert(
+            rng.randrange(len(holder) + 1), (holder[place.index][0], rng.choice([copied(value), _value(rng, pool)]))
+        )
     elif kind == 4 and isinstance(holder, Members):
         holder[place.index] = (_name(rng, pool), value)
     elif kind == 5:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from support import REPOSITORY
 
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
@@ -207,3 +211,16 @@ def test_verdicts() -> None:
 def test_a_code_is_registered_once() -> None:
     with pytest.raises(ValueError, match="TST101"):
         RULES.rule("TST101", "again", on=Number)(odd_number)
+
+
+def test_what_is_taken_back_is_said_in_one_order() -> None:
+    orders = set()
+    for hashes in "12345":
+        program = (
+            "from unit.test_rules import judged; judge = judged(1, 102, 7); judge.retract('shard', 'broken'); "
+            "print(list(judge.coverage.rules_not_run))"
+        )
+        environment = {**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": str(REPOSITORY / "tests")}
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
+        orders.add(done.stdout)
+    assert orders == {b"['TST102', 'GEN000', 'TST101']\n"}

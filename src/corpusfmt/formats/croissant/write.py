@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from corpusfmt._resources import resource
 from corpusfmt.io.compress import FileFacts
@@ -19,6 +20,8 @@ _MIME_TYPES = {
     ".parquet": "application/x-parquet",
     ".zst": "application/zstd",
 }
+# RFC 3987, section 2.2; `%` itself, so that no two names become one.
+_NOT_IN_IRIS = re.compile(r"[\s\x00-\x20\x7f-\x9f<>\"{}|\\^`%\ue000-\uf8ff]")
 _SUFFIXES = re.compile(r"(?:\.[a-z]+)?\.[a-z]+$")
 
 
@@ -96,13 +99,18 @@ def _file_object(path: str, facts: FileFacts) -> Json:
     suffix = "." + path.rpartition(".")[2]
     return {
         "@type": "cr:FileObject",
-        "@id": path,
+        "@id": _iri(path),
         "name": path,
         "contentUrl": path,
         "contentSize": f"{facts.size} B",
         "encodingFormat": _MIME_TYPES.get(suffix, "text/plain"),
         "sha256": facts.sha256,
     }
+
+
+def _iri(text: str) -> str:
+    """Return a name as an identifier may have it: what IRIs do not hold is percent-encoded."""
+    return _NOT_IN_IRIS.sub(lambda match: quote(match[0], safe=""), text)
 
 
 def _file_set(records: RecordSetOf) -> Json:
@@ -119,7 +127,7 @@ def _record_set(records: RecordSetOf) -> Json:
     fields = [
         {
             "@type": "cr:Field",
-            "@id": f"{records.name}/{each.name}",
+            "@id": _iri(f"{records.name}/{each.name}"),
             "name": each.name,
             "description": each.description,
             "dataType": each.data_type,

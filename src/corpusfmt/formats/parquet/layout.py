@@ -86,5 +86,5 @@ def left_unread(shard: Shard) -> Mapping[str, int]:
             table = Table(file, shard.files["table"].path)
             rows = table.file.metadata.num_rows
             return {f"column `{name}`": rows for name in unreadable_columns(table) if rows}
-    except (OSError, pyarrow().ArrowException):
+    except (OSError, pyarrow().ArrowException, UnicodeDecodeError):
         return {}

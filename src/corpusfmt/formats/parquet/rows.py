@@ -231,7 +231,7 @@ def opened(entry: Entry) -> Iterator[Table]:
         try:
             pyarrow()
             yield Table(file, entry.path)
-        except (pyarrow().ArrowException, OSError) as error:
+        except (pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names that are not UTF-8
             if isinstance(error, OSError) and error.errno is not None:
                 raise Trouble(barred(error, at)) from error
             reason = str(error).partition("\n")[0].rstrip(".")

@@ -404,7 +404,7 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
             for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
                 yield Batch(opened.path, size, columns, first=first)
                 first += size
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names that are not UTF-8
             message = f"the Parquet file does not read to its end: {str(error)[:200]}"
             raise Broken(DataFault("corrupt", message, Location(opened.path), "write it again")) from error
 

@@ -1,0 +1,24 @@
+"""What a kind of damage is: one small change to valid data, the rules that are about it, and why none can be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Tree = dict[str, bytes]
+GROUPS = ("OSCAR 1.0", "OSCAR 1.1", "Dolma", "Croissant", "Croissant data")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of damage. `make` returns a damaged tree; `undetectable` says why no reader can tell."""
+
+    group: str
+    name: str
+    make: Callable[[random.Random], Tree]
+    rules: frozenset[str] = frozenset()
+    undetectable: str = ""
+
+
+KINDS: list[Kind] = []

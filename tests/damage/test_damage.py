@@ -1,0 +1,53 @@
+"""A little of `make damage`: two mutants of each kind, none of them missed, and of valid data nothing is said."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from damage.croissant_data import described, valid
+from damage.kinds import GROUPS
+from damage.run import KINDS, Kind, look, table
+
+import corpusfmt
+
+_LEAST_KINDS = 50
+# Defects that are known, by their label.
+_AWAITED = {
+    "zip that is none, listed": "CRO-1",
+    "tar.gz that is not compressed, listed": "CRO-1",
+    "JSON list lost": "CRO-8",
+    "JSON member of a list lost": "CRO-8",
+    "cr:FileObject: containedIn all.zip": "CRO-6",
+    "cr:FileObject without contentUrl": "CRO-6",
+    "source: extract lost": "CRO-6",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.group}: {kind.name}")
+def test_damage_is_noticed(kind: Kind, tmp_path: Path) -> None:
+    seen = look(kind, range(2), tmp_path)
+    if kind.name not in _AWAITED:
+        assert not seen.missed, seen
+
+
+def test_valid_data_is_valid(tmp_path: Path) -> None:
+    for seed in range(5):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        tree = valid(random.Random(seed))
+        for path, data in described(tree, tree).items():
+            (folder / path).write_bytes(data)
+        assert corpusfmt.validate(folder / "metadata.json", format="croissant", data=True).by_rule == {}
+
+
+def test_there_are_fifty_kinds_for_each_format() -> None:
+    for group in GROUPS:
+        assert len({kind.name for kind in KINDS if kind.group == group}) >= _LEAST_KINDS
+    assert len({(kind.group, kind.name) for kind in KINDS}) == len(KINDS)
+
+
+def test_the_table_adds_up(tmp_path: Path) -> None:
+    *_, total = table([look(kind, range(1), tmp_path) for kind in KINDS[:3]])
+    assert total.startswith("| all | 3 | 3 |")
