@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -41,6 +41,21 @@ lint: $(VENV)/.develops
 
 types: $(VENV)/.develops
 	$(BIN)/mypy
+
+## Measure which lines and branches the tests run; fails below the floor in pyproject.toml.
+coverage: $(VENV)/.develops
+	$(BIN)/python -m pytest -n auto --cov=corpusfmt --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage
+
+## Damage valid data of each format in every known way, and count what is noticed.
+DAMAGED ?= 5000
+damage: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m damage.run --mutants $(DAMAGED)
+
+## Change the code, one small thing at a time, and see whether a test fails. `make mutants MUTANTS=200` tries fewer.
+MUTANTS ?= 1000
+MUTANTS_SEED ?= 1
+mutants: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m mutants.run --size $(MUTANTS) --seed $(MUTANTS_SEED)
 
 ## Mutate and mistreat inputs by the thousand: FUZZ_CASES of them, from number FUZZ_START on.
 FUZZ_CASES ?= 100000

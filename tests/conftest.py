@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from support import SAMPLE
 
 import corpusfmt
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("corpusfmt", deadline=None)
+settings.load_profile("corpusfmt")
 
 
 @pytest.fixture(scope="session")

@@ -48,9 +48,16 @@ class Mutant:
     def applied(self, source: bytes) -> bytes:
         return source[: self.start] + self.after.encode() + source[self.end :]
 
+    def is_program(self, source: bytes) -> bool:
+        try:
+            compile(self.applied(source), self.module, "exec")
+        except SyntaxError:
+            return False
+        return True
+
 
 def mutants(module: str, source: bytes) -> Iterator[Mutant]:
-    """Yield every mutant of a module that is still a program."""
+    """Yield every mutant of a module; a few of them are no programs."""
     lines = [0]
     for line in source.split(b"\n"):
         lines.append(lines[-1] + len(line) + 1)
@@ -63,12 +70,7 @@ def mutants(module: str, source: bytes) -> Iterator[Mutant]:
         text = ast.unparse(after)
         # A statement stays on its line; an expression may have stood without parentheses.
         text = text if isinstance(node, ast.stmt | ast.Constant | ast.JoinedStr) else f"({text})"
-        mutant = Mutant(module, node.lineno, operator, start, end, before, text)
-        try:
-            compile(mutant.applied(source), module, "exec")
-        except SyntaxError:
-            continue
-        yield mutant
+        yield Mutant(module, node.lineno, operator, start, end, before, text)
 
 
 _Change = tuple[ast.expr | ast.stmt, str, ast.AST]

@@ -14,16 +14,19 @@ import importlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -50,8 +53,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 # Tests may look at each other's time, at processes and at the whole tree of files: a mutant says nothing to them.
 _LEFT_OUT = ("tests/mutants/", "tests/fuzz/", "tests/test_meta.py", "tests/test_contributing.py")
-_MOST_SECONDS_OF_TESTS = 60.0
+_MOST_SECONDS_OF_TESTS = 40.0
 _MEMORY = 6 << 30
+# The status of a process that failed before its tests began.
+_BROKEN = 70
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def reached() -> dict[str, dict[int, set[str]]]:
         )
         for path, context, numbits in rows:
             module = path.partition("/src/corpusfmt/")[2]
-            test = context.partition("|")[0]
+            test = re.sub(r"^none\||\|(setup|run|teardown)$", "", context)
             if "::" in test:
                 for line in numbits_to_nums(numbits):
                     found[module][line].add(test)
@@ -103,16 +108,17 @@ def reached() -> dict[str, dict[int, set[str]]]:
 
 def sample(size: int, seed: int) -> list[tuple[str, Mutant]]:
     """Return mutants of every module, more of those that have more, but not as many times more."""
-    found: list[tuple[str, str, list[Mutant]]] = []
+    found: list[tuple[str, bytes, list[Mutant]]] = []
     for group, patterns in GROUPS.items():
         for path in sorted({path for pattern in patterns for path in _PACKAGE.glob(pattern)}):
-            module = path.relative_to(_PACKAGE).as_posix()
-            found.append((group, module, list(mutants(module, path.read_bytes()))))
+            source = path.read_bytes()
+            found.append((group, source, list(mutants(path.relative_to(_PACKAGE).as_posix(), source))))
     total = sum(len(each) ** 0.5 for _, _, each in found)
     chosen = []
-    for group, module, each in found:
-        share = min(len(each), ceil(size * len(each) ** 0.5 / total))
-        chosen += [(group, mutant) for mutant in random.Random(f"{seed} {module}").sample(each, share)]
+    for group, source, each in found:
+        random.Random(seed).shuffle(each)
+        programs = (mutant for mutant in each if mutant.is_program(source))
+        chosen += [(group, mutant) for mutant in islice(programs, ceil(size * len(each) ** 0.5 / total))]
     random.Random(seed).shuffle(chosen)
     return chosen
 
@@ -191,12 +197,15 @@ def _try(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
             "no:cacheprovider",
             "-p",
             "no:cov",
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",  # of what was imported before the fork
             "-p",
             "mutants.recorder",
         ]
         os._exit(pytest.main([*options, f"--basetemp={folder / 'tmp'}", "--hypothesis-seed=0", *tests]))
     except BaseException:
-        os._exit(70)
+        traceback.print_exc()
+        os._exit(_BROKEN)
 
 
 def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int) -> Iterator[tuple[str, Result]]:
@@ -229,6 +238,8 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
                 os.killpg(child, signal.SIGKILL)
             if not ended:
                 os.waitpid(child, 0)
+            if ended and os.waitstatus_to_exitcode(status) == _BROKEN:
+                raise SystemExit((Path(folder.name) / "log").read_text("utf-8"))
             failed = Path(folder.name) / "failed"
             by = failed.read_text("utf-8") if failed.exists() else f"status {status}"
             outcome = "timeout" if not ended else "killed" if status else "survived"

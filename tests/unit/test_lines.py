@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import lines_of, texts
 
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines, runs
 from corpusfmt.io.text import JsonFault, json_line, strict_json, utf8_fault
@@ -32,8 +33,12 @@ def test_lines_are_what_lf_separates(pieces: list[bytes], size: int) -> None:
         assert data[line.byte : line.byte + len(line.data)] == line.data
 
 
-@given(st.binary(max_size=60).map(lambda data: data.replace(b"\x00", b"\n")), st.integers(1, 9), st.integers(1, 12))
-def test_long_lines_are_measured_and_the_rest_goes_on(data: bytes, size: int, limit: int) -> None:
+LIMITS = st.sampled_from((1, 2, 5, 12))
+
+
+@given(LIMITS.flatmap(lambda limit: st.tuples(lines_of(limit), st.just(limit))), st.integers(1, 9))
+def test_long_lines_are_measured_and_the_rest_goes_on(case: tuple[bytes, int], size: int) -> None:
+    data, limit = case
     split = data.split(b"\n")
     expected = split[:-1] + ([split[-1]] if split[-1] else [])
     found = list(lines(cut(data, size), limit))
@@ -42,13 +47,23 @@ def test_long_lines_are_measured_and_the_rest_goes_on(data: bytes, size: int, li
     assert [line.line for line in found] == list(range(1, len(found) + 1))
 
 
-@given(st.binary(max_size=200), st.integers(1, 50))
-def test_blocks_hold_whole_lines(data: bytes, size: int) -> None:
-    found = list(blocks(cut(data, size)))
-    assert b"".join(block.data for block in found if isinstance(block, Block)) == data
-    for block in found[:-1]:
-        assert isinstance(block, Block)
-        assert block.data.endswith(b"\n")
+@given(LIMITS.flatmap(lambda limit: st.tuples(texts() | lines_of(limit), st.just(limit))), st.integers(1, 50))
+def test_blocks_hold_whole_lines(case: tuple[bytes, int], size: int) -> None:
+    data, limit = case
+    line = byte = 0
+    found = list(blocks(cut(data, size), limit))
+    for number, block in enumerate(found):
+        assert (block.line, block.byte) == (line + 1, byte)
+        here = data[byte:]
+        if isinstance(block, Block):
+            assert here.startswith(block.data)
+            assert block.data.endswith(b"\n") or number == len(found) - 1
+            assert all(len(each) <= limit for each in block.data.split(b"\n"))
+            line, byte = line + block.data.count(b"\n"), byte + len(block.data)
+        else:
+            assert block.length == len(here.partition(b"\n")[0]) > limit
+            line, byte = line + 1, byte + block.length + 1
+    assert byte in {len(data), len(data) + 1}
 
 
 @given(st.lists(st.sampled_from([b"\n", b"x\n", b"xy\n", b"\r\n"]), max_size=12), st.sampled_from([b"", b"x", b"xy"]))

@@ -1,0 +1,58 @@
+"""Mutants are small changes of the code, and the tests of a line notice them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutants.operators import mutants
+from mutants.run import GROUPS, in_order, sample
+from support import REPOSITORY
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("c = a < b", {"(a <= b)"}),
+        ("c = a and not b", {"(a or not b)", "(b)"}),
+        ("if a(): pass", {"(not a())"}),
+        ("a = True", {"False"}),
+        ("a = 'é' + x", {"'XXé'", "('é' - x)"}),
+        ("def f(a: 'A' = 1) -> 'B':\n    'Docs.'\n    return a", {"0", "2", "return None"}),
+        ("f(a, b, c=1)", {"(f(b, a, c=1))", "0", "2", "pass"}),
+        ("isinstance(a, b)", {"pass"}),
+        ("raise E(f'{a} is {1}')", {"pass", "f'XX{a} is {1}'"}),
+        ("import a\nassert a == 1", set()),
+    ],
+)
+def test_changes(code: str, expected: set[str]) -> None:
+    source = f"# é\n{code}\n".encode()
+    found = list(mutants("m.py", source))
+    assert {each.after for each in found} == expected
+    assert all(each.is_program(source) and each.applied(source) != source for each in found)
+
+
+def test_the_sample_has_mutants_of_every_module() -> None:
+    chosen = sample(1000, 1)
+    assert len(chosen) >= 1000
+    assert {group for group, _ in chosen} == set(GROUPS)
+    assert chosen == sample(1000, 1)
+
+
+def test_the_fastest_test_of_each_file_comes_first() -> None:
+    durations = {"a::1": 0.2, "a::2": 0.1, "b::1": 5.0, "c::1": 100.0}
+    assert in_order({"a::1", "a::2", "b::1", "z::1"}, durations) == ["a::2", "b::1", "a::1"]
+    assert in_order({"c::1"}, durations) == ["c::1"]
+
+
+def test_processes_of_commands_run_the_mutant(tmp_path: Path) -> None:
+    mutant = tmp_path / "_version.py"
+    mutant.write_text('VERSION = "mutant"\n')
+    hook = REPOSITORY / "tests" / "mutants" / "hook"
+    environment = {**os.environ, "PYTHONPATH": str(hook), "CORPUSFMT_MUTANT": f"corpusfmt._version={mutant}"}
+    command = [sys.executable, "-m", "corpusfmt", "--version"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert done.stdout == b"corpusfmt mutant\n"

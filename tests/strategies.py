@@ -1,0 +1,33 @@
+"""Values that hit boundaries: drawn at random, LF, limits and last bytes hardly ever come up."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+# What ends a line, what looks as if it did, what takes several bytes, and what is cut in the middle.
+_PIECES = (
+    b"a",
+    b"bb",
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\r\n",
+    b"\0",
+    b"\xc2\x85",
+    b"\xe2\x80\xa8",
+    b"\x0b",
+    b"\xe2\x82",
+    b"\xff",
+)
+
+
+def lines_of(*lengths: int) -> st.SearchStrategy[bytes]:
+    """Return bytes made of lines, many of which have one of these lengths, with and without an LF at the end."""
+    near = st.sampled_from(lengths).flatmap(lambda length: st.sampled_from((length - 1, length, length + 1)))
+    line = near.map(lambda length: b"x" * max(length, 0)) | st.lists(st.sampled_from(_PIECES), max_size=4).map(b"".join)
+    return st.lists(line, max_size=8).map(b"\n".join)
+
+
+def texts() -> st.SearchStrategy[bytes]:
+    """Return bytes in which lines end often, in every way that there is and in those that there only seem to be."""
+    return st.lists(st.sampled_from(_PIECES), max_size=40).map(b"".join)
