@@ -40,9 +40,9 @@ def look(kind: Kind, seeds: Sequence[int], folder: Path) -> Seen:
     seen = Seen(kind)
     for seed in seeds:
         root = folder / "data"
-        for path, data in kind.make(random.Random(f"{kind.group} {kind.name} {seed}")).items():
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_bytes(data)
+        for name, data in kind.make(random.Random(f"{kind.group} {kind.name} {seed}")).items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_bytes(data)
         described = kind.group.startswith("Croissant")
         path = root / "metadata.json" if described else root
         report = corpusfmt.validate(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from damage.croissant_data import described, valid
-from damage.kinds import GROUPS
-from damage.run import KINDS, Kind, look, table
+from damage.kinds import GROUPS, Kind
+from damage.run import KINDS, look, table
 
 import corpusfmt
 
