@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from fuzz import trees
 from fuzz.mutate import CANARY, Pool, mutate
 from fuzz.seeds import Json, Seed
@@ -29,7 +30,7 @@ from corpusfmt.engine.config import load_config
 from corpusfmt.model import CorpusfmtError, Finding, Report
 from corpusfmt.pipeline.options import Selection
 from corpusfmt.report import RENDERERS
-from corpusfmt.report.saved import known_problems, load
+from corpusfmt.report.saved import load
 from corpusfmt.rules import Judge
 
 #: No case may take longer, in time of the clock or of the processor.
@@ -397,7 +398,8 @@ def _settings(run: _Run) -> None:
         overrides=settings.overrides,
     )
     run.say_report(report)
-    described = corpusfmt.describe(run.path, **settings.describe.properties())
+    details = {name.replace("-", "_"): value for name, value in msgspec.to_builtins(settings.describe).items()}
+    described = corpusfmt.describe(run.path, **details)
     run.say(json.dumps(described))
 
 
@@ -411,10 +413,7 @@ def _render(run: _Run) -> None:
 
 
 def _baseline(run: _Run) -> None:
-    known = known_problems(run.path / "report")
-    report = corpusfmt.validate(run.path, format="dolma")
-    report.tally = report.tally.without(known)
-    run.say_report(report)
+    run.say_report(corpusfmt.validate(run.path, format="dolma", baseline=run.path / "report"))
 
 
 _DO: Mapping[str, Callable[[_Run], None]] = {

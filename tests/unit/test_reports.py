@@ -292,3 +292,10 @@ def test_sarif_of_data_elsewhere(base: str, uri: str) -> None:
 def test_an_unknown_output_is_refused() -> None:
     with pytest.raises(UsageError, match="known: full"):
         corpusfmt.render(a_report(), "yaml")
+
+
+def test_a_report_without_its_first_line_is_not_whole(tmp_path: Path) -> None:
+    saved = corpusfmt.render(Report("dolma", "1.0", Tally(), Coverage()), "jsonl").partition("\n")[2]
+    (tmp_path / "report.jsonl").write_text(saved)
+    with pytest.raises(UsageError, match="no run line"):
+        load(tmp_path / "report.jsonl")

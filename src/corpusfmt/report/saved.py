@@ -50,7 +50,7 @@ def load(path: str | Path) -> Report:
         return _report(records)
     except OSError as error:
         raise UsageError(f"cannot read the report {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path} is not a whole corpusfmt report in JSON or JSON Lines: {error}") from error
 
 
@@ -75,6 +75,8 @@ def _records(text: str) -> dict[str, list[Json]]:
             records[record["kind"]].append(record)
     if len(records["summary"]) != 1:
         raise ValueError("it has no summary line: the run was cut")
+    if not records["run"]:
+        raise ValueError("it has no run line: its beginning is missing")
     return records
 
 
