@@ -299,3 +299,11 @@ def test_a_report_without_its_first_line_is_not_whole(tmp_path: Path) -> None:
     (tmp_path / "report.jsonl").write_text(saved)
     with pytest.raises(UsageError, match="no run line"):
         load(tmp_path / "report.jsonl")
+
+
+@pytest.mark.parametrize("value", ['"x"', "{}", "null", "1.5", "true"])
+def test_a_report_whose_counts_are_no_numbers_is_refused(value: str, tmp_path: Path) -> None:
+    saved = corpusfmt.render(Report("dolma", "1.0", Tally(), Coverage()), "json")
+    (tmp_path / "report.json").write_text(saved.replace('"shards_total": 0', f'"shards_total": {value}'))
+    with pytest.raises(UsageError, match="is not a number of anything"):
+        load(tmp_path / "report.json")

@@ -113,7 +113,7 @@ def _complete(
         left[code][severity] -= count
     for path, codes in by_path.items():
         for code, count in codes.items():
-            missing = count - sum(counts[code, severity, path] for severity in Severity)
+            missing = _count(count) - sum(counts[code, severity, path] for severity in Severity)
             for severity, available in left[code].items():
                 taken = min(missing, available)
                 if taken > 0:
@@ -126,12 +126,18 @@ def _by_reason(records: Sequence[Json]) -> dict[tuple[str, str, str], int]:
     return {(record["rule"], "", record["reason"]): record["count"] for record in records}
 
 
+def _count(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(f"`{value!r}` is not a number of anything")
+    return value
+
+
 def _coverage(record: Json) -> Coverage:
     return Coverage(
-        record["shards_seen"],
-        record["shards_total"],
-        record["documents"],
-        record["bytes"],
+        _count(record["shards_seen"]),
+        _count(record["shards_total"]),
+        _count(record["documents"]),
+        _count(record["bytes"]),
         sampled=record["sampled"],
         not_run=Counter({(each["path"], each["rule"], each["reason"]): each["count"] for each in record["not_run"]}),
         gaps=Counter({(each["path"], each["what"], each["reason"]): each["count"] for each in record["gaps"]}),
@@ -139,5 +145,5 @@ def _coverage(record: Json) -> Coverage:
 
 
 def _finding(record: Any) -> Finding:
-    problem = Problem(record["message"], Location(**record["location"]), record["hint"], record["count"])
+    problem = Problem(record["message"], Location(**record["location"]), record["hint"], _count(record["count"]))
     return Finding(record["rule"], record["slug"], Severity(record["severity"]), problem)
