@@ -53,7 +53,8 @@ def _lose(kind: str, name: str, *rules: str, undetectable: str = "") -> None:
 
 def _give(kind: str, name: str, values: list[Any], *rules: str, undetectable: str = "", having: str = "") -> None:
     def change(rng: random.Random, document: Json) -> None:
-        rng.choice(_of(document, kind, having or name))[name] = rng.choice(values)
+        node = rng.choice(_of(document, kind, having or name))
+        node[name] = rng.choice([value for value in values if value != node.get(name)])
 
     _kind(f"{kind}: {name} {str(values[0])[:30] or 'empty'}", change, *rules, undetectable=undetectable)
 

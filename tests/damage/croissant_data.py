@@ -259,7 +259,12 @@ _damage("column renamed", "films.csv", lambda rng, data: data.replace(b"title", 
 _damage("column of another case", "films.csv", lambda rng, data: data.replace(b"day", b"Day", 1), "CRO606")
 _damage("header lost", "films.csv views.csv", lambda rng, data: data.partition(b"\n")[2], "CRO606")
 _damage("semicolons for commas", "views.csv", lambda rng, data: data.replace(b",", b";"), "CRO606")
-_damage("key twice", "films.csv", _cell(0, "1"), "CRO611")
+_damage(
+    "key twice",
+    "films.csv",
+    _line(lambda rng, line: (b"2" if line[:2] == b"1," else b"1") + line[line.index(b",") :]),
+    "CRO611",
+)
 _damage("key empty", "films.csv", _cell(0, ""), "CRO612")
 _damage("key a word", "films.csv", _cell(0, "x", "one", "1a"), "CRO609")
 _damage("key with a fraction", "films.csv", _cell(0, "1.5", "0.1"), "CRO609")

@@ -44,7 +44,7 @@ for _each in MUTATIONS:
     _register(_each.name, sorted(_each.versions), _each.apply, _each.rules)
 
 
-def _texts(rng: random.Random, tree: Tree, change: Callable[[list[bytes]], None]) -> Tree:
+def _texts(rng: random.Random, tree: Tree, change: Callable[[list[bytes]], object]) -> Tree:
     return edited(tree, text_path(rng, tree), change)
 
 
@@ -136,13 +136,7 @@ def cut_inside_a_character(rng: random.Random, tree: Tree) -> Tree:
 
 @damage(*OFFSETS, "OSC302", "OSC304", old=_COUNTED_NOWHERE)
 def drop_a_line(rng: random.Random, tree: Tree) -> Tree:
-    def one(lines: list[bytes]) -> None:
-        inside = [at for at in range(1, len(lines) - 1) if lines[at - 1] and lines[at] and lines[at + 1]]
-        lines[rng.choice(inside) if inside else 0] = b"X" * 120 if not inside else lines[rng.choice(inside)]
-        if inside:
-            del lines[rng.choice(inside)]
-
-    return _texts(rng, tree, one)
+    return _texts(rng, tree, lambda lines: lines.pop(_a_line(rng, lines)))
 
 
 @damage(*OFFSETS, old=_COUNTED_NOWHERE)
