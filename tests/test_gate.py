@@ -21,6 +21,8 @@ import pytest
 import yaml
 from support import REPOSITORY, gzipped, run_cli
 
+from corpusfmt.wording import leading
+
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
 (HOOK,) = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
 _INSTALLS = os.environ.get("CORPUSFMT_INSTALLS") == "1"
@@ -260,5 +262,5 @@ def test_the_hook_takes_every_name_as_a_name(folder: str, tmp_path: Path) -> Non
     ended = hooked(*names, cwd=tmp_path)
     assert ended.returncode == 1, ended.stderr
     for name in names:
-        assert f"{name}:1:" in ended.stdout
+        assert f"{leading(name)}:1:" in ended.stdout
     assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*")} == before

@@ -38,7 +38,14 @@ class BadInput(CorpusfmtError):
 
 
 class Incomplete(CorpusfmtError):
-    """The run could not finish; what was published so far is whole."""
+    """The run could not finish; what was published so far is whole. `details` are further lines of the message."""
+
+    def __init__(self, message: str, *details: str) -> None:
+        super().__init__(message, *details)
+        self.details = details
+
+    def __str__(self) -> str:
+        return "\n".join((str(self.args[0]), *self.details))
 
 
 class Severity(StrEnum):

@@ -30,7 +30,7 @@ def files_of(root: Path) -> dict[str, bytes]:
 def test_variants_of_oscar_1_1_stay_apart(variants: Path, tmp_path: Path) -> None:
     corpusfmt.convert(variants, tmp_path / "oscar", to="oscar-1.1", jobs=2)
     assert files_of(tmp_path / "oscar") == files_of(variants)
-    description = (variants / "croissant.json").read_text().replace('"name": "both"', '"name": "oscar"')
+    description = (variants / "croissant.json").read_text().replace('"name": "oscar-1.1"', '"name": "oscar"')
     assert (tmp_path / "oscar/croissant.json").read_text() == description
     assert corpusfmt.validate(tmp_path / "oscar").verdict.value == "valid"
 

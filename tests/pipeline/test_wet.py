@@ -40,7 +40,7 @@ def with_length(value: str, body: bytes = b"one and two\n") -> bytes:
         (with_length("9" * 5000), "record 6 has no single Content-Length that is a number"),
         (with_length("٣"), "record 6 has no single Content-Length that is a number"),
         (with_length("-3"), "record 6 has no single Content-Length that is a number"),
-        (with_length("999999999999"), "record 6 has 999999999999 bytes, more than 268435456"),
+        (with_length("999999999999"), "record 6 has 999999999999 bytes, more than 33554432"),
         (with_length("12\r\nContent-Length: 11"), "record 6 has no single Content-Length that is a number"),
         (with_length("12\r\n\u00a0"), "record 6 has a header line of white space alone"),
         (with_length("12\r\nX: " + "x" * 2_000_000), "record 6 has a header of more than 1048576 bytes"),

@@ -19,7 +19,6 @@ from corpusfmt.io.limits import LimitReached
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
-    CorpusfmtError,
     Finding,
     Incomplete,
     Report,
@@ -88,8 +87,8 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except LimitReached as error:
             explain(error.finding)
             raise typer.Exit(UNFINISHED) from None
-        except (Incomplete, CorpusfmtError) as error:
-            _fail(UNFINISHED, f"error: {error}")
+        except Incomplete as error:
+            _fail(UNFINISHED, f"error: {error.args[0]}", *error.details)
         except _Terminated:
             _fail(TERMINATED, f"terminated{hint}")
         except KeyboardInterrupt:
@@ -117,8 +116,9 @@ def explain(finding: Finding, before: str = "") -> None:
         warn(f"  help: {finding.hint}")
 
 
-def _fail(status: int, message: str) -> None:
-    warn(message)
+def _fail(status: int, *lines: str) -> None:
+    for line in lines:
+        warn(line)
     raise typer.Exit(status)
 
 

@@ -360,12 +360,15 @@ def _refuse_none(files: Sequence[Input], processed: Sequence[tuple[Path, Process
     findings = _report(files, processed).findings
     if any(each.quarantined is None for _, each in processed):
         return
-    told = [f"\n  {each.location}: {each.code} {each.message}" for each in findings[:_MOST_TOLD]]
-    hints = {f"  help: {each.hint}\n" for each in findings if each.code == LINK_OUTSIDE_ROOT}
-    more = f"\n  and {len(findings) - len(told):,} more" if len(findings) > len(told) else ""
+    left_out = [f"  {each.location}: {each.code} {each.message}" for each in findings]
+    more = [f"  and {len(findings) - _MOST_TOLD:,} more"] if len(findings) > _MOST_TOLD else []
+    hints = sorted({f"  help: {each.hint}" for each in findings if each.code == LINK_OUTSIDE_ROOT})
     raise Incomplete(
-        f"none of {len(files):,} inputs could be read, and no corpus was written{cause}{''.join(told)}{more}\n"
-        f"{''.join(hints)}  help: once they are repaired or named rightly, run the command again in the same folder"
+        f"none of {len(files):,} inputs could be read, and no corpus was written{cause}",
+        *left_out[:_MOST_TOLD],
+        *more,
+        *hints,
+        "  help: once they are repaired or named rightly, run the command again in the same folder",
     )
 
 

@@ -514,19 +514,20 @@ class MetadataScan:
 
     def _feed_lines(self, block: Block) -> None:
         for run in runs(block):
+            lines = range(run.line, run.line + run.count)
             records = _decode_block(run.data + b"\n")
-            decoded = read_record(run.data) if records is None else None
+            if records is not None and self._accept(records, run.line):
+                for line in lines[1:]:
+                    self._accept(records, line)
+                continue
+            decoded = read_record(run.data)
             if isinstance(decoded, Fault):
                 self._judge.check(decoded.subject(self.at(run.line, byte=run.byte)), run.count)
-                for line in range(run.line, run.line + (0 if decoded.blank else run.count)):
+                for line in () if decoded.blank else lines:
                     self._add_unknown(line)
                 continue
-            for again in range(run.count):
-                line, byte = run.line + again, run.byte + again * (len(run.data) + 1)
-                if records is None or not self._accept(records, line):
-                    decoded = decoded or read_record(run.data)
-                    assert isinstance(decoded, Decoded)
-                    self._judge_record(decoded.value, decoded.duplicate_keys, line, byte)
+            for again, line in enumerate(lines):
+                self._judge_record(decoded.value, decoded.duplicate_keys, line, run.byte + again * (len(run.data) + 1))
 
     def _add_unknown(self, line: int) -> None:
         self.found += 1
