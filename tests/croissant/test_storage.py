@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import io
+import lzma
 import os
+import sys
 import tarfile
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,11 @@ from hypothesis import strategies as st
 
 from corpusfmt.formats.croissant.globs import matches
 from corpusfmt.formats.croissant.records import rows
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 @pytest.mark.parametrize(
@@ -102,6 +112,87 @@ def test_members_of_a_tar(mode: str, tmp_path: Path) -> None:
     live = document(isLiveDataset=True, distribution=[ARCHIVE, good])
     assert errors(check(tmp_path / "a.json", live, data=True)) == []
     assert not (tmp_path.parent / "out.txt").exists()
+
+
+_CODECS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstd.compress,
+}
+_DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut in its trailer": lambda data: data[:-2],
+    "followed by other bytes": lambda data: data + b"x",
+}
+
+
+def judged(folder: Path, name: str, data: bytes, *record_sets: object) -> list[tuple[str, str]]:
+    """Return codes and severities of what is said of one file whose digest is as described."""
+    (folder / name).write_bytes(data)
+    file = described(contentUrl=name, encodingFormat="text/csv", sha256=hashlib.sha256(data).hexdigest())
+    found = check(folder / "a.json", document(distribution=[file], recordSet=list(record_sets)), data=True)
+    return [(each.code, each.severity.value) for each in found.findings if each.code[:4] in ("GEN1", "CRO6", "GEN0")]
+
+
+def tarred() -> bytes:
+    sink = io.BytesIO()
+    with tarfile.open(fileobj=sink, mode="w") as archive:
+        info = tarfile.TarInfo("a.txt")
+        info.size = 2
+        archive.addfile(info, io.BytesIO(b"x\n"))
+    return sink.getvalue()
+
+
+_BLOCKS = 1024  # a header, and the member
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
+@pytest.mark.parametrize("codec", _CODECS)
+def test_a_compressed_archive_is_read_to_its_end(codec: str, damage: str, tmp_path: Path) -> None:
+    packed = _CODECS[codec](tarred())
+    assert judged(tmp_path, f"a.tar.{codec}", packed) == []
+    assert judged(tmp_path, f"a.tar.{codec}", _DAMAGES[damage](packed)) == [("CRO604", "error")]
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+@pytest.mark.parametrize("damage", _DAMAGES)
+@pytest.mark.parametrize("codec", _CODECS)
+def test_a_compressed_table_is_read_to_its_end(codec: str, damage: str, is_read: bool, tmp_path: Path) -> None:
+    source = {"fileObject": {"@id": "f"}, "extract": {"column": "a"}}
+    field = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Integer", "source": source}
+    record_sets = [{"@type": "cr:RecordSet", "@id": "r", "field": [field]}] if is_read else []
+    table = _CODECS[codec](b"a,b\n1,2\n")
+    assert judged(tmp_path, f"a.csv.{codec}", table, *record_sets) == []
+    code = "GEN101" if "cut" in damage else "GEN102"
+    assert [code for code, _ in judged(tmp_path, f"a.csv.{codec}", _DAMAGES[damage](table), *record_sets)] == [code]
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (bytes(1024), []),
+        (bytes(512), []),
+        (b"", [("CRO604", "warning")]),
+        (bytes(100), [("CRO604", "error")]),
+        (b"x" * 512, [("CRO604", "error")]),
+    ],
+    ids=["whole", "one block", "no end", "cut in a block", "a damaged header"],
+)
+@pytest.mark.parametrize("codec", ["", ".gz"])
+def test_the_end_of_a_tar(codec: str, end: bytes, expected: list[object], tmp_path: Path) -> None:
+    data = tarred()[:_BLOCKS] + end
+    assert judged(tmp_path, f"a.tar{codec}", gzip.compress(data) if codec else data) == expected
+
+
+def test_data_around_a_zip(tmp_path: Path) -> None:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("a.txt", b"x")
+        archive.comment = b"a comment"
+    assert judged(tmp_path, "a.zip", sink.getvalue()) == []
+    assert judged(tmp_path, "a.zip", sink.getvalue() + b"\n") == [("CRO604", "warning")]
+    assert judged(tmp_path, "a.zip", b"PK\x03\x04xx" + sink.getvalue()) == [("CRO604", "warning")]
+    assert judged(tmp_path, "a.zip", b"x" + sink.getvalue()) == [("CRO604", "error")]
 
 
 def test_links_and_devices_hold_nothing(tmp_path: Path) -> None:

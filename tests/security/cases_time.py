@@ -99,6 +99,22 @@ def _data_sets(description: Json) -> None:
     description["hasPart"] = [{"@type": "sc:Dataset", "@id": f"d{number}"} for number in range(5_000)]
 
 
+def _contexts(description: Json) -> None:
+    own = description["@context"]
+    description["@context"] = [
+        own,
+        *({f"t{number}": "http://example.org/t"} for number in range(8_000)),
+        *[{}] * 200_000,
+    ]
+
+
+def _graph(description: Json) -> None:
+    own = dict(description)
+    description.clear()
+    datasets = [{"@type": "sc:Dataset", "@id": f"d{number}"} for number in range(4_000)]
+    description |= {"@context": own.pop("@context"), "@graph": [own, *datasets]}
+
+
 def _escapes(description: Json) -> None:
     description["description"] = "a\n" * 5_000_000
     description["descripton"] = ""
@@ -156,6 +172,8 @@ ATTACKS = [
         ("ring-of-containers", partial(_described, partial(_contained, 1)), _DATA, "CRO314"),
         ("key-of-5000-fields", partial(_described, _wide_key), _DATA, "CRO504"),
         ("data-sets-in-a-data-set", partial(_described, _data_sets), _DATA, ""),
+        ("contexts-in-a-list", partial(_described, _contexts), _DATA, "CRO1"),
+        ("data-sets-in-a-graph", partial(_described, _graph), _DATA, "CRO203"),
         ("file-sets", partial(_file_sets, "*q%d*.csv"), _DATA, "CRO605"),
         ("file-sets-of-a-folder", partial(_file_sets, "%d/**/*"), _DATA, "CRO605"),
         ("pattern-of-stars", partial(_pattern, "*a" * 3_000 + "b"), _DATA, "CRO605"),

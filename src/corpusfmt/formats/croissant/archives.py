@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import os
 import struct
 import sys
 import tarfile
@@ -11,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Self, cast
 
 from corpusfmt.io.limits import Account, meter
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content
@@ -35,7 +36,11 @@ _DAMAGE = (
 
 
 class ArchiveFault(Exception):
-    """An archive does not read to its end."""
+    """An archive does not read to its end; `minor` where all members were read, and something is wrong around them."""
+
+    def __init__(self, reason: str, *, minor: bool = False) -> None:
+        super().__init__(reason)
+        self.minor = minor
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,27 @@ def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> I
                 chunks = _whole(_content(file, info, account))
                 yield Member(_path_in(info.filename), chunks)
                 _read_to_its_end(chunks)
+        _check_frame(file, archive)
+
+
+_DIRECTORY_END = b"PK\x05\x06"
+_DIRECTORY_END_BYTES = 22
+# With the longest comment there is.
+_MOST_DIRECTORY_END = _DIRECTORY_END_BYTES + 65_535
+
+
+def _check_frame(file: BinaryIO, archive: zipfile.ZipFile) -> None:
+    """Raise a minor `ArchiveFault` for bytes before the first member or after the comment that ends an archive."""
+    before = min((info.header_offset for info in archive.infolist()), default=0)
+    if before:
+        raise ArchiveFault(f"has data before its first member ({before} B)", minor=True)
+    size = file.seek(0, os.SEEK_END)
+    file.seek(-min(size, _MOST_DIRECTORY_END), os.SEEK_END)
+    end = file.read()
+    found = end.rfind(_DIRECTORY_END)
+    after = len(end) - found - _DIRECTORY_END_BYTES - int.from_bytes(end[found + 20 : found + 22], "little")
+    if after > 0:
+        raise ArchiveFault(f"has data after its end ({after} B)", minor=True)
 
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -246,8 +272,25 @@ def _lzma_decoder(file: BinaryIO, *, ends: bool) -> _Decoder:
 # --- tar ---
 
 
+# Its kinds of damaged headers are public, but not in the stubs.
+_TARFILE: Any = tarfile
+
+
 class _Info(tarfile.TarInfo):
-    """A member whose header is not held where it is too large, and which is no sparse file."""
+    """A member whose header is not held where it is too large, and which is no sparse file.
+
+    A header that is damaged is a fault; for `tarfile` it is the end of the archive, if it is not the first.
+    """
+
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(archive)
+        except (_TARFILE.InvalidHeaderError, _TARFILE.TruncatedHeaderError) as error:
+            raise ArchiveFault(f"{error} at byte {archive.offset}") from error
+        except _TARFILE.EOFHeaderError:
+            cast("_Archive", archive).ended = True
+            raise
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         assert isinstance(archive, _Archive)
@@ -266,6 +309,8 @@ class _Archive(tarfile.TarFile):
     """An archive whose headers are not held where they are too large: the global ones, and those before one member."""
 
     tarinfo = _Info
+    #: Whether the blocks of zeros that end an archive were found.
+    ended = False
     _global = _held = 0
 
     def hold(self, info: tarfile.TarInfo) -> None:
@@ -307,7 +352,10 @@ def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str]
                 found = _whole(_pieces(archive.extractfile(info)))
                 yield Member(_path_in(info.name), found)
                 _read_to_its_end(found)
+        ended = archive.ended
     _read_to_its_end(chunks)
+    if not ended:
+        raise ArchiveFault("ends without an end-of-archive block: members may be missing", minor=True)
 
 
 def _pieces(stream: Any) -> Iterator[bytes]:

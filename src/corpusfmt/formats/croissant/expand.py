@@ -218,6 +218,10 @@ class _Full:
         self._contexts = contexts_of(tree)
         self.expansion = Expansion([], self._contexts)
         self._names = _Names(self.expansion)
+        if len(self._contexts) > _MOST_CONTEXTS:
+            reason = f"{len(self._contexts)} contexts, the limit is {_MOST_CONTEXTS}"
+            hint = "write one `@context` object for the whole document"
+            raise ExpansionFault("context", reason, self._first_context(), hint)
         for context in self._contexts:
             if isinstance(context.value, str) and bundled(context.value) is None:
                 reason = f"remote context `{context.value}`: nothing is fetched"
@@ -405,6 +409,8 @@ def _context_fault(context: dict[str, Any]) -> str | None:
     return None
 
 
+# PyLD takes up to a millisecond for a context, however short it is.
+_MOST_CONTEXTS = 1_000
 # What PyLD makes of a node takes some kilobytes.
 _MOST_NODES = 50_000
 _VALUE_KEYWORDS = {"@value", "@list", "@set"}

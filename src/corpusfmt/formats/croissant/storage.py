@@ -13,11 +13,13 @@ from pathlib import PurePosixPath
 
 from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.globs import literal_in
-from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
-from corpusfmt.formats.croissant.records.batches import Fault
+from corpusfmt.formats.croissant.graph import Description, Field, FileObject, FileSet, Resource, View
+from corpusfmt.formats.croissant.records.batches import Broken, Fault
 from corpusfmt.formats.croissant.records.files import (
     NoFile,
     claims_archive,
+    damaged,
+    decompressed,
     entry_beside,
     is_elsewhere,
     link_on_the_way,
@@ -28,6 +30,7 @@ from corpusfmt.formats.croissant.records.files import (
     raw,
     selection,
     selects_by_name,
+    split_codec,
 )
 from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
 from corpusfmt.formats.croissant.rules.files import DataFault, Gap
@@ -131,6 +134,11 @@ class Storage:
             self.faults += [fault] if fault is not None else []
             if contained or id(file) in self._holding_sets or claims_archive(file, entry.name):
                 self._container(file, entry, head, contained)
+            elif split_codec(entry.name)[1] != "plain" and file not in self._sources:
+                for _ in decompressed(raw(entry), entry.name, entry.path):
+                    pass
+        except Broken as broken:
+            self.faults.append(broken.fault)
         except OSError as error:
             self._fault(
                 "missing", file, "sc:contentUrl", f"`{path}` cannot be read: {reason_of(error)}", "make it readable"
@@ -170,9 +178,9 @@ class Storage:
                 if inner is not None:
                     self._judge(inner, self._facts(inner, member.chunks))
         except ArchiveFault as fault:
-            message = f"`{entry.name}` does not read to its end: {fault}"
-            self._fault("corrupt", file, "sc:contentUrl", message, "fetch or pack it again")
-            return
+            self.faults.append(damaged(file, entry, fault))
+            if not fault.minor:
+                return
         finally:
             if strange:
                 message = (
@@ -246,6 +254,12 @@ class Storage:
             yield from self._links.get(id(each), ())
         if not containers:
             yield from self._links_beside
+
+    @cached_property
+    def _sources(self) -> set[View]:
+        """What record sets are read from, which judges it to its end."""
+        sources = (each for view in self.description.views.values() if isinstance(view, Field) for each in view.sources)
+        return {target for source in sources for target in source.target_views}
 
     @cached_property
     def _beside(self) -> list[Entry]:

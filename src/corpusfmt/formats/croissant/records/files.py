@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
@@ -14,10 +14,10 @@ from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, 
 from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
 from corpusfmt.formats.croissant.rules.distribution import escapes
 from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import barred
+from corpusfmt.formats.general import BrokenStream, barred
 from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, reason_of, walk
-from corpusfmt.io.streams import open_chunks
+from corpusfmt.io.streams import Chunks, Codec, StreamFault
 from corpusfmt.model import Location
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
@@ -41,8 +41,8 @@ class Opened:
         return self.full_path.rpartition("/")[2]
 
     @property
-    def contents(self) -> Iterable[bytes]:
-        """The bytes, decompressed where the name says that they are compressed."""
+    def contents(self) -> Iterator[bytes]:
+        """The bytes, decompressed where the name says that they are compressed. Raises `Broken` where they do not decode."""
         return decompressed(self.chunks, self.name, self.path)
 
 
@@ -133,9 +133,10 @@ _ARCHIVES = frozenset(
     for name in (
         "zip", "x-zip", "x-zip-compressed", "x-tar", "tar", "x-gtar", "tar+gzip", "x-tgz", "x-compressed-tar",
         "x-gtar-compressed", "x-bzip-compressed-tar", "x-bzip2-compressed-tar", "x-xz-compressed-tar",
+        "x-zstd-compressed-tar",
     )
 )  # fmt: skip
-_ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tar\.(gz|bz2|xz))", re.IGNORECASE | re.DOTALL)
+_ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tzst|tar\.(gz|bz2|xz|zst))", re.IGNORECASE | re.DOTALL)
 
 
 def claims_archive(view: Resource, path: str) -> bool:
@@ -148,6 +149,13 @@ def no_archive(view: Resource, path: str) -> DataFault:
     message = f"{view.title}: `{path}` is not a zip or tar archive"
     hint = "fetch or pack it again, or correct `encodingFormat`"
     return DataFault("corrupt", message, view.place("sc:contentUrl"), hint)
+
+
+def damaged(view: Resource, entry: Entry, fault: ArchiveFault) -> DataFault:
+    """Return the fault that an archive does not read to its end, or that something is wrong around its members."""
+    what = fault if fault.minor else f"does not read to its end: {fault}"
+    message = f"{view.title}: `{entry.name}` {what}"
+    return DataFault("corrupt", message, view.place("sc:contentUrl"), "fetch or pack it again", minor=fault.minor)
 
 
 def no_reader(view: Resource, path: str) -> NotRead:
@@ -172,9 +180,22 @@ class _Chunked:
         return next(self._chunks, b"")
 
 
-def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterable[bytes]:
-    """Return the chunks of a file as its name says that they are compressed."""
-    return open_chunks(_Chunked(chunks), name, path, inside=True)
+_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "bz2": "bzip2", "xz": "xz"}
+
+
+def split_codec(name: str) -> tuple[str, Codec]:
+    """Return the name of a file without the suffix of its compression, and the compression that it announces."""
+    plain, _, suffix = name.rpartition(".")
+    codec = _CODECS.get(suffix)
+    return (plain, codec) if codec else (name, "plain")
+
+
+def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[bytes]:
+    """Yield the chunks of a file as its name says that they are compressed. Raises `Broken` where they do not decode."""
+    try:
+        yield from Chunks(_Chunked(chunks), split_codec(name)[1], path, inside=True)
+    except StreamFault as fault:
+        raise Broken(BrokenStream(Location(path), fault)) from fault
 
 
 class Files:
@@ -266,7 +287,8 @@ class Files:
             for member in members(entry.open, path, wanted):
                 yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry, member.chunks))
         except ArchiveFault as fault:
-            raise self._damaged(container, entry, fault) from fault
+            if not fault.minor:
+                raise Broken(damaged(container, entry, fault)) from fault
         except OSError as error:
             message = f"`{path}` cannot be read: {reason_of(error)}"
             raise self._broken(container, "missing", message, "make it readable") from error
@@ -275,11 +297,7 @@ class Files:
         try:
             yield from chunks
         except ArchiveFault as fault:
-            raise self._damaged(container, entry, fault) from fault
-
-    def _damaged(self, container: FileObject, entry: Entry, fault: ArchiveFault) -> Broken:
-        message = f"`{entry.name}` does not read to its end: {fault}"
-        return self._broken(container, "corrupt", message, "fetch or pack it again")
+            raise Broken(damaged(container, entry, fault)) from fault
 
     def _in_folder(
         self,

@@ -26,16 +26,15 @@ from corpusfmt.formats.croissant.records.batches import (
     no_column,
 )
 from corpusfmt.formats.croissant.records.csvrows import table
-from corpusfmt.formats.croissant.records.files import Opened, decompressed
+from corpusfmt.formats.croissant.records.files import Opened, decompressed, split_codec
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
-from corpusfmt.formats.general import BrokenStream, OutOfRange, TooLong, json_subject
+from corpusfmt.formats.general import OutOfRange, TooLong, json_subject
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import is_remote
-from corpusfmt.io.streams import StreamFault
 from corpusfmt.model import Location
 
 #: A JSON document has to be held whole, so a larger one is not read.
@@ -71,7 +70,7 @@ def kind_of(view: Resource, name: str) -> str:
         found = _FORMATS.get(each.partition(";")[0].strip().lower())
         if found is not None:
             return found
-    plain = name.removesuffix(".gz").removesuffix(".zst")
+    plain, _ = split_codec(name)
     return next((kind for suffix, kind in _SUFFIXES.items() if plain.endswith(suffix)), "")
 
 
@@ -87,30 +86,27 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
     content = Take("fileProperty", "content")
     whole: dict[Take, Any] = {}
     beside: list[Fault] = []
-    try:
-        if content in takes:
-            opened, whole[content] = _with_content(opened)
-            is_alone = isinstance(view, FileObject) and not view.containers
-            at = view.place("sc:encodingFormat") if is_alone else Location(opened.path)
-            fault = signature_fault(view, opened.path, whole[content][:HEAD], at)
-            if fault is not None and not fault.minor:
-                raise Broken(fault)
-            beside = [fault] if fault is not None else []
-        if inside:
-            found = _structured(view, opened, inside)
-        elif of_lines:
-            found = _of_lines(opened, of_lines)
-        else:
-            found = iter([Batch(opened.path, 1, {})])
-        for take in takes:
-            if take.kind == "fileProperty" and take.name in _OF_PATHS:
-                whole[take] = opened.name if take.name == "filename" else opened.full_path
-        for batch in found:
-            batch.columns = {**batch.columns, **{take: [value] * batch.size for take, value in whole.items()}}
-            batch.faults, beside = [*beside, *batch.faults], []
-            yield batch
-    except StreamFault as fault:
-        raise Broken(BrokenStream(Location(opened.path), fault)) from fault
+    if content in takes:
+        opened, whole[content] = _with_content(opened)
+        is_alone = isinstance(view, FileObject) and not view.containers
+        at = view.place("sc:encodingFormat") if is_alone else Location(opened.path)
+        fault = signature_fault(view, opened.path, whole[content][:HEAD], at)
+        if fault is not None and not fault.minor:
+            raise Broken(fault)
+        beside = [fault] if fault is not None else []
+    if inside:
+        found = _structured(view, opened, inside)
+    elif of_lines:
+        found = _of_lines(opened, of_lines)
+    else:
+        found = iter([Batch(opened.path, 1, {})])
+    for take in takes:
+        if take.kind == "fileProperty" and take.name in _OF_PATHS:
+            whole[take] = opened.name if take.name == "filename" else opened.full_path
+    for batch in found:
+        batch.columns = {**batch.columns, **{take: [value] * batch.size for take, value in whole.items()}}
+        batch.faults, beside = [*beside, *batch.faults], []
+        yield batch
 
 
 def _with_content(opened: Opened) -> tuple[Opened, bytes]:

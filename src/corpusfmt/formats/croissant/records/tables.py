@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from corpusfmt.formats.croissant.records.batches import Batch
+from corpusfmt.formats.croissant.records.batches import Batch, Broken
 from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
 from corpusfmt.formats.croissant.records.csvrows import BOM, TableLines, body, shifted, table
 from corpusfmt.formats.croissant.records.files import Opened
@@ -87,12 +87,16 @@ def _pieces(opened: Opened) -> Iterator[Block | LongLine]:
 
     def larger() -> Iterator[bytes]:
         nonlocal gathered, size
-        for chunk in opened.contents:
-            gathered.append(chunk)
-            size += len(chunk)
-            if size >= _BLOCK:
-                yield b"".join(gathered)
-                gathered, size = [], 0
+        try:
+            for chunk in opened.contents:
+                gathered.append(chunk)
+                size += len(chunk)
+                if size >= _BLOCK:
+                    yield b"".join(gathered)
+                    gathered, size = [], 0
+        except Broken:
+            yield b"".join(gathered)
+            raise
         yield b"".join(gathered)
 
     return blocks(larger())

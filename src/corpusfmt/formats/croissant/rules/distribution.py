@@ -60,16 +60,21 @@ def distribution_type(stranger: Stranger) -> Iterator[Problem]:
     yield from strange(stranger, ("sc:distribution",))
 
 
-@RULES.rule("CRO302", "contenturl-missing", on=FileObject, spec=_FILE_OBJECT)
+@RULES.rule(
+    "CRO302", "contenturl-missing", on=FileObject, spec=_FILE_OBJECT,
+    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+)  # fmt: skip
 def contenturl_missing(file: FileObject) -> Iterator[Problem]:
-    """A FileObject outside a container has no contentUrl.
+    """A FileObject has no contentUrl. Milder (in profile standard) inside a container, where mlcroissant accepts it.
 
-    Why: nobody can get the file.
+    Why: nobody can get the file, or tell which file of the container it is.
     Example: a file with only a name and a size.
-    Fix: add `contentUrl`, or `containedIn` with the path inside.
+    Fix: add `contentUrl`; with `containedIn` it is the path inside.
     """
-    if file.lacks("sc:contentUrl") and file.lacks("cr:containedIn"):
-        yield Problem(f"{file.title}: no `contentUrl`", file.at, "add it, or say what the file is contained in")
+    if file.lacks("sc:contentUrl"):
+        outside = file.lacks("cr:containedIn")
+        hint = "add it, or say what the file is contained in" if outside else "add the path inside the container"
+        yield Problem(f"{file.title}: no `contentUrl`", file.at, hint, minor=not outside)
 
 
 def _is_listed(resource: Resource) -> bool:

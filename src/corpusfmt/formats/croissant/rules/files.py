@@ -71,9 +71,12 @@ def data_sha256_mismatch(fault: DataFault) -> Iterator[Problem]:
     yield from _told(fault, "digest")
 
 
-@RULES.rule("CRO604", "data-archive-corrupt", on=DataFault, spec="croissant-1.0#fileset")
+@RULES.rule(
+    "CRO604", "data-archive-corrupt", on=DataFault, spec="croissant-1.0#fileset", grades={"minor": Severity.WARNING}
+)
 def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
-    """An archive or table does not read to its end, or a file is not the archive that it is described as.
+    """An archive, table or compressed file does not read to its end, or a file is not the archive that it is described as.
+    Milder for an archive whose members are whole: a tar without an end mark, a zip with other bytes before or after it.
 
     Why: what comes after the damage is lost. Archives are read in place and in bounded memory: headers
     of more than 1 MiB, a directory of more than 16 MiB, sparse members and a row of Parquet that does not fit are not read.
