@@ -172,7 +172,7 @@ ATTACKS = [
         ("ring-of-containers", partial(_described, partial(_contained, 1)), _DATA, "CRO314"),
         ("key-of-5000-fields", partial(_described, _wide_key), _DATA, "CRO504"),
         ("data-sets-in-a-data-set", partial(_described, _data_sets), _DATA, ""),
-        ("contexts-in-a-list", partial(_described, _contexts), _DATA, "CRO1"),
+        ("contexts-in-a-list", partial(_described, _contexts), _DATA, "CRO112"),
         ("data-sets-in-a-graph", partial(_described, _graph), _DATA, "CRO203"),
         ("file-sets", partial(_file_sets, "*q%d*.csv"), _DATA, "CRO605"),
         ("file-sets-of-a-folder", partial(_file_sets, "%d/**/*"), _DATA, "CRO605"),
