@@ -104,7 +104,7 @@ def _contexts(description: Json) -> None:
     description["@context"] = [
         own,
         *({f"t{number}": "http://example.org/t"} for number in range(8_000)),
-        *[{}] * 200_000,
+        *[{}] * 90_000,
     ]
 
 
