@@ -381,6 +381,44 @@ def _many_findings(folder: Path) -> None:
         path.write_bytes(gzip.compress(rows.encode(), 1))
 
 
+# --- options, lists and names ---
+
+
+def _option(folder: Path, name: str, content: bytes) -> None:
+    _dolma(folder, b'{"id":"1","text":"a","source":"s"}\n', "a.jsonl")
+    (folder / "data" / name).write_bytes(content)
+
+
+def _lines(size: int) -> bytes:
+    """Return lines that are all different."""
+    return b"".join(b"%x\n" % number for number in range(size))
+
+
+def _checksums_of_one_file(folder: Path) -> None:
+    _oscar(folder, gzip.compress(b"a" * 200 + b"\n\n"), gzip.compress(b"{}\n"))
+    lines = b"".join(b"%064x  de.txt.gz\n" % number for number in range(20_000))
+    (folder / "data" / "de" / "de_sha256.txt").write_bytes(lines)
+
+
+def _tar_of_long_names(folder: Path) -> None:
+    name = b"d" * (900 * 1024)
+    block = _member("x", len(name), tarfile.GNUTYPE_LONGNAME) + name + bytes(-len(name) % 512) + _member("x", 0)
+    _in_archive(folder, "a.tar.gz", gzip.compress(block, 1) * 150)
+
+
+def _wide_table(folder: Path) -> None:
+    _table(folder, gzip.compress(b"a," * (8 * MIB) + b"\n" + b"b," * (8 * MIB) + b"\n", 1), "t.csv.gz")
+
+
+def _large_cell(folder: Path) -> None:
+    _table(folder, gzip.compress(b'a\n"', 1) + _filled("gz", b"x\n", 64 * MIB) + gzip.compress(b'"\n'), "t.csv.gz")
+
+
+def _page(folder: Path, piece: bytes, size: int = 31 * MIB) -> None:
+    start = b'<!doctype html><script type="application/ld+json">{"@type":"Dataset"}</script>'
+    (folder / "data" / "page.html").write_bytes(start + piece * (size // len(piece)))
+
+
 _ZIP_METHODS = {"deflate": 8, "bz2": 12, "lzma": 14, "zst": 93}
 
 ATTACKS = [
@@ -510,5 +548,56 @@ ATTACKS = [
         _join,
         ("convert", "{data}/croissant.json", "{out}", "--to", "dolma", "--timeout", "4"),
         _publishes_nothing("GEN003 not finished within the --timeout of 4 seconds"),
+    ),
+    *(
+        Attack(f"{name}-large", partial(_option, name=file, content=b"# " + b"a" * (64 * MIB)), command, _says(said, 2))
+        for name, file, command, said in (
+            ("settings", "s.toml", (*_DOLMA, "--config", "{data}/s.toml"), "has more than 1048576 bytes"),
+            ("baseline", "b.json", (*_DOLMA, "--baseline", "{data}/b.json"), "has more than 50331648 bytes"),
+            ("saved-report", "r.json", ("report", "render", "{data}/r.json"), "has more than 50331648 bytes"),
+            ("recipe", "r.toml", ("build", "{data}", "-o", "{out}", "--recipe", "{data}/r.toml"), "more than 1048576"),
+        )
+    ),
+    Attack(
+        "settings-nested",
+        partial(_option, name="s.toml", content=b"a = " + b"[" * 100_000),
+        (*_DOLMA, "--config", "{data}/s.toml"),
+        _says("configuration", 2),
+    ),
+    Attack(
+        "baseline-values",
+        partial(_option, name="b.json", content=b'{\n"findings":[' + b"[]," * (15 * MIB) + b"[]]}"),
+        (*_DOLMA, "--baseline", "{data}/b.json"),
+        _says("values, the most that are read of one", 2),
+    ),
+    Attack(
+        "baseline-emoji",
+        partial(_option, name="b.json", content='{\n"findings":"😀'.encode() + b"a" * (47 * MIB) + b'"}'),
+        (*_DOLMA, "--baseline", "{data}/b.json"),
+        _says("is not a whole corpusfmt report", 2),
+    ),
+    Attack(
+        "list-of-paths",
+        partial(_option, name="wet.paths.gz", content=gzip.compress(_lines(200_000), 1) * 40),
+        ("build", "{data}/wet.paths.gz", "-o", "{out}"),
+        _says("bytes of memory: split it", 2),
+    ),
+    Attack(
+        "blocklist",
+        partial(_option, name="b.gz", content=gzip.compress(_lines(200_000), 1) * 20),
+        (*_DOLMA, "--blocklist", "{data}/b.gz"),
+        _says("which is all there is memory for", 2),
+    ),
+    Attack("checksums-of-one-file", _checksums_of_one_file, _VALIDATE, _ends_with("OSC204", 1)),
+    Attack("tar-long-names", _tar_of_long_names, _DATA, _LIMIT),
+    Attack("csv-wide", _wide_table, _DATA, _ends_with("CRO604", 1)),
+    Attack("csv-cell", _large_cell, _DATA, _ends_with("CRO604", 1)),
+    Attack("page-of-scripts", partial(_page, piece=b"<script"), _VALIDATE, _ends_with("CRO301", 1)),
+    Attack("page-of-comments", partial(_page, piece=b"<!-->"), _VALIDATE, _ends_with("CRO301", 1)),
+    Attack(
+        "page-of-descriptions",
+        partial(_page, piece=b'<script type="application/ld+json">{"@type":"Dataset"}</script>', size=256 * 1024),
+        _VALIDATE,
+        _ends_with("CRO301", 1),
     ),
 ]
