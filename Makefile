@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -34,6 +34,10 @@ demo: $(VENV)/.runs
 ## Run every test; with CORPUSFMT_INSTALLS=1 also those that install from a package index.
 test: $(VENV)/.develops
 	$(BIN)/python -m pytest -n auto
+
+## Run every attack on untrusted data, in full size.
+attacks: $(VENV)/.develops
+	CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
 
 lint: $(VENV)/.develops
 	$(BIN)/ruff check .

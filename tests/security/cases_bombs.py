@@ -22,12 +22,13 @@ from support import warc_record, wet_record, zstd
 
 MIB = 1024 * 1024
 #: More than a file of any size may expand to, and more than any process may take.
-_MUCH = 270 * MIB
+_MUCH = 272 * MIB
+_PART = 16 * MIB
 _LINE = 32 * MIB
 
 _COMPRESSORS: Mapping[str, Callable[[], Any]] = {
-    "gz": lambda: zlib.compressobj(9, wbits=31),
-    "deflate": lambda: zlib.compressobj(9, wbits=-15),
+    "gz": lambda: zlib.compressobj(1, wbits=31),
+    "deflate": lambda: zlib.compressobj(1, wbits=-15),
     "bz2": lambda: bz2.BZ2Compressor(9),
     "xz": lambda: lzma.LZMACompressor(preset=0),
     "zst": lambda: zstd.ZstdCompressor(1),
@@ -46,8 +47,17 @@ def _times(piece: bytes, size: int) -> Iterable[bytes]:
 
 
 @cache
-def _zeros(kind: str, size: int = _MUCH) -> bytes:
-    return _compressed(kind, _times(b"\0", size))
+def _filled(kind: str, piece: bytes = b"\0", size: int = _MUCH) -> bytes:
+    """Return much of a piece, compressed once in part and then repeated, as members of one stream."""
+    return _compressed(kind, _times(piece, _PART)) * (size // _PART)
+
+
+@cache
+def _deflated() -> bytes:
+    """Return `_MUCH` of zeros as one stream of blocks that are all alike."""
+    compressor = zlib.compressobj(1, wbits=-15)
+    block = compressor.compress(bytes(_PART)) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return block * (_MUCH // _PART) + compressor.flush()
 
 
 # --- what must come of it ---
@@ -140,12 +150,15 @@ def _zip(data: bytes, size: int, method: int, checksum: int) -> bytes:
 
 
 def _zip_bomb(folder: Path, kind: str, method: int) -> None:
-    data = _zeros(kind) if kind != "lzma" else _zipped_lzma()
-    _in_archive(folder, "a.zip", _zip(data, _MUCH, method, 0))
+    _in_archive(folder, "a.zip", _zip(_zipped(kind), _MUCH, method, 0))
 
 
 @cache
-def _zipped_lzma() -> bytes:
+def _zipped(kind: str) -> bytes:
+    if kind == "deflate":
+        return _deflated()
+    if kind != "lzma":
+        return _compressed(kind, _times(b"\0", _MUCH))
     options = {"id": lzma.FILTER_LZMA1, "preset": 0}
     compressor = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=[options])
     properties = bytes((93,)) + (256 * 1024).to_bytes(4, "little")
@@ -181,28 +194,26 @@ def _member(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
 
 
 def _tar_bomb(folder: Path, suffix: str) -> None:
-    _in_archive(folder, f"a.tar.{suffix}", _compressed(suffix, [_member("m.csv", _MUCH), *_times(b"\0", _MUCH)]))
+    _in_archive(folder, f"a.tar.{suffix}", _compressed(suffix, [_member("m.csv", _MUCH)]) + _filled(suffix))
 
 
 def _tar_header(folder: Path, kind: bytes) -> None:
-    _in_archive(folder, "a.tar.gz", _compressed("gz", [_member("x", _MUCH, kind), *_times(b"a", _MUCH)]))
+    _in_archive(folder, "a.tar.gz", _compressed("gz", [_member("x", _MUCH, kind)]) + _filled("gz", b"a"))
 
 
 def _tar_global_headers(folder: Path) -> None:
     def header(number: int) -> bytes:
-        value = b"a" * (900 * 1024)
-        length = len(value) + 20
-        record = b"%d key%08d=%s\n" % (length, number, value)
-        record = b"%d" % len(record) + record[len(b"%d" % length) :]
-        return _member("x", len(record), tarfile.XGLTYPE) + record + bytes(-len(record) % 512)
+        record = b"921600 key%08d=" % number
+        record += b"a" * (921600 - 1 - len(record)) + b"\n"
+        return gzip.compress(_member("x", len(record), tarfile.XGLTYPE) + record, 1)
 
-    _in_archive(folder, "a.tar.gz", _compressed("gz", map(header, range(600))))
+    _in_archive(folder, "a.tar.gz", b"".join(map(header, range(600))))
 
 
 def _tar_pax_size(folder: Path) -> None:
     record = b"%d size=99999999999999999\n" % 26
     head = _member("x", len(record), tarfile.XHDTYPE) + record + bytes(-len(record) % 512)
-    _in_archive(folder, "a.tar.gz", _compressed("gz", [head, _member("m.csv", 10), *_times(b"\0", _MUCH)]))
+    _in_archive(folder, "a.tar.gz", _compressed("gz", [head, _member("m.csv", 10)]) + _filled("gz"))
 
 
 def _tar_sparse(folder: Path) -> None:
@@ -211,7 +222,7 @@ def _tar_sparse(folder: Path) -> None:
 
 def _tar_of_many_members(folder: Path) -> None:
     block = b"".join(_member(f"{number}.txt", 0) for number in range(1000))
-    _in_archive(folder, "a.tar.gz", _compressed("gz", (block for _ in range(60))))
+    _in_archive(folder, "a.tar.gz", _compressed("gz", (block for _ in range(20))))
 
 
 # --- streams ---
@@ -252,9 +263,15 @@ def _oscar(folder: Path, text: bytes, metadata: bytes) -> None:
     (language / "de_meta.jsonl.gz").write_bytes(metadata)
 
 
-def _wet(folder: Path, *records: bytes, more: Iterable[bytes] = ()) -> None:
+def _wet(folder: Path, *records: bytes, compressed: bytes = b"") -> None:
     info = warc_record("warcinfo", b"software: test\r\n", [("Content-Type", "application/warc-fields")])
-    (folder / "data" / "a.warc.wet.gz").write_bytes(_compressed("gz", [info, *records, *more]))
+    (folder / "data" / "a.warc.wet.gz").write_bytes(gzip.compress(b"".join([info, *records])) + compressed)
+
+
+def _wet_record_of(size: int) -> bytes:
+    whole = wet_record(2, b"")
+    head = whole[: whole.index(b"Content-Length")] + b"Content-Length: %d\r\n\r\n" % size
+    return gzip.compress(head) + _filled("gz", b"x", size) + gzip.compress(b"\r\n\r\n")
 
 
 # --- JSON of as many values as possible ---
@@ -305,13 +322,18 @@ def _parquet(folder: Path, table: Any, **options: Any) -> None:
     pq.write_table(table, folder / "data" / "a.parquet", compression="zstd", **options)
 
 
+def _one_value_often() -> Any:
+    """Return 3 GB of text as a column: its dictionary has one value."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
+
+
 def _parquet_dictionary(folder: Path) -> None:
-    _parquet(folder, pa.table({"text": pa.array(["x" * 1_000_000] * 3000).dictionary_encode()}))
+    _parquet(folder, pa.table({"text": _one_value_often()}))
 
 
 def _parquet_in_croissant(folder: Path) -> None:
     _described(folder, [_file("a.parquet", "application/x-parquet")], _records(_field("r/a", _column("a.parquet"))))
-    _parquet(folder, pa.table({"a": pa.array(["x" * 1_000_000] * 3000).dictionary_encode()}), store_schema=False)
+    _parquet(folder, pa.table({"a": _one_value_often()}), store_schema=False)
 
 
 def _parquet_list(folder: Path) -> None:
@@ -352,11 +374,49 @@ def _is_valid(outcome: Outcome) -> None:
 
 def _many_findings(folder: Path) -> None:
     row = '{"id":"%s%d","text":1,"source":2,"%d":3}\n'
-    rows = "".join(row % ("x" * 1500, number, number) for number in range(8000))
+    rows = "".join(row % ("x" * 1500, number, number) for number in range(4000))
     for part in range(2):
         path = folder / "data" / "documents" / f"{part}.jsonl.gz"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(gzip.compress(rows.encode(), 1))
+
+
+# --- options, lists and names ---
+
+
+def _option(folder: Path, name: str, content: bytes) -> None:
+    _dolma(folder, b'{"id":"1","text":"a","source":"s"}\n', "a.jsonl")
+    (folder / "data" / name).write_bytes(content)
+
+
+def _lines(size: int) -> bytes:
+    """Return lines that are all different."""
+    return b"".join(b"%x\n" % number for number in range(size))
+
+
+def _checksums_of_one_file(folder: Path) -> None:
+    _oscar(folder, gzip.compress(b"a" * 200 + b"\n\n"), gzip.compress(b"{}\n"))
+    lines = b"".join(b"%064x  de.txt.gz\n" % number for number in range(20_000))
+    (folder / "data" / "de" / "de_sha256.txt").write_bytes(lines)
+
+
+def _tar_of_long_names(folder: Path) -> None:
+    name = b"d" * (900 * 1024)
+    block = _member("x", len(name), tarfile.GNUTYPE_LONGNAME) + name + bytes(-len(name) % 512) + _member("x", 0)
+    _in_archive(folder, "a.tar.gz", gzip.compress(block, 1) * 150)
+
+
+def _wide_table(folder: Path) -> None:
+    _table(folder, gzip.compress(b"a," * (8 * MIB) + b"\n" + b"b," * (8 * MIB) + b"\n", 1), "t.csv.gz")
+
+
+def _large_cell(folder: Path) -> None:
+    _table(folder, gzip.compress(b'a\n"', 1) + _filled("gz", b"x\n", 64 * MIB) + gzip.compress(b'"\n'), "t.csv.gz")
+
+
+def _page(folder: Path, piece: bytes, size: int = 31 * MIB) -> None:
+    start = b'<!doctype html><script type="application/ld+json">{"@type":"Dataset"}</script>'
+    (folder / "data" / "page.html").write_bytes(start + piece * (size // len(piece)))
 
 
 _ZIP_METHODS = {"deflate": 8, "bz2": 12, "lzma": 14, "zst": 93}
@@ -384,33 +444,29 @@ ATTACKS = [
     Attack("tar-many-members", _tar_of_many_members, _DATA, _ends_with("CRO601", 1)),
     Attack("gzip-name", partial(_gzip_name, flag=8), _DOLMA, _ends_with("GEN101", 1)),
     Attack("gzip-comment", partial(_gzip_name, flag=16), _DOLMA, _ends_with("GEN101", 1)),
-    Attack("gzip-members", lambda folder: _dolma(folder, _zeros("gz", 16 * MIB) * 40), _DOLMA, _LIMIT),
+    Attack("gzip-members", lambda folder: _dolma(folder, _filled("gz") * 2), _DOLMA, _LIMIT),
     Attack("zstd-window-of-2-gib", partial(_dolma_window, log=31), _DOLMA, _ends_with("GEN101", 1)),
     Attack("zstd-window-of-128-mib", partial(_dolma_window, log=27), _DOLMA, _ends_with("GEN302", 1)),
     Attack(
         "zstd-skippable-frames",
-        lambda folder: _dolma(folder, (b"\x50\x2a\x4d\x18" + bytes(4)) * 200_000 + zstd.compress(b""), "a.jsonl.zst"),
+        lambda folder: _dolma(folder, (b"\x50\x2a\x4d\x18" + bytes(4)) * 100_000 + zstd.compress(b""), "a.jsonl.zst"),
         _DOLMA,
-        _ends_with("DOL104", 0),
+        _ends_with("DOL104", 1),
     ),
     *(
-        Attack(f"dolma-zeros-{jobs}", lambda folder: _dolma(folder, _zeros("gz")), (*_DOLMA, "--jobs", jobs), _LIMIT)
+        Attack(f"dolma-zeros-{jobs}", lambda folder: _dolma(folder, _filled("gz")), (*_DOLMA, "--jobs", jobs), _LIMIT)
         for jobs in ("1", "2")
     ),
-    Attack("dolma-zeros-zstd", lambda folder: _dolma(folder, _zeros("zst"), "a.jsonl.zst"), _DOLMA, _LIMIT),
+    Attack("dolma-zeros-zstd", lambda folder: _dolma(folder, _filled("zst"), "a.jsonl.zst"), _DOLMA, _LIMIT),
     Attack(
         "dolma-zeros-converted",
-        lambda folder: _dolma(
-            folder, _compressed("gz", [b'{"id":"1","text":"a","source":"s"}\n', *_times(b"\0", _MUCH)])
-        ),
+        lambda folder: _dolma(folder, gzip.compress(b'{"id":"1","text":"a","source":"s"}\n') + _filled("gz")),
         ("convert", "{data}", "{out}", "--to", "parquet"),
         _publishes_nothing("documents/a.jsonl.gz: GEN003"),
     ),
     Attack(
         "dolma-zeros-described",
-        lambda folder: _dolma(
-            folder, _compressed("gz", [b'{"id":"1","text":"a","source":"s"}\n', *_times(b"\0", _MUCH)])
-        ),
+        lambda folder: _dolma(folder, gzip.compress(b'{"id":"1","text":"a","source":"s"}\n') + _filled("gz")),
         ("describe", "{data}"),
         _says("documents/a.jsonl.gz: GEN003", 3),
     ),
@@ -428,36 +484,36 @@ ATTACKS = [
         ("convert", "{data}", "{out}", "--to", "parquet"),
         _is_valid,
     ),
-    Attack("oscar-zeros", lambda folder: _oscar(folder, _zeros("gz"), gzip.compress(b"{}\n")), _VALIDATE, _LIMIT),
+    Attack("oscar-zeros", lambda folder: _oscar(folder, _filled("gz"), gzip.compress(b"{}\n")), _VALIDATE, _LIMIT),
     Attack("oscar-values", _oscar_values, _VALIDATE, _ends_with("GEN301", 1)),
     Attack(
         "wet-zeros",
-        partial(_wet, more=_times(b"\0", _MUCH)),
+        lambda folder: _wet(folder, compressed=_filled("gz")),
         ("build", "{data}", "-o", "{out}"),
         _says("its Content-Length is wrong", 3),
     ),
     Attack(
         "wet-text-without-end",
-        lambda folder: _wet(folder, wet_record(1, "x"), more=_wet_record_of(255 * MIB)),
+        lambda folder: _wet(folder, wet_record(1, "x"), compressed=_wet_record_of(15 * _PART)),
         ("build", "{data}", "-o", "{out}"),
         _says("bytes, more than 33554432", 3),
     ),
-    Attack("csv-zeros", lambda folder: _table(folder, _zeros("gz"), "t.csv.gz"), _DATA, _LIMIT),
+    Attack("csv-zeros", lambda folder: _table(folder, _filled("gz"), "t.csv.gz"), _DATA, _LIMIT),
     Attack(
         "csv-zeros-records",
-        lambda folder: _table(folder, _zeros("gz"), "t.csv.gz"),
+        lambda folder: _table(folder, _filled("gz"), "t.csv.gz"),
         ("records", "{data}/croissant.json"),
         _says("t.csv.gz: GEN003", 3),
     ),
     Attack(
         "json-zeros",
-        lambda folder: _table(folder, _zeros("gz"), "t.json.gz", "application/json"),
+        lambda folder: _table(folder, _filled("gz"), "t.json.gz", "application/json"),
         ("records", "{data}/croissant.json"),
         _says("JSON has to be held whole", 2),
     ),
     Attack(
         "jsonl-zeros",
-        lambda folder: _table(folder, _zeros("gz"), "t.jsonl.gz", "application/jsonlines"),
+        lambda folder: _table(folder, _filled("gz"), "t.jsonl.gz", "application/jsonlines"),
         _DATA,
         _LIMIT,
     ),
@@ -465,13 +521,13 @@ ATTACKS = [
     Attack("description-lists", partial(_description_of_values, piece=b"[],"), _VALIDATE, _ends_with("CRO104", 1)),
     Attack(
         "description-nodes",
-        partial(_description_of_nodes, count=50_000, context=CONTEXT),
+        partial(_description_of_nodes, count=25_000, context=CONTEXT),
         _VALIDATE,
         _ends_with("CRO301", 1),
     ),
     Attack(
         "description-nodes-in-full",
-        partial(_description_of_nodes, count=25_000, context=[CONTEXT]),
+        partial(_description_of_nodes, count=12_000, context=[CONTEXT]),
         _VALIDATE,
         _ends_with("CRO301", 1),
     ),
@@ -493,10 +549,55 @@ ATTACKS = [
         ("convert", "{data}/croissant.json", "{out}", "--to", "dolma", "--timeout", "4"),
         _publishes_nothing("GEN003 not finished within the --timeout of 4 seconds"),
     ),
+    *(
+        Attack(f"{name}-large", partial(_option, name=file, content=b"# " + b"a" * (64 * MIB)), command, _says(said, 2))
+        for name, file, command, said in (
+            ("settings", "s.toml", (*_DOLMA, "--config", "{data}/s.toml"), "has more than 1048576 bytes"),
+            ("baseline", "b.json", (*_DOLMA, "--baseline", "{data}/b.json"), "has more than 50331648 bytes"),
+            ("saved-report", "r.json", ("report", "render", "{data}/r.json"), "has more than 50331648 bytes"),
+            ("recipe", "r.toml", ("build", "{data}", "-o", "{out}", "--recipe", "{data}/r.toml"), "more than 1048576"),
+        )
+    ),
+    Attack(
+        "settings-nested",
+        partial(_option, name="s.toml", content=b"a = " + b"[" * 100_000),
+        (*_DOLMA, "--config", "{data}/s.toml"),
+        _says("configuration", 2),
+    ),
+    Attack(
+        "baseline-values",
+        partial(_option, name="b.json", content=b'{\n"findings":[' + b"[]," * (15 * MIB) + b"[]]}"),
+        (*_DOLMA, "--baseline", "{data}/b.json"),
+        _says("values, the most that are read of one", 2),
+    ),
+    Attack(
+        "baseline-emoji",
+        partial(_option, name="b.json", content='{\n"findings":"😀'.encode() + b"a" * (47 * MIB) + b'"}'),
+        (*_DOLMA, "--baseline", "{data}/b.json"),
+        _says("is not a whole corpusfmt report", 2),
+    ),
+    Attack(
+        "list-of-paths",
+        partial(_option, name="wet.paths.gz", content=gzip.compress(_lines(200_000), 1) * 40),
+        ("build", "{data}/wet.paths.gz", "-o", "{out}"),
+        _says("bytes of memory: split it", 2),
+    ),
+    Attack(
+        "blocklist",
+        partial(_option, name="b.gz", content=gzip.compress(_lines(200_000), 1) * 20),
+        (*_DOLMA, "--blocklist", "{data}/b.gz"),
+        _says("which is all there is memory for", 2),
+    ),
+    Attack("checksums-of-one-file", _checksums_of_one_file, _VALIDATE, _ends_with("OSC204", 1)),
+    Attack("tar-long-names", _tar_of_long_names, _DATA, _LIMIT),
+    Attack("csv-wide", _wide_table, _DATA, _ends_with("CRO604", 1)),
+    Attack("csv-cell", _large_cell, _DATA, _ends_with("CRO604", 1)),
+    Attack("page-of-scripts", partial(_page, piece=b"<script"), _VALIDATE, _ends_with("CRO301", 1)),
+    Attack("page-of-comments", partial(_page, piece=b"<!-->"), _VALIDATE, _ends_with("CRO301", 1)),
+    Attack(
+        "page-of-descriptions",
+        partial(_page, piece=b'<script type="application/ld+json">{"@type":"Dataset"}</script>', size=256 * 1024),
+        _VALIDATE,
+        _ends_with("CRO301", 1),
+    ),
 ]
-
-
-def _wet_record_of(size: int) -> Iterable[bytes]:
-    whole = wet_record(2, b"")
-    head = whole[: whole.index(b"Content-Length")] + b"Content-Length: %d\r\n\r\n" % size
-    return [head, *_times(b"x", size), b"\r\n\r\n"]

@@ -17,7 +17,9 @@ from support import LONG_LINE, gzipped, wet_file, wet_record
 
 _SECRET = "ghp_AAAABBBB"
 _ROW = '{"id":"%s","text":"All human beings are born free.","source":"s"}\n'
-_FOLDERS, _NESTED = 24, 100_000
+_FOLDERS = 24
+#: `make attacks` tries 100,000: a disk takes much longer to make and remove so many than corpusfmt to walk them.
+_NESTED = int(os.environ.get("CORPUSFMT_NESTED", "20000"))
 
 _Make = Callable[[Path], None]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from corpusfmt.io.paths import read_named
 from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
 
@@ -112,14 +113,17 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
         return tuple(_override(table) for table in self.rule)
 
 
+_MOST_BYTES = 1024 * 1024
+
+
 def load_config(path: str | Path) -> Config:
     """Read a settings file. Raises `UsageError` naming the file and what is wrong in it."""
     try:
-        settings = tomllib.loads(Path(path).read_bytes().decode("utf-8"))
+        settings = tomllib.loads(read_named(path, _MOST_BYTES, "configuration").decode("utf-8"))
         return msgspec.convert(settings, Config)
     except OSError as error:
         raise UsageError(f"cannot read the configuration {path}: {error.strerror}") from error
-    except (ValueError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise UsageError(f"configuration {path}: {error}") from error
 
 

@@ -100,8 +100,9 @@ def validate(
     named = None if format == "auto" else named_format(format)
     try:
         refuse_barred(entry)
-        fmt, version = named or _detected(entry)
-    except BadInput as unread:
+        with limited(options.limits):
+            fmt, version = named or _detected(entry)
+    except (BadInput, LimitReached) as unread:
         tally = Tally(max_per_rule)
         tally.add(unread.finding)
         name = named[0].name if named else "unknown"

@@ -9,10 +9,11 @@ from __future__ import annotations
 import mmap
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
 from corpusfmt.rules import between_findings
@@ -182,6 +183,19 @@ def bounded_memory(size: int) -> Iterator[None]:
 def _data_bytes() -> int:
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[5]) * mmap.PAGESIZE
+
+
+_T = TypeVar("_T")
+
+
+def fitting(found: Iterable[_T], cost: Callable[[_T], int], most: int, what: str, path: str) -> Iterator[_T]:
+    """Yield what has to be held at once; raise `LimitReached` before it takes more than `most` bytes."""
+    held = 0
+    for count, each in enumerate(found):
+        held += cost(each)
+        if held > most:
+            raise LimitReached(f"more than {count} {what}, which is all there is memory for", "split the data", path)
+        yield each
 
 
 class Account:

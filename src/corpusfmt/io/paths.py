@@ -19,6 +19,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
+from corpusfmt.io.limits import meter
 from corpusfmt.io.stores import Guarded, store_failure
 from corpusfmt.model import UsageError
 
@@ -152,6 +153,17 @@ def open_named(path: str) -> BinaryIO:
         store, place = store_of(path)
         return cast("BinaryIO", store.opened(place))
     return open(local_path(path), "rb", buffering=0)
+
+
+def read_named(path: str | Path, most: int, what: str) -> bytes:
+    """Return the content of a file that is an option. Raises `OSError`, or `UsageError` where there are more than `most` bytes."""
+    data = bytearray()
+    with open_named(str(path)) as file:
+        while len(data) <= most and (part := file.read(most + 1 - len(data))):
+            data += part
+    if len(data) > most:
+        raise UsageError(f"{what} {printable(str(path))} has more than {most} bytes, the most that is read of one")
+    return bytes(data)
 
 
 def refuse_remote(path: str | Path | None, what: str) -> None:
@@ -305,7 +317,7 @@ def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bo
 
     Each folder is looked into once, whatever links lead to it: at the first of its names, and once more where that is below
     a hidden one. `depth` bounds how many levels down it looks; 1 is the folder's own content. Only folders that `enter`
-    takes are looked into.
+    takes are looked into. Raises `LimitReached` where the time is up.
     """
     if is_remote(folder.url):
         yield from _walk_remote(folder.url, depth)
@@ -323,6 +335,7 @@ def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bo
 
 
 def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bool]]) -> Iterator[Entry]:
+    meter().check(prefix.rstrip("/"))
     try:
         status = os.stat(folder)  # noqa: PTH116 - a `Path` for each would take as long as the rest
         identity = (status.st_dev, status.st_ino, prefix.startswith(".") or "/." in prefix)

@@ -8,6 +8,9 @@ from corpusfmt.io.streams import Chunks, DigestReader, StreamFault, codec_of_nam
 from corpusfmt.model import UsageError
 
 _MOST_ENTRY_BYTES = 16 * 1024
+# What a text takes beyond its bytes, and what all may take: some three million paths or addresses.
+_ENTRY_BYTES = 60
+_MOST_HELD_BYTES = 320 * 1024 * 1024
 
 
 def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
@@ -16,6 +19,7 @@ def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
     Raises `UsageError` naming the list, which is to hold `what`, and the line that is wrong.
     """
     found: list[str] = []
+    held = 0
     path = source.url if isinstance(source, Entry) else source
     shown = printable(path)
     try:
@@ -26,6 +30,12 @@ def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
                 if entry is None:
                     raise UsageError(f"{shown}:{line.line}: no line of text: is this a list of {what}?")
                 if entry:
+                    held += len(entry) + _ENTRY_BYTES
+                    if held > _MOST_HELD_BYTES:
+                        raise UsageError(
+                            f"{shown}:{line.line}: the list of {what} takes more than {_MOST_HELD_BYTES} bytes of memory"
+                            ": split it"
+                        )
                     found.append(entry)
             reader.drain()
     except OSError as error:

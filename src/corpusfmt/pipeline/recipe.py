@@ -7,7 +7,6 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +14,7 @@ from msgspec import Meta
 
 from corpusfmt._resources import resource
 from corpusfmt.io.compress import COMPRESSION, CompressionName
+from corpusfmt.io.paths import read_named
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.filters import Filter
 
@@ -119,11 +119,14 @@ def recipe_names() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
+_MOST_BYTES = 1024 * 1024
+
+
 def recipe_text(name: str) -> str:
     """Return a recipe as its author wrote it, by the name of a bundled one or a path. Raises `UsageError`."""
     if name.endswith(".toml"):
         try:
-            return Path(name).read_bytes().decode("utf-8")
+            return read_named(name, _MOST_BYTES, "recipe").decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read the recipe {name}: {error}") from error
     if name not in recipe_names():

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from corpusfmt.io.paths import read_named
+from corpusfmt.io.text import has_too_many_values
 from corpusfmt.model import Coverage, Finding, Json, Known, Location, Problem, Report, Severity, Tally, UsageError
 
 #: How an entry of a baseline begins, in a message.
@@ -42,11 +44,18 @@ class Baseline:
         return Baseline(self.name, found)
 
 
+# As much as fits into memory: `validate` keeps findings of 24 MiB at most.
+_MOST_BYTES = 48 * 1024 * 1024
+_MOST_VALUES = 2_000_000
+
+
 def load(path: str | Path) -> Report:
     """Return the report that a JSON or JSON Lines file holds. Raises `UsageError` where it holds none, or one cut short."""
     try:
-        text = Path(path).read_bytes().decode("utf-8")
-        records = _records(text)
+        data = read_named(path, _MOST_BYTES, "report")
+        if has_too_many_values(data, _MOST_VALUES):
+            raise UsageError(f"report {path} has more than {_MOST_VALUES} values, the most that are read of one")
+        records = _records(data)
         return _report(records)
     except OSError as error:
         raise UsageError(f"cannot read the report {path}: {error.strerror}") from error
@@ -64,14 +73,14 @@ def known_problems(path: str | Path) -> Known:
     return {(code, where): n for where, codes in load(path).by_path.items() for code, n in codes.items()}
 
 
-def _records(text: str) -> dict[str, list[Json]]:
+def _records(data: bytes) -> dict[str, list[Json]]:
     records: dict[str, list[Json]] = {kind: [] for kind in _KINDS}
-    if text.lstrip().startswith("{\n"):
-        whole = json.loads(text)
+    if data.lstrip().startswith(b"{\n"):
+        whole = json.loads(data.decode("utf-8"))
         return {"run": [whole], "finding": whole["findings"], "summary": [whole]}
-    for line in text.split("\n"):
+    for line in data.split(b"\n"):
         if line.strip():
-            record = json.loads(line)
+            record = json.loads(line.decode("utf-8"))
             records[record["kind"]].append(record)
     if len(records["summary"]) != 1:
         raise ValueError("it has no summary line: the run was cut")

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 
-from corpusfmt.formats.croissant.archives import ArchiveFault, is_archive, members
+from corpusfmt.formats.croissant.archives import ArchiveFault, Member, is_archive, members
 from corpusfmt.formats.croissant.globs import literal_in
 from corpusfmt.formats.croissant.graph import Description, Field, FileObject, FileSet, Resource, View
 from corpusfmt.formats.croissant.records.batches import Broken, Fault
@@ -36,6 +36,7 @@ from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute,
 from corpusfmt.formats.croissant.rules.files import DataFault, Gap
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
 from corpusfmt.formats.general import barred
+from corpusfmt.io.limits import fitting
 from corpusfmt.io.paths import Entry, reason_of, walk
 from corpusfmt.model import Location
 
@@ -120,7 +121,7 @@ class Storage:
         if entry is None:
             return
         if entry.kind == "directory":
-            listed = {each.path: each for each in walk(entry)}
+            listed = {each.path: each for each in _listed(entry)}
             self._names[id(file)] = _Names([path for path, each in listed.items() if each.kind == "file"])
             self._links[id(file)] = [each for each in listed.values() if each.kind == "outside"]
             for each in contained:
@@ -171,7 +172,8 @@ class Storage:
         names: list[str] = []
         strange: list[str] = []
         try:
-            for member in members(entry.open, entry.path):
+            found = members(entry.open, entry.path)
+            for member in fitting(found, _cost_of_member, _MOST_HELD_BYTES, "members", entry.path):
                 names.append(member.path)
                 strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)
@@ -263,7 +265,7 @@ class Storage:
 
     @cached_property
     def _beside(self) -> list[Entry]:
-        return list(walk(self.folder))
+        return list(_listed(self.folder))
 
     @cached_property
     def _names_beside(self) -> _Names:
@@ -272,6 +274,24 @@ class Storage:
     @cached_property
     def _links_beside(self) -> list[Entry]:
         return [entry for entry in self._beside if entry.kind == "outside"]
+
+
+# Names of files have to be known all at once: some million of members, half a million of files.
+_MOST_HELD_BYTES = 192 * 1024 * 1024
+_NAME_BYTES = 60
+_ENTRY_BYTES = 300
+
+
+def _cost_of_member(member: Member) -> int:
+    return 2 * len(member.path) + _NAME_BYTES
+
+
+def _cost_of_entry(entry: Entry) -> int:
+    return 2 * len(entry.path) + len(entry.url) + _ENTRY_BYTES
+
+
+def _listed(folder: Entry) -> Iterator[Entry]:
+    return fitting(walk(folder), _cost_of_entry, _MOST_HELD_BYTES, "files", folder.path)
 
 
 def _selected(view: FileSet, names: _Names) -> Iterator[str]:

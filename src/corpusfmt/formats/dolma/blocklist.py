@@ -57,11 +57,17 @@ def key_of(source: str | None, document_id: str) -> str:
     return f"{source or ''}\t{document_id}"
 
 
+# What an entry of a set takes beyond its text, and what all may take: some two million ids.
+_ENTRY_BYTES = 120
+_MOST_HELD_BYTES = 256 * 1024 * 1024
+
+
 @lru_cache(maxsize=1)
 def load_blocklist(path: str) -> Blocklist:
     """Read a blocklist, one entry a line, blank lines ignored. Raises `UsageError` where it is not one."""
     ids: set[str] = set()
     keys: set[str] = set()
+    held = 0
     try:
         with open_named(path) as file:
             for line in lines(open_chunks(file, path)):
@@ -69,6 +75,12 @@ def load_blocklist(path: str) -> Blocklist:
                     raise UsageError(f"blocklist {path}: line {line.line} is too long")
                 entry = line.data.decode("utf-8").removesuffix("\r")
                 if entry:
+                    held += len(entry) + _ENTRY_BYTES
+                    if held > _MOST_HELD_BYTES:
+                        raise UsageError(
+                            f"blocklist {path}: more than {line.line - 1} entries, which is all there is memory for; "
+                            "split it, and validate with each part"
+                        )
                     (keys if "\t" in entry else ids).add(entry)
     except OSError as error:
         raise UsageError(f"blocklist {path} cannot be read: {reason_of(error)}") from error

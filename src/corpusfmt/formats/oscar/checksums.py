@@ -185,6 +185,8 @@ _NOTATIONS = {
 }
 # Lists name at most a few thousand files; what goes beyond is judged line by line and not remembered.
 _MOST_ORPHANS = 100_000
+# Of one file; every further one is a finding by itself.
+_MOST_DIGESTS = 100
 
 
 def read_list(
@@ -243,7 +245,9 @@ def _take(
     judge.check(ListedName(at, name, exists, told(name), repeats, is_list))
     if exists and not is_list:
         found.first_lines.setdefault(bare, line.line)
-        found.digests.setdefault(bare, []).append(digest)
+        listed = found.digests.setdefault(bare, [])
+        if len(listed) < _MOST_DIGESTS:
+            listed.append(digest)
     elif not exists and len(found.orphans) < _MOST_ORPHANS:
         found.orphans.add(digest)
 
