@@ -319,5 +319,5 @@ def test_a_report_whose_texts_are_no_texts_is_refused(name: str, value: object, 
     holder = next(each for each in (first, first["location"], saved) if name in each)
     holder[name] = value
     (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
-    with pytest.raises(UsageError, match="Expected `str`|Invalid enum value"):
+    with pytest.raises(UsageError, match=r"Expected `str`|Invalid enum value"):
         load(tmp_path / "report.json")
