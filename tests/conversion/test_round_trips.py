@@ -160,13 +160,23 @@ def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) ->
         corpusfmt.convert(tmp_path / "lying", tmp_path / "out2", to="oscar", language_field="language")
 
 
+# No text of ours may end like this.
+_TAILS = (r'"\n\n\n"', '"x"', "[]")
+
+
 @pytest.mark.parametrize(
-    "oscar", ["", "[]", "{", '{"record": {}}', '{"record": {"headers": {"a": 1}}, "tail": 7}', {"record": 1}]
+    "oscar",
+    ["", "[]", "{", '{"record": {}}', '{"record": {"headers": {"a": 1}}, "tail": 7}', {"record": 1}]
+    + [
+        f'{{"version": "1.1", "part": "en/en", "record": {{"headers": {{"a": "1"}}}}, "tail": {tail}}}'
+        for tail in _TAILS
+    ],
 )
 def test_metadata_that_only_looks_like_ours_is_kept_as_it_is(tmp_path: Path, oscar: object) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "en", "oscar": oscar}}
     write_rows(tmp_path / "dolma/documents/en/en.jsonl.gz", [row])
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
+    assert not corpusfmt.validate(tmp_path / "oscar").counts["error"]
     corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="dolma")
     assert read_rows(tmp_path / "back") == [row]
 

@@ -132,3 +132,18 @@ def test_a_source_that_names_nothing(source: dict[str, Any], tmp_path: Path) -> 
     ((_, message, hint),) = messages(tmp_path, document(recordSet=records), "CRO133")
     assert re.sub(".*: ", "", message) == "`source` names no file, record set or field"
     assert hint == "add `fileObject`, `fileSet`, `recordSet` or `field`"
+
+
+@pytest.mark.parametrize(
+    ("moment", "codes"),
+    [
+        ("2016-12-31T23:59:60Z", []),
+        ("20161231T235960.5Z", []),
+        ("2017-01-01 05:29:60+05:30", []),
+        ("2016-12-31T23:59:61Z", ["CRO217"]),
+        ("2016-12-31T12:30:60Z", ["CRO217"]),
+        ("2016-12-31T23:59:600Z", ["CRO217"]),
+    ],
+)
+def test_a_leap_second_is_a_moment_of_iso_8601(moment: str, codes: list[str], tmp_path: Path) -> None:
+    assert [code for code, _, _ in messages(tmp_path, document(datePublished=moment), "CRO217")] == codes

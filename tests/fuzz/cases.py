@@ -27,7 +27,8 @@ from fuzz.trees import Special, Tree
 import corpusfmt
 from corpusfmt.cli.records import _line
 from corpusfmt.engine.config import load_config
-from corpusfmt.model import CorpusfmtError, Finding, Report
+from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits
+from corpusfmt.model import CorpusfmtError, Finding, Report, Verdict
 from corpusfmt.pipeline.options import Selection
 from corpusfmt.report import RENDERERS
 from corpusfmt.report.saved import load
@@ -35,6 +36,10 @@ from corpusfmt.rules import Judge
 
 #: No case may take longer, in time of the clock or of the processor.
 MOST_SECONDS = 20
+#: The memory that its process may hold at any time, all that was there before the case included.
+MOST_MEMORY = 512 << 20
+# What may be read beyond a total before it is noticed: a chunk that was expanded at once.
+_MOST_BEYOND = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,16 @@ _SHARES = {"corpus": 40, "description": 38, "wet": 10, "report": 6, "settings": 
 _RULES = ("DOL", "OSC", "CRO", "GEN", "DOL306", "CRO1", "GEN101", "no-such-rule", "")
 _FORMATS = ("auto", "oscar", "oscar-1.0", "oscar-1.1", "dolma", "croissant", "oscar2", "parquet")
 _TARGETS = ("dolma", "oscar", "oscar-1.0", "oscar-1.1", "parquet")
+_LIMITS: tuple[Json, ...] = (
+    {"max_total_bytes": 0},
+    {"max_total_bytes": 1},
+    {"max_total_bytes": 300},
+    {"max_total_bytes": 5000},
+    {"max_total_bytes": 1 << 40},
+    {"max_expansion": 1.0},
+    {"timeout": 1e-6},
+    {"timeout": 3600.0},
+)
 _RECIPES = ("oscar-1.1", "oscar-1.1", "oscar-1.0", "oscar-1.0-shuffled", "dolma", "goclassy-2019")
 
 
@@ -165,6 +180,9 @@ def _options(rng: random.Random, action: str, seed: Seed, tree: Tree) -> Json:
         }
     else:
         found = {"output": rng.choice(list(RENDERERS))}
+    if action in {"validate", "convert", "describe", "build", "records"}:
+        # Drawn last, so that what else there is of a case does not depend on it.
+        found["limits"] = at_times(0.08, lambda: rng.choice(_LIMITS))
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -233,15 +251,33 @@ class _Run:
         for finding in report.findings:
             if finding.code == "GEN000" and not _crashes:
                 self.outcome.fail("crash", finding.message, str(finding.location))
+            if finding.code == "GEN003":
+                self.check_limit(finding.message)
+                if report.verdict is not Verdict.INCOMPLETE:
+                    self.outcome.fail("limits", f"{self.case.action}: {report.verdict} beyond them", finding.message)
         self.say(_without_times(_shown(self, report)))
 
     def allowed(self, error: Exception) -> None:
         """Take an exception that a caller can expect into the answer."""
         self.say(f"{type(error).__name__}: {error}")
+        if isinstance(error, LimitReached):
+            self.check_limit(error.reason)
         if CANARY in str(error):
             self.outcome.fail("leak", f"{self.case.action}: message", str(error))
 
+    def check_limit(self, reason: str) -> None:
+        """Hold what was read in spite of a bound to little more than the bound."""
+        if (said := _TOTAL.match(reason)) and not 0 < int(said[1]) - int(said[2]) <= _MOST_BEYOND:
+            self.outcome.fail("limits", f"{self.case.action}: beyond --max-total-bytes", reason)
 
+    def options(self) -> tuple[Json, Limits | None]:
+        """Return the options of the case, its bounds aside."""
+        options = dict(self.case.options)
+        limits = options.pop("limits", None)
+        return options, Limits(**limits) if limits else None
+
+
+_TOTAL = re.compile(r"(\d+) bytes read, uncompressed; the limit of --max-total-bytes is (\d+)$")
 _TIMES = re.compile(r'"(started|finished)": ?"[^"]*"')
 
 
@@ -318,15 +354,45 @@ def run_case(case: Case, base: Path) -> Outcome:
 
 
 def _validate(run: _Run) -> None:
-    options = dict(run.case.options)
+    options, limits = run.options()
     target = options.pop("target", "")
     path = os.path.join(run.path, target) if target else run.path  # noqa: PTH118 - pathlib changes odd names
-    run.say_report(corpusfmt.validate(path, **options))
+    report = corpusfmt.validate(path, **options, limits=limits or DEFAULT_LIMITS)
+    run.say_report(report)
+    if limits and "GEN003" not in report.by_rule:
+        without = _without_times(corpusfmt.render(corpusfmt.validate(path, **options), "jsonl"))
+        if without != _without_times(corpusfmt.render(report, "jsonl")):
+            run.outcome.fail("limits", "validate: another report within them", without)
+
+
+def _made(run: _Run, make: Callable[[Path, Limits], Report], limits: Limits | None) -> Report:
+    """Make a corpus; where bounds end that, going on without them must give what there would have been without."""
+    if not limits:
+        return make(run.out("made"), DEFAULT_LIMITS)
+    try:
+        return make(run.out("made"), limits)
+    except LimitReached as limit:
+        run.allowed(limit)
+    # A corpus is named after its folder.
+    places = run.out("made"), run.out("fresh") / "made"
+    gone_on, fresh = (_attempted(make, each) for each in places)
+    if type(gone_on) is not type(fresh) or trees.contents(places[0]) != trees.contents(places[1]):
+        run.outcome.fail("limits", f"{run.case.action}: going on gives another corpus", f"{gone_on!r}\n{fresh!r}")
+    if isinstance(gone_on, Exception):
+        raise gone_on
+    return gone_on
+
+
+def _attempted(make: Callable[[Path, Limits], Report], out: Path) -> Report | Exception:
+    try:
+        return make(out, DEFAULT_LIMITS)
+    except (CorpusfmtError, OSError) as error:
+        return error
 
 
 def _convert(run: _Run) -> None:
-    options = run.case.options
-    report = corpusfmt.convert(run.path, run.out("made"), **options)
+    options, limits = run.options()
+    report = _made(run, lambda out, within: corpusfmt.convert(run.path, out, **options, limits=within), limits)
     run.say_report(report)
     run.say_folder(run.out(""))
     if not report.coverage.documents:
@@ -342,7 +408,8 @@ def _convert(run: _Run) -> None:
 
 
 def _describe(run: _Run) -> None:
-    described = corpusfmt.describe(run.path, base=run.base / "in", name="fuzz")
+    _, limits = run.options()
+    described = corpusfmt.describe(run.path, base=run.base / "in", name="fuzz", limits=limits or DEFAULT_LIMITS)
     text = json.dumps(described, indent=1)
     run.say(text)
     if CANARY in text:
@@ -350,15 +417,18 @@ def _describe(run: _Run) -> None:
     run.path.with_name("described.json").write_text(text)
     report = corpusfmt.validate(run.path.with_name("described.json"), format="croissant", data=True)
     run.path.with_name("described.json").unlink()
-    if corpusfmt.validate(run.path).counts["error"]:
-        return  # what is wrong with the data is wrong with what is said of it
+    of_data = corpusfmt.validate(run.path)
+    # What is wrong with the data is wrong with what is said of it; that an address is none is a warning there.
+    if of_data.counts["error"] or "OSC608" in of_data.by_rule:
+        return
     for finding in report.findings:
         if finding.severity == "error":
             run.outcome.fail("invalid output", f"describe: {finding.code}", f"{finding.location}: {finding.message}")
 
 
 def _records(run: _Run) -> None:
-    for each in islice(corpusfmt.records(run.path, **run.case.options), 2000):
+    options, limits = run.options()
+    for each in islice(corpusfmt.records(run.path, **options, limits=limits or DEFAULT_LIMITS), 2000):
         line = (
             f"{each.location} {each.code} {each.message}".encode("utf-8", "surrogatepass")
             if isinstance(each, Finding)
@@ -370,11 +440,15 @@ def _records(run: _Run) -> None:
 
 
 def _build(run: _Run, recipe: str | None = None) -> None:
-    options = dict(run.case.options)
+    options, limits = run.options()
     selection = Selection(min_lines=options.pop("min_lines", None), languages=options.pop("languages", None))
     arguments = {"recipe": recipe} if recipe else options
     source = run.path / "a.warc.wet" if recipe else run.path
-    run.say_report(corpusfmt.build(source, run.out("made"), selection=selection, **arguments))
+
+    def make(out: Path, within: Limits) -> Report:
+        return corpusfmt.build(source, out, selection=selection, limits=within, **arguments)
+
+    run.say_report(_made(run, make, limits))
     run.say_folder(run.out(""))
     if options.get("recipe") == "goclassy-2019" or recipe:
         return

@@ -80,13 +80,24 @@ def test_ids_that_are_missing_or_repeated(tmp_path: Path) -> None:
     assert [item.id for item in documents_of(read_tree(tree, tmp_path))][1:] == ["af/af:2", "af/af:3"]
 
 
-@pytest.mark.parametrize(("end", "tail"), [(b"\n\n", None), (b"\n", "\n"), (b"", ""), (b"\n\n\n", "\n\n\n")])
+@pytest.mark.parametrize(("end", "tail"), [(b"\n\n", None), (b"\n", "\n"), (b"", "")])
 def test_the_end_of_a_1_1_text(end: bytes, tail: str | None, tmp_path: Path) -> None:
     docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
     text = text_of(docs).rstrip(b"\n") + end
     tree = {"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
     found = documents_of(read_tree(tree, tmp_path))
     assert [own(item).get("tail") for item in found] == [None, None, tail]
+
+
+@pytest.mark.parametrize(
+    ("end", "rule"), [(b"\n\n\n", "OSC302"), (b"\n \n", "OSC304"), (b"\n\n\t", "OSC304"), (b"\n\r\n\n", "OSC304")]
+)
+def test_what_a_1_1_text_may_not_end_with_is_rejected(end: bytes, rule: str, tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
+    text = text_of(docs).rstrip(b"\n") + end
+    tree = {"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    (rejected,) = [item for item in read_tree(tree, tmp_path) if isinstance(item, Rejected)]
+    assert (rejected.finding.code, rejected.raw) == (rule, end)
 
 
 def test_what_a_writer_kept_is_restored(tmp_path: Path) -> None:

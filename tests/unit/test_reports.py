@@ -305,5 +305,19 @@ def test_a_report_without_its_first_line_is_not_whole(tmp_path: Path) -> None:
 def test_a_report_whose_counts_are_no_numbers_is_refused(value: str, tmp_path: Path) -> None:
     saved = corpusfmt.render(Report("dolma", "1.0", Tally(), Coverage()), "json")
     (tmp_path / "report.json").write_text(saved.replace('"shards_total": 0', f'"shards_total": {value}'))
-    with pytest.raises(UsageError, match="is not a number of anything"):
+    with pytest.raises(UsageError, match="Expected `int`"):
+        load(tmp_path / "report.json")
+
+
+@pytest.mark.parametrize(
+    "name", ["rule", "slug", "severity", "message", "hint", "path", "format", "started", "finished"]
+)
+@pytest.mark.parametrize("value", [{"a": 1}, 1, None])
+def test_a_report_whose_texts_are_no_texts_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
+    first = saved["findings"][0]
+    holder = next(each for each in (first, first["location"], saved) if name in each)
+    holder[name] = value
+    (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
+    with pytest.raises(UsageError, match=r"Expected `str`|Invalid enum value"):
         load(tmp_path / "report.json")

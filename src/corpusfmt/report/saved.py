@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from msgspec import Struct, ValidationError, convert
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.io.text import has_too_many_values
@@ -59,7 +60,7 @@ def load(path: str | Path) -> Report:
         return _report(records)
     except OSError as error:
         raise UsageError(f"cannot read the report {path}: {error.strerror}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ValidationError) as error:
         raise UsageError(f"{path} is not a whole corpusfmt report in JSON or JSON Lines: {error}") from error
 
 
@@ -90,39 +91,39 @@ def _records(data: bytes) -> dict[str, list[Json]]:
 
 
 def _report(records: dict[str, list[Json]]) -> Report:
-    run, summary = records["run"][0], records["summary"][0]
-    findings = [_finding(record) for record in records["finding"]]
+    run, summary = convert(records["run"][0], _Run), convert(records["summary"][0], _Summary)
+    findings = [convert(record, _Finding).finding for record in records["finding"]]
     tally = Tally(cap=len(findings) + 1)
     for finding in findings:
         tally.add(finding)
-    _complete(tally.counts, summary["by_path"], summary["by_severity"])
-    tally.suppressed.update(_by_reason(summary["suppressed"]))
-    tally.regraded.update(_by_reason(summary["regraded"]))
+    _complete(tally.counts, summary.by_path, summary.by_severity)
+    tally.suppressed.update(_by_reason(summary.suppressed))
+    tally.regraded.update(_by_reason(summary.regraded))
     return Report(
-        summary["format"],
-        summary["version"],
+        summary.format,
+        summary.version,
         tally,
-        _coverage(summary["coverage"]),
-        started=run["started"],
-        finished=summary["finished"],
-        arguments=run["arguments"],
-        results=summary.get("results", {}),
-        unmatched=[str(each) for each in summary["unmatched"]],
+        summary.coverage.coverage,
+        started=run.started,
+        finished=summary.finished,
+        arguments=run.arguments,
+        results=summary.results,
+        unmatched=summary.unmatched,
     )
 
 
 def _complete(
     counts: Counter[tuple[str, Severity, str]],
     by_path: Mapping[str, Mapping[str, int]],
-    by_severity: Mapping[str, Mapping[str, int]],
+    by_severity: Mapping[str, Mapping[Severity, int]],
 ) -> None:
     """Add what was counted and not kept: how much of a rule is in a file is known, how severe only in sum."""
-    left = {code: {Severity(each): count for each, count in found.items()} for code, found in by_severity.items()}
+    left = {code: dict(found) for code, found in by_severity.items()}
     for (code, severity, _), count in counts.items():
         left[code][severity] -= count
     for path, codes in by_path.items():
         for code, count in codes.items():
-            missing = _count(count) - sum(counts[code, severity, path] for severity in Severity)
+            missing = count - sum(counts[code, severity, path] for severity in Severity)
             for severity, available in left[code].items():
                 taken = min(missing, available)
                 if taken > 0:
@@ -131,28 +132,80 @@ def _complete(
                     missing -= taken
 
 
-def _by_reason(records: Sequence[Json]) -> dict[tuple[str, str, str], int]:
-    return {(record["rule"], "", record["reason"]): record["count"] for record in records}
+def _by_reason(records: Sequence[_Reason]) -> dict[tuple[str, str, str], int]:
+    return {(each.rule, "", each.reason): each.count for each in records}
 
 
-def _count(value: object) -> int:
-    if type(value) is not int:
-        raise ValueError(f"`{value!r}` is not a number of anything")
-    return value
+# The lines of a report, with the types that whoever shows it relies on.
 
 
-def _coverage(record: Json) -> Coverage:
-    return Coverage(
-        _count(record["shards_seen"]),
-        _count(record["shards_total"]),
-        _count(record["documents"]),
-        _count(record["bytes"]),
-        sampled=record["sampled"],
-        not_run=Counter({(each["path"], each["rule"], each["reason"]): each["count"] for each in record["not_run"]}),
-        gaps=Counter({(each["path"], each["what"], each["reason"]): each["count"] for each in record["gaps"]}),
-    )
+class _Run(Struct):
+    started: str
+    arguments: Json
 
 
-def _finding(record: Any) -> Finding:
-    problem = Problem(record["message"], Location(**record["location"]), record["hint"], _count(record["count"]))
-    return Finding(record["rule"], record["slug"], Severity(record["severity"]), problem)
+class _Finding(Struct):
+    rule: str
+    slug: str
+    severity: Severity
+    message: str
+    location: Location
+    hint: str
+    count: int
+
+    @property
+    def finding(self) -> Finding:
+        problem = Problem(self.message, self.location, self.hint, self.count)
+        return Finding(self.rule, self.slug, self.severity, problem)
+
+
+class _Reason(Struct):
+    rule: str
+    reason: str
+    count: int
+
+
+class _NotRun(_Reason):
+    path: str
+
+
+class _Gap(Struct):
+    path: str
+    what: str
+    reason: str
+    count: int
+
+
+class _Coverage(Struct):
+    shards_seen: int
+    shards_total: int
+    documents: int
+    bytes: int
+    sampled: bool
+    not_run: list[_NotRun]
+    gaps: list[_Gap]
+
+    @property
+    def coverage(self) -> Coverage:
+        return Coverage(
+            self.shards_seen,
+            self.shards_total,
+            self.documents,
+            self.bytes,
+            sampled=self.sampled,
+            not_run=Counter({(each.path, each.rule, each.reason): each.count for each in self.not_run}),
+            gaps=Counter({(each.path, each.what, each.reason): each.count for each in self.gaps}),
+        )
+
+
+class _Summary(Struct):
+    format: str
+    version: str
+    finished: str
+    by_path: dict[str, dict[str, int]]
+    by_severity: dict[str, dict[Severity, int]]
+    suppressed: list[_Reason]
+    regraded: list[_Reason]
+    coverage: _Coverage
+    unmatched: list[str]
+    results: Json = {}

@@ -44,7 +44,7 @@ from corpusfmt.formats.oscar.parts import Part, parse_name
 from corpusfmt.formats.oscar.pieces import Piece, pieces
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
-from corpusfmt.formats.oscar.write import CANONICAL_TAIL
+from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
 from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import has_too_many_values, utf8_fault
@@ -52,6 +52,7 @@ from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge
 
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
+_SHORT_TAILS = frozenset(tail.encode() for tail in SHORT_TAILS)
 # How many documents and records are compared at a time, and from how many bytes of text on no more are gathered.
 _BATCH = 64
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -359,7 +360,7 @@ class _Pairs:
         yield self._made(text, piece, record, number, last=last)
         if piece.lead:
             yield self._separator_rejected(piece.lead, 1, leading=True)
-        if piece.tail != _CANONICAL_TAIL and not last:
+        if piece.tail != _CANONICAL_TAIL and not (last and piece.tail in _SHORT_TAILS):
             yield self._separator_rejected(piece.tail, piece.start + piece.count + 1, leading=False)
 
     def _separator_rejected(self, separator: bytes, line: int, *, leading: bool) -> Rejected:
@@ -377,7 +378,7 @@ class _Pairs:
             return restored(kept, text, language)
         found = kept_changes(headers[CHANGES_HEADER]) if CHANGES_HEADER in headers else None
         own = f"{self._own}{record.text if found is None else _without_changes(record.text)}"
-        if last and piece.tail != _CANONICAL_TAIL:
+        if last and piece.tail in _SHORT_TAILS:
             own += f',"tail":{json.dumps(piece.tail.decode())}'
         document = Document(
             self._ids.of(headers.get("warc-record-id"), language, number),

@@ -35,6 +35,8 @@ from corpusfmt.model import Document, Json
 #: What follows the last line of a document: its line end, and a blank line.
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
+#: What the last document of a 1.1 text may end with as well: no blank line, or not even an end of its line.
+SHORT_TAILS = "", "\n"
 _DEDUPLICATED = "_dedup"
 _OWN_HEADERS = OWN_HEADERS.encode()
 # What a first line may begin with that has to be looked at.
@@ -129,7 +131,7 @@ def _item(document: Document) -> Item[OscarText]:
         headers[BLANK_LINES_HEADER] = blank
     elif stale is not None and with_blank_lines(document.text, stale) != document.text:
         del headers[BLANK_LINES_HEADER]
-    tail = _around(own, "tail", "1.1", CANONICAL_TAIL)
+    tail = own.get("tail", CANONICAL_TAIL).encode() if _has_record(own) else _TAIL
     value = OscarText(text, lines, record, tail, tail == _TAIL)
     return Item(value, {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {})
 
@@ -181,6 +183,8 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
 def _has_record(own: Json) -> bool:
     """Tell whether a document still has the record that it was made of, and nothing there that we did not write."""
     if own.get("version") != "1.1" or not own.keys() <= {"version", "part", "record", "tail"}:
+        return False
+    if "tail" in own and own["tail"] not in SHORT_TAILS:
         return False
     record = own.get("record")
     headers = record.get("headers") if isinstance(record, dict) else None

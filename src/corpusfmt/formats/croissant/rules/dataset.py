@@ -327,6 +327,8 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
 
 
 _ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
+# A leap second, which `datetime` cannot hold: 23:59:60 in UTC, elsewhere perhaps a half or a quarter of an hour off.
+_LEAP_SECOND = re.compile(r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)")
 
 
 def is_date(text: str) -> bool:
@@ -334,7 +336,7 @@ def is_date(text: str) -> bool:
     if _ISO_PARTS.fullmatch(text):
         return text[5:] == "" or "01" <= text[5:] <= "12"
     try:
-        datetime.fromisoformat(text)
+        datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", text))
     except ValueError:
         return False
     return True
