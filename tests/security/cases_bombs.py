@@ -95,6 +95,7 @@ def _publishes_nothing(text: str) -> Callable[[Outcome], None]:
 _LIMIT = _ends_with("GEN003", 3)
 _VALIDATE = ("validate", "{data}", "--output-format", "json")
 _DATA = ("validate", "{data}/croissant.json", "--data", "--output-format", "json")
+_PAGE = ("validate", "{data}/page.html", "--format", "croissant", "--output-format", "json")
 _DOLMA = (*_VALIDATE, "--format", "dolma")
 
 
@@ -386,12 +387,13 @@ def _many_findings(folder: Path) -> None:
 
 def _option(folder: Path, name: str, content: bytes) -> None:
     _dolma(folder, b'{"id":"1","text":"a","source":"s"}\n', "a.jsonl")
+    _wet(folder)
     (folder / "data" / name).write_bytes(content)
 
 
 def _lines(size: int) -> bytes:
-    """Return lines that are all different."""
-    return b"".join(b"%x\n" % number for number in range(size))
+    """Return lines of a kilobyte that are all different."""
+    return b"".join(b"%01000x\n" % number for number in range(size))
 
 
 def _checksums_of_one_file(folder: Path) -> None:
@@ -578,26 +580,26 @@ ATTACKS = [
     ),
     Attack(
         "list-of-paths",
-        partial(_option, name="wet.paths.gz", content=gzip.compress(_lines(200_000), 1) * 40),
+        partial(_option, name="wet.paths.gz", content=gzip.compress(_lines(20_000), 1) * 20),
         ("build", "{data}/wet.paths.gz", "-o", "{out}"),
         _says("bytes of memory: split it", 2),
     ),
     Attack(
         "blocklist",
-        partial(_option, name="b.gz", content=gzip.compress(_lines(200_000), 1) * 20),
+        partial(_option, name="b.gz", content=gzip.compress(_lines(280_000), 1)),
         (*_DOLMA, "--blocklist", "{data}/b.gz"),
         _says("which is all there is memory for", 2),
     ),
     Attack("checksums-of-one-file", _checksums_of_one_file, _VALIDATE, _ends_with("OSC204", 1)),
     Attack("tar-long-names", _tar_of_long_names, _DATA, _LIMIT),
-    Attack("csv-wide", _wide_table, _DATA, _ends_with("CRO604", 1)),
+    Attack("csv-wide", _wide_table, _DATA, _is_valid),
     Attack("csv-cell", _large_cell, _DATA, _ends_with("CRO604", 1)),
-    Attack("page-of-scripts", partial(_page, piece=b"<script"), _VALIDATE, _ends_with("CRO301", 1)),
-    Attack("page-of-comments", partial(_page, piece=b"<!-->"), _VALIDATE, _ends_with("CRO301", 1)),
+    Attack("page-of-scripts", partial(_page, piece=b"<script"), _PAGE, _ends_with("CRO201", 1)),
+    Attack("page-of-comments", partial(_page, piece=b"<!-->"), _PAGE, _ends_with("CRO201", 1)),
     Attack(
         "page-of-descriptions",
         partial(_page, piece=b'<script type="application/ld+json">{"@type":"Dataset"}</script>', size=256 * 1024),
-        _VALIDATE,
-        _ends_with("CRO301", 1),
+        _PAGE,
+        _ends_with("CRO201", 1),
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_OPENING = re.compile(r"<!--|<script\b[^>]*>", re.IGNORECASE)
+_OPENING = re.compile(r"<!--|<script\b", re.IGNORECASE)
 _CLOSING = re.compile(r"</script\s*>", re.IGNORECASE)
 _JSON_LD = re.compile(r"\btype\s*=\s*[\"']?application/ld\+json", re.IGNORECASE)
 _DATASET = re.compile(r'"@type"\s*:\s*(\[[^\]]{0,200})?"[^"]{0,100}Dataset"')
@@ -26,11 +26,12 @@ def scripts(page: str) -> Iterator[tuple[int, int]]:
                 return
             position = end
             continue
-        closing = _CLOSING.search(page, opening.end())
+        start = page.find(">", opening.end()) + 1
+        closing = _CLOSING.search(page, start) if start else None
         if closing is None:
             return
-        if _JSON_LD.search(opening.group()):
-            yield opening.end(), closing.start()
+        if _JSON_LD.search(page, opening.end(), start):
+            yield start, closing.start()
         position = closing.end()
 
 

@@ -68,7 +68,7 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
 
     broken = None
     while True:
-        source.row.clear()
+        source.begin_row()
         try:
             row = next(rows, None)
         except csv.Error as error:
@@ -103,6 +103,10 @@ def _unreadable(path: str, line: int, error: str) -> DataFault:
     return DataFault("corrupt", f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8")
 
 
+# What a line takes beyond its text: of a cell with many, that is most.
+_LINE_OF_A_ROW_BYTES = 60
+
+
 class TableLines:
     """The lines of a table for the CSV reader, with their number, and those of them that are no text."""
 
@@ -113,8 +117,9 @@ class TableLines:
         self.line = line
         #: Bytes since a batch was last made of them.
         self.taken = 0
-        #: The lines of the row that is being read.
+        #: The lines of the row that is being read, and the memory that they take.
         self.row: list[str] = []
+        self._held = 0
         self._ended = False
         self._faults: list[Fault] = []
 
@@ -134,8 +139,16 @@ class TableLines:
                 self._faults.append(bad_text(self.path, line))
                 text = data.decode("utf-8", "replace") + "\n"
             self.row.append(text)
+            self._held += len(data) + _LINE_OF_A_ROW_BYTES
+            if self._held > MAX_LINE_BYTES:
+                raise csv.Error(f"a quoted cell goes on for {len(self.row)} lines, more than there is memory for")
             yield text
         self._ended = True
+
+    def begin_row(self) -> None:
+        """Let go of the lines of the last row."""
+        self.row.clear()
+        self._held = 0
 
     def is_open(self, delimiter: str) -> bool:
         """Tell whether the row that was read last ended only with the file, within quotes."""
