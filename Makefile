@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test attacks lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -38,6 +38,10 @@ test: $(VENV)/.develops
 ## Run every attack on untrusted data, in full size.
 attacks: $(VENV)/.develops
 	CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
+
+## Pin what users see of each finding of the fixtures: read the difference before you commit it.
+pins: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
 
 lint: $(VENV)/.develops
 	$(BIN)/ruff check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from support import FIXTURES, run_cli
 import corpusfmt
 from corpusfmt.formats import formats
 from corpusfmt.io.paths import entry_of
-from corpusfmt.model import Finding, Verdict
+from corpusfmt.model import Finding, Report, Verdict
 
 CASES = sorted(path.parent for path in FIXTURES.glob("*/*/*/*/expected.json"))
 
@@ -32,6 +33,14 @@ def input_of(case: Path) -> Path:
     return folder if folder.is_dir() else next(iter(sorted(case.glob("input.*"))))
 
 
+def report_of(case: Path) -> Report:
+    """Validate a case as its `expected.json` says."""
+    arguments = dict(expected_of(case)["arguments"])
+    if "blocklist" in arguments:
+        arguments["blocklist"] = case / arguments["blocklist"]
+    return corpusfmt.validate(input_of(case), **arguments)
+
+
 def summary_of(finding: Finding) -> dict[str, Any]:
     at = finding.location
     return {
@@ -43,8 +52,28 @@ def summary_of(finding: Finding) -> dict[str, Any]:
     }
 
 
+def shown(finding: Finding) -> dict[str, Any]:
+    """Return all that users see of a finding beside what `expected.json` declares."""
+    at = finding.location
+    place = {"column": at.column, "byte": at.byte, "pointer": at.pointer, "record": at.record}
+    seen = {"rule": finding.code, "path": at.path, "line": at.line, "message": finding.message, "hint": finding.hint}
+    return seen | {name: value for name, value in place.items() if value is not None}
+
+
 def order(record: dict[str, Any]) -> tuple[str, str, int, int]:
     return record["rule"], record["path"], record["line"] or 0, record["count"]
+
+
+@cache
+def pins_of(name: str) -> dict[str, list[dict[str, Any]]]:
+    """Return, for each case of a format, the findings as users saw them when they were last reviewed."""
+    lines = (FIXTURES / name / "findings.jsonl").read_bytes().split(b"\n")[:-1]
+    return {record["case"]: record["findings"] for record in map(json.loads, lines)}
+
+
+def pinned(case: Path) -> list[dict[str, Any]]:
+    name, _, rest = name_of(case).partition("/")
+    return pins_of(name).get(rest, [])
 
 
 def test_there_are_cases() -> None:
@@ -54,11 +83,9 @@ def test_there_are_cases() -> None:
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_case(case: Path) -> None:
     expected = expected_of(case)
-    arguments = dict(expected["arguments"])
-    if "blocklist" in arguments:
-        arguments["blocklist"] = case / arguments["blocklist"]
-    report = corpusfmt.validate(input_of(case), **arguments)
+    report = report_of(case)
     assert sorted(map(summary_of, report.findings), key=order) == sorted(expected["findings"], key=order)
+    assert [shown(finding) for finding in report.findings] == pinned(case)
     assert (report.verdict is Verdict.VALID) == (not report.counts["error"] and not report.coverage.gaps)
     assert not set(expected.get("near_misses", ())) & report.by_rule.keys()
     assert ("valid" in case.parts) == (not report.counts["error"])
