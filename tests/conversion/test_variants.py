@@ -9,7 +9,7 @@ from conversion.rows import data_files, document, read_rows, write_rows
 from support import SAMPLE, tree
 
 import corpusfmt
-from corpusfmt.model import UsageError
+from corpusfmt.model import BadInput, UsageError
 
 # What a build writes besides the corpus.
 REPORTS = {"stats.json", "stats.md", "MANIFEST.json"}
@@ -38,8 +38,20 @@ def test_variants_of_oscar_1_1_stay_apart(variants: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("target", ["dolma", "parquet"])
 def test_variants_come_back_from_other_formats(target: str, variants: Path, tmp_path: Path) -> None:
     corpusfmt.convert(variants, tmp_path / "there", to=target)
+    assert corpusfmt.validate(tmp_path / "there").verdict == "valid"
     corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="oscar")
     assert files_of(tmp_path / "back") == files_of(variants)
+
+
+def test_documents_of_variants_in_one_dolma_corpus_have_sources_of_their_own(variants: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(variants, tmp_path / "dolma", to="dolma")
+    for variant in ("packaged", "packaged_nondedup"):
+        rows = read_rows(tmp_path / "dolma", f"documents/{variant}")
+        assert {row["source"] for row in rows} == {f"oscar/{variant}"}
+    with pytest.raises(BadInput, match="CNV106 source `web`, id `"):
+        corpusfmt.convert(variants, tmp_path / "one", to="dolma", source_name="web")
+    corpusfmt.convert(variants / "packaged", tmp_path / "alone", to="dolma")
+    assert {row["source"] for row in read_rows(tmp_path / "alone")} == {"oscar"}
 
 
 def test_deduplicated_text_of_oscar_1_0_keeps_its_name(tmp_path: Path) -> None:
