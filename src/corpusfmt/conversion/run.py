@@ -32,6 +32,7 @@ from corpusfmt.conversion.layout import (
     language_of,
     refuse_nested,
     refuse_unpaired,
+    unnested_folders,
     unread_files,
 )
 from corpusfmt.conversion.options import (
@@ -277,7 +278,14 @@ class _Run:
             )
             tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
         weights = [sum(shard.size for shard in group.shards) for group in grouped]
-        return self._converted(tasks, weights) if self.writer.key is None else self._unrepeated(tasks, weights, keys)
+        if self.writer.key is not None:
+            return self._unrepeated(tasks, weights, keys)
+        converted = self._converted(tasks, weights)
+        if not self.writer.by_language:
+            return converted
+        # A part of which nothing is left has no file, and readers stop where a number is missing.
+        numbered = _numbered_through(tasks, converted)
+        return converted if numbered == tasks else self._converted(numbered, weights)
 
     def _converted(self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> list[Converted]:
         return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, stands=_is_there)
@@ -350,10 +358,11 @@ class _Run:
         for each in sorted_shards:
             folders.update(each.folders)
         packs = []
+        unnested = unnested_folders(folders)
         for folder in sorted(folders):
             name = quote(folder, safe="")
             aside = self.workplace.aside(name)
-            pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
+            pack = PackTask(self.target, folder, unnested[folder], containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(name, pack, fingerprint))
         sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
@@ -389,6 +398,29 @@ def _is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
     """Tell whether the files that a task of an earlier run wrote are still there."""
     keys = task.keys if isinstance(task, DirectTask) else None
     return (keys is None or keys.is_dir()) and all_there(task.target.destination, converted.files)
+
+
+def _numbered_through(
+    tasks: Sequence[StageTask[DirectTask]], converted: Sequence[Converted]
+) -> list[StageTask[DirectTask]]:
+    """Return the tasks with the parts of each language that have files numbered 1, 2, 3, …, where they are not."""
+    series: defaultdict[tuple[str, str | None], list[DirectTask]] = defaultdict(list)
+    for task, result in zip(tasks, converted, strict=True):
+        if result.files and task.argument.part_bytes is None:
+            series[task.argument.folder, task.argument.language].append(task.argument)
+    numbers: dict[int, int | None] = {}
+    for parts in series.values():
+        parts.sort(key=lambda each: each.part or 0)
+        if any(each.part is not None and each.part != number for number, each in enumerate(parts, 1)):
+            numbers |= {each.index: number if len(parts) > 1 else None for number, each in enumerate(parts, 1)}
+    return [_as_part(numbers[each.argument.index], each) if each.argument.index in numbers else each for each in tasks]
+
+
+def _as_part(number: int | None, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
+    if number == task.argument.part:
+        return task
+    argument = replace(task.argument, part=number)
+    return replace(task, argument=argument, fingerprint=digest(task.fingerprint, "part", number))
 
 
 def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTask[DirectTask]:

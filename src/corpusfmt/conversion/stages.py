@@ -84,10 +84,11 @@ class SortTask:
 
 @dataclass(frozen=True, slots=True)
 class PackTask:
-    """One language over all containers, in the order of the source's shards; `folder` is named for it."""
+    """One language over all containers, in the order of the source's shards; `folder` is named for it, as `target_folder` is."""
 
     target: Target
     folder: str
+    target_folder: str
     containers: tuple[Path, ...]
     part_bytes: int
     on_loss: OnLoss
@@ -216,7 +217,7 @@ def pack_language(task: PackTask) -> Converted:
     writer = task.target.writer
     result = Converted()
     losses = Losses(task.on_loss)
-    folder = writer.folder(task.folder)
+    folder = writer.folder(task.target_folder)
     files = write_parts(
         writer,
         _items(writer, _restored(task, result), losses),
