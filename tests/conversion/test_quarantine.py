@@ -73,6 +73,34 @@ def test_a_part_without_its_partner(missing: str, damaged: Path, tmp_path: Path)
     assert (rules, raw) == ({"OSC401": lost}, kept if missing == "zh.txt.gz" else text)
 
 
+@pytest.mark.parametrize(
+    ("lost", "parts"), [((2,), (1, 3, 4)), ((1,), (2, 3, 4)), ((1, 2, 4), (3,)), ((4,), (1, 2, 3))]
+)
+def test_parts_behind_one_of_which_nothing_is_left_move_up(
+    lost: tuple[int, ...], parts: tuple[int, ...], tmp_path: Path
+) -> None:
+    for number in range(1, 5):
+        write_rows(tmp_path / f"dolma/documents/en/en_part_{number}.jsonl.gz", [document(number)])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "parts", to="oscar")
+    for number in lost:
+        (tmp_path / f"parts/en/en_meta_part_{number}.jsonl.gz").unlink()
+    for jobs in (1, 2):
+        out = tmp_path / f"out-{jobs}"
+        corpusfmt.convert(tmp_path / "parts", out, to="oscar", on_bad_record="quarantine", jobs=jobs)
+        kept = [(tmp_path / f"parts/en/en_part_{number}.txt.gz") for number in parts]
+        assert texts(out / "en") == [gzip.decompress(path.read_bytes()) for path in kept]
+        assert corpusfmt.validate(out).verdict == "valid"
+        assert len(list((out / "en").iterdir())) == 2 * len(parts) + 1
+
+
+def test_parts_of_dolma_that_are_not_numbered_through_are_for_oscar(tmp_path: Path) -> None:
+    for part in (2, 4, 10):
+        write_rows(tmp_path / f"dolma/documents/en/en_part_{part}.jsonl.gz", [document(part)])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
+    assert texts(tmp_path / "oscar/en") == [document(part)["text"].encode() + b"\n\n" for part in (2, 4, 10)]
+    assert corpusfmt.validate(tmp_path / "oscar").verdict == "valid"
+
+
 def test_text_and_metadata_of_different_languages(damaged: Path, tmp_path: Path) -> None:
     (damaged / "zh/zh.txt.gz").write_bytes((damaged / "en/en.txt.gz").read_bytes())
     whole, rows = records_in(damaged), len(lines_of(damaged / "zh/zh_meta.jsonl.gz"))

@@ -24,11 +24,11 @@ def parts_of_english(root: Path) -> list[Json]:
     return rows
 
 
-def test_parts_keep_their_numbers(tmp_path: Path) -> None:
+def test_parts_keep_their_order_and_are_numbered_through(tmp_path: Path) -> None:
     parts_of_english(tmp_path / "dolma")
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
     names = [
-        f"en{kind}_part_{part}.{end}" for part in (1, 2, 10) for kind, end in [("", "txt.gz"), ("_meta", "jsonl.gz")]
+        f"en{kind}_part_{part}.{end}" for part in (1, 2, 3) for kind, end in [("", "txt.gz"), ("_meta", "jsonl.gz")]
     ]
     assert {path.name for path in (tmp_path / "oscar/en").iterdir()} == {*names, "en_sha256.txt"}
 

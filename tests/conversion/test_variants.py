@@ -9,7 +9,7 @@ from conversion.rows import data_files, document, read_rows, write_rows
 from support import SAMPLE, tree
 
 import corpusfmt
-from corpusfmt.model import UsageError
+from corpusfmt.model import BadInput, UsageError
 
 # What a build writes besides the corpus.
 REPORTS = {"stats.json", "stats.md", "MANIFEST.json"}
@@ -38,8 +38,20 @@ def test_variants_of_oscar_1_1_stay_apart(variants: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("target", ["dolma", "parquet"])
 def test_variants_come_back_from_other_formats(target: str, variants: Path, tmp_path: Path) -> None:
     corpusfmt.convert(variants, tmp_path / "there", to=target)
+    assert corpusfmt.validate(tmp_path / "there").verdict == "valid"
     corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="oscar")
     assert files_of(tmp_path / "back") == files_of(variants)
+
+
+def test_documents_of_variants_in_one_dolma_corpus_have_sources_of_their_own(variants: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(variants, tmp_path / "dolma", to="dolma")
+    for variant in ("packaged", "packaged_nondedup"):
+        rows = read_rows(tmp_path / "dolma", f"documents/{variant}")
+        assert {row["source"] for row in rows} == {f"oscar/{variant}"}
+    with pytest.raises(BadInput, match="CNV106 source `web`, id `"):
+        corpusfmt.convert(variants, tmp_path / "one", to="dolma", source_name="web")
+    corpusfmt.convert(variants / "packaged", tmp_path / "alone", to="dolma")
+    assert {row["source"] for row in read_rows(tmp_path / "alone")} == {"oscar"}
 
 
 def test_deduplicated_text_of_oscar_1_0_keeps_its_name(tmp_path: Path) -> None:
@@ -68,7 +80,7 @@ def test_parts_of_variants_are_cut_apart(variants: Path, tmp_path: Path) -> None
 
 def test_datasets_side_by_side_stay_apart_where_documents_are_sorted_by_language(tmp_path: Path) -> None:
     for name in ("before", "after"):
-        rows = [document(number, "en" if number % 2 else "de", variant=name) for number in range(4)]
+        rows = [document(number, "en" if number % 2 else "de", variant=name, source=name) for number in range(4)]
         write_rows(tmp_path / "both" / name / "documents/data.jsonl.gz", rows)
         write_rows(tmp_path / "one/documents" / name / "data.jsonl.gz", rows)
     corpusfmt.convert(tmp_path / "both", tmp_path / "oscar", to="oscar")
@@ -88,3 +100,26 @@ def test_corpora_that_oscar_cannot_have_side_by_side_are_refused(others: tuple[s
     with pytest.raises(UsageError, match="convert one folder"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("part_bytes", [None, 500])
+@pytest.mark.parametrize("target", ["oscar-1.0", "oscar-1.1"])
+def test_a_language_that_lies_in_a_folder_of_its_name_comes_to_lie_there(
+    target: str, part_bytes: int | None, tmp_path: Path
+) -> None:
+    for name in ("de/de/de_part_1", "de/de/de_part_2"):
+        write_rows(tmp_path / f"dolma/documents/{name}.jsonl.gz", [document(1, "de", source=name)])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to=target, on_loss="allow", part_bytes=part_bytes)
+    assert {path.rpartition("/")[0] for path in tree(tmp_path / "out")} == {"", "de"}
+    assert corpusfmt.validate(tmp_path / "out").verdict == "valid"
+    write_rows(tmp_path / "dolma/documents/other/fr/fr.jsonl.gz", [document(1, "fr")])
+    with pytest.raises(UsageError, match="`de/de` would be a language in a folder of its own name"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "both", to=target, on_loss="allow", part_bytes=part_bytes)
+    assert not (tmp_path / "both").exists()
+
+
+def test_corpora_named_for_their_language_are_refused_where_documents_are_sorted_by_it(tmp_path: Path) -> None:
+    for name, language in (("de", "de"), ("other", "fr")):
+        write_rows(tmp_path / f"dolma/{name}/documents/data.jsonl.gz", [document(1, language)])
+    with pytest.raises(UsageError, match="`de/de` would be a language in a folder of its own name"):
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")

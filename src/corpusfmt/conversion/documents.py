@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -12,10 +13,12 @@ from typing import BinaryIO, Self
 from corpusfmt.conversion import attributes
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, Options
-from corpusfmt.conversion.rules import Mislabelled, Sourceless, Unfiled, finding
+from corpusfmt.conversion.repeats import First
+from corpusfmt.conversion.rules import Mislabelled, Repeated, Sourceless, Unfiled, finding
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.dolma.write import fields_of
 from corpusfmt.formats.oscar.languages import LABEL
+from corpusfmt.formats.provenance import name_variant
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Incomplete, Location
@@ -27,7 +30,10 @@ _CUT = frozenset({"GEN101", "GEN102", "PQT102"})
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How one shard is read: crosses processes. `filed` where the target has folders by language."""
+    """How one shard is read: crosses processes. `filed` where the target has folders by language.
+
+    `variant` is the source of documents that have no other, where the variants of a release have the same ids.
+    """
 
     format: str
     shard: Shard
@@ -35,16 +41,21 @@ class Reading:
     options: Options
     filed: bool
     sidecar: Path
+    variant: str = ""
 
 
 class Documents:
     """The documents of one shard; rejected records stop it or go to a sidecar file.
 
-    `taken` and `rejected` count what was read, `cut` are the files that were not read to their ends.
+    `taken` and `rejected` count what was read, `cut` are the files that were not read to their ends. `repeated` tells of
+    each document that could be taken whether an earlier one has its source and id, and where that one is.
     """
 
-    def __init__(self, reading: Reading, losses: Losses, aside: Path) -> None:
+    def __init__(
+        self, reading: Reading, losses: Losses, aside: Path, repeated: Iterator[First | None] | None = None
+    ) -> None:
         self._reading = reading
+        self._repeated = repeated or repeat(None)
         self._losses = losses
         self._options = reading.options
         self._aside = aside
@@ -77,11 +88,13 @@ class Documents:
             if isinstance(document, LeftOut):
                 self._losses.add({document.what: 1}, document.at)
                 continue
-            unfit: Unfiled | Mislabelled | Sourceless | None = None
+            unfit: Unfiled | Mislabelled | Sourceless | Repeated | None = None
             if self._reading.filed:
                 unfit = self._filed(document, expected)
             if document.source is None and self._options.source is None:
-                unfit = Sourceless(self._place_of(document))
+                unfit = Sourceless(self.place_of(document))
+            if unfit is None and (first := next(self._repeated)) is not None:
+                unfit = Repeated(self.place_of(document), *first)
             if unfit is not None:
                 row = json_line(fields_of(document))[:-1].decode()
                 raw = "\n".join([row, *document.attribute_rows.values()])
@@ -89,10 +102,10 @@ class Documents:
                 continue
             for step in steps:
                 step(document)
-            self.taken += 1
             yield document
+            self.taken += 1
 
-    def _place_of(self, document: Document) -> Location:
+    def place_of(self, document: Document) -> Location:
         """Return the place of the document that is being read."""
         return Location(self.path, self.taken + self.rejected + 1 if self._by_row else None, record=document.id)
 
@@ -106,13 +119,13 @@ class Documents:
             language = attributes.language(document, options.language_attribute)
         if not isinstance(language, str):
             hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
-            return Unfiled(self._place_of(document), "nothing tells the language of this document", hint)
+            return Unfiled(self.place_of(document), "nothing tells the language of this document", hint)
         if not LABEL.fullmatch(language):
-            return Mislabelled(self._place_of(document), language)
+            return Mislabelled(self.place_of(document), language)
         if expected is not None and language != expected:
             found = f"a document of language `{language}` in a shard of `{expected}`"
             hint = "put documents into a folder of their language, or into one named for none"
-            return Unfiled(self._place_of(document), found, hint)
+            return Unfiled(self.place_of(document), found, hint)
         document.lang = language
         return None
 
@@ -122,11 +135,13 @@ class Documents:
         steps: list[Callable[[Document], None]] = []
         if options.source or options.added:
             steps.append(lambda document: _fill_in(document, options, source_name))
+        if variant := self._reading.variant:
+            steps.append(lambda document: name_variant(document, variant) if document.source == source_name else None)
         if options.language_set:
             steps.append(attributes.add_language)
         if options.merge:
             steps.append(
-                lambda document: attributes.merge(document, options.prefer, self._place_of(document), self._losses)
+                lambda document: attributes.merge(document, options.prefer, self.place_of(document), self._losses)
             )
         if options.splits:
             steps.append(lambda document: attributes.split(document, options.splits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,8 +111,10 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
     """
     found: dict[Name, dict[int | None, Shard]] = {}
     names: dict[Name, Name] = {}
-    for shard in shards:
-        name = name_of(shard)
+    named = [(name_of(shard), shard) for shard in shards]
+    unnested = unnested_folders(name.folder for name, _ in named) if by_language else {}
+    for name, shard in named:
+        name = replace(name, folder=unnested.get(name.folder, name.folder))  # noqa: PLW2901
         series = replace(name, part=None) if cut_anew else name
         key = replace(series, stem=language_of(name) or "") if by_language else series
         names.setdefault(key, series)
@@ -122,6 +125,26 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
             )
         group[name.part] = shard
     return [Group(names[key], tuple(same.values())) for key, same in found.items()]
+
+
+def unnested_folders(folders: Iterable[str]) -> dict[str, str]:
+    """Return for each folder of a language where it comes to lie: the only one, in another of its own name, is that one.
+
+    Raises `UsageError` where others lie beside that.
+    """
+    found = sorted(set(folders))
+    languages: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in found:
+        above, _, language = folder.rpartition("/")
+        languages[above].append(language)
+    repeating = [above for above, below in languages.items() if below == [above.rpartition("/")[2]]]
+    if repeating and len(found) > 1:
+        inner = f"{repeating[0]}/{languages[repeating[0]][0]}"
+        raise UsageError(
+            f"`{inner}` would be a language in a folder of its own name, which OSCAR cannot have: "
+            "rename the folder, or convert it alone"
+        )
+    return {folder: repeating[0] if repeating else folder for folder in found}
 
 
 def refuse_unpaired(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None:

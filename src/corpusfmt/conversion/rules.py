@@ -47,6 +47,15 @@ class Sourceless:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeated:
+    """A document whose source and id an earlier one has as well."""
+
+    at: Location
+    source: str
+    first: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Collision:
     """An attribute that two sets have with different values; `newer` is the one that came second."""
 
@@ -119,11 +128,24 @@ def source_missing(document: Sourceless) -> Iterator[Problem]:
     yield Problem(f"no `source`{_which(document.at)}", document.at, "name it with --source")
 
 
+@RULES.rule("CNV106", "repeated-document-id", on=Repeated)
+def repeated_document_id(document: Repeated) -> Iterator[Problem]:
+    """A document has the source and the id of an earlier one, and the target wants no two of these.
+
+    Why: Dolma asks for ids that are unique within their source; else nothing can be traced or blocked by its id.
+    Example: a file that was copied under another name; two variants of a release under one --source.
+    Fix: drop one of the two or give it an id of its own, or reject the later ones with --on-bad-record quarantine.
+    """
+    message = f"source `{document.source}`, id `{document.at.record}`: also at {document.first}"
+    hint = "drop one of the two or give it an id of its own, and run the command again"
+    yield Problem(message, document.at, f"{hint}; or convert into another folder with --on-bad-record quarantine")
+
+
 def _which(at: Location) -> str:
     return f" (document `{at.record}`)" if at.record is not None else ""
 
 
-def finding(subject: NotKept | Unfiled | Mislabelled | Sourceless | Collision) -> Finding:
+def finding(subject: NotKept | Unfiled | Mislabelled | Sourceless | Repeated | Collision) -> Finding:
     """Return what the rules say of something."""
     judge = Judge(RULES, Grading(), version="", path=subject.at.path)
     judge.check(subject)

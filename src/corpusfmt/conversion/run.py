@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections import Counter
+import shutil
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +32,7 @@ from corpusfmt.conversion.layout import (
     language_of,
     refuse_nested,
     refuse_unpaired,
+    unnested_folders,
     unread_files,
 )
 from corpusfmt.conversion.options import (
@@ -42,14 +45,18 @@ from corpusfmt.conversion.options import (
     language_attribute_of,
     splits_of,
 )
+from corpusfmt.conversion.repeats import Identity, Place, repeats_among, write_repeats
 from corpusfmt.conversion.rules import NotKept, finding
 from corpusfmt.conversion.stages import (
     Converted,
     DirectTask,
+    Identified,
+    IdentifyTask,
     PackTask,
     SortTask,
     Target,
     convert_shards,
+    identify,
     pack_language,
     sort_shard,
 )
@@ -62,13 +69,14 @@ from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, de
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
+from corpusfmt.io.keys import repeated_in_batches
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote, version_of
 from corpusfmt.io.publish import publish_bytes, refuse_link
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 5
+CODE_FORMAT = 6
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -189,6 +197,7 @@ def convert(
             workplace,
             settings,
             Stages(workplace.state, workers, progress, limits=limits),
+            len({shard.corpus for shard in shards}) > 1,
         )
         try:
             converted = run.by_containers(shards) if through_containers else run.directly(grouped, sets)
@@ -244,9 +253,11 @@ class _Run:
     workplace: Workplace
     settings: tuple[object, ...]
     stages: Stages
+    side_by_side: bool
 
     def directly(self, grouped: Sequence[Group], sets: Sequence[tuple[str, ...]]) -> list[Converted]:
         """Shards become parts, or parts of a new size, with their attribute sets."""
+        keys = self.workplace.state / "keys"
         tasks = []
         for group, names in zip(grouped, sets, strict=True):
             folder, stem = group.name.folder, group.name.stem
@@ -263,10 +274,70 @@ class _Run:
                 self.size,
                 language_of(group.name) if self.writer.by_language else None,
                 self.workplace.aside(task_name),
+                keys / task_name if self.writer.key is not None else None,
             )
             tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
-        sizes = [sum(shard.size for shard in group.shards) for group in grouped]
-        return self.stages.run_whole("convert", convert_shards, tasks, Converted, sizes, stands=_is_there)
+        weights = [sum(shard.size for shard in group.shards) for group in grouped]
+        if self.writer.key is not None:
+            return self._unrepeated(tasks, weights, keys)
+        converted = self._converted(tasks, weights)
+        if not self.writer.by_language:
+            return converted
+        # A part of which nothing is left has no file, and readers stop where a number is missing.
+        numbered = _numbered_through(tasks, converted)
+        return converted if numbered == tasks else self._converted(numbered, weights)
+
+    def _converted(self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> list[Converted]:
+        return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, stands=_is_there)
+
+    def _unrepeated(
+        self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], keys: Path
+    ) -> list[Converted]:
+        """Convert so that no two documents have the same name. Tasks whose documents have names of earlier ones run twice."""
+        whole = digest([task.fingerprint for task in tasks])
+        repeats = self.workplace.state / "repeats" / whole
+        if not (repeats / "whole").exists():
+            converted = self._converted(tasks, weights)
+            shutil.rmtree(repeats.parent, ignore_errors=True)
+            if not self._find_repeats(tasks, keys, repeats):
+                return converted
+            publish_bytes(repeats / "whole", b"")
+        return self._converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
+
+    def _find_repeats(self, tasks: Sequence[StageTask[DirectTask]], keys: Path, repeats: Path) -> bool:
+        """Write down which documents are to be rejected, and tell whether there are any. Raises `BadInput` if none may be."""
+        by_index = {task.argument.index: task for task in tasks}
+        any_found = False
+        for number, candidates in enumerate(repeated_in_batches(keys)):
+            found = repeats_among(candidates, self._identified(by_index, candidates))
+            if found and self.options.on_bad_record == "stop":
+                raise BadInput(finding(found[0].subject))
+            for index, rejected in groupby(found, key=lambda each: each.index):
+                write_repeats(repeats / by_index[index].id / f"{number:06d}.jsonl", rejected)
+                any_found = True
+        return any_found
+
+    def _identified(
+        self, tasks: Mapping[int, StageTask[DirectTask]], candidates: Sequence[Sequence[Place]]
+    ) -> dict[Place, Identity]:
+        """Return what names the documents at some places, which are read again."""
+        rows: defaultdict[int, list[int]] = defaultdict(list)
+        for index, row in chain.from_iterable(candidates):
+            rows[index].append(row)
+        asked = [
+            StageTask(
+                tasks[index].id, IdentifyTask(tasks[index].argument, tuple(sorted(found))), tasks[index].fingerprint
+            )
+            for index, found in sorted(rows.items())
+        ]
+        asked = [replace(each, fingerprint=digest(each.fingerprint, each.argument.rows)) for each in asked]
+        weights = [sum(reading.shard.size for reading in each.argument.task.readings) for each in asked]
+        results = self.stages.run_whole("identify", identify, asked, Identified, weights)
+        return {
+            (each.argument.task.index, identity.row): identity
+            for each, result in zip(asked, results, strict=True)
+            for identity in result.documents
+        }
 
     def by_containers(self, shards: Sequence[Shard]) -> list[Converted]:
         """Documents are sorted by language, then packed."""
@@ -287,10 +358,11 @@ class _Run:
         for each in sorted_shards:
             folders.update(each.folders)
         packs = []
+        unnested = unnested_folders(folders)
         for folder in sorted(folders):
             name = quote(folder, safe="")
             aside = self.workplace.aside(name)
-            pack = PackTask(self.target, folder, containers, part_bytes, self.options.on_loss, aside)
+            pack = PackTask(self.target, folder, unnested[folder], containers, part_bytes, self.options.on_loss, aside)
             packs.append(StageTask(name, pack, fingerprint))
         sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
@@ -305,7 +377,16 @@ class _Run:
 
     def _reading(self, shard: Shard) -> Reading:
         sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
-        return Reading(self.format.name, shard, self.check, self.options, self.writer.by_language, sidecar)
+        variant = ""
+        if (
+            self.side_by_side
+            and self.writer.key
+            and shard.corpus
+            and self.format.source_name
+            and not self.options.source
+        ):
+            variant = f"{self.format.source_name}/{shard.corpus}"
+        return Reading(self.format.name, shard, self.check, self.options, self.writer.by_language, sidecar, variant)
 
 
 def quarantine_of(destination: Path) -> Path:
@@ -315,7 +396,40 @@ def quarantine_of(destination: Path) -> Path:
 
 def _is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
     """Tell whether the files that a task of an earlier run wrote are still there."""
-    return all_there(task.target.destination, converted.files)
+    keys = task.keys if isinstance(task, DirectTask) else None
+    return (keys is None or keys.is_dir()) and all_there(task.target.destination, converted.files)
+
+
+def _numbered_through(
+    tasks: Sequence[StageTask[DirectTask]], converted: Sequence[Converted]
+) -> list[StageTask[DirectTask]]:
+    """Return the tasks with the parts of each language that have files numbered 1, 2, 3, …, where they are not."""
+    series: defaultdict[tuple[str, str | None], list[DirectTask]] = defaultdict(list)
+    for task, result in zip(tasks, converted, strict=True):
+        if result.files and task.argument.part_bytes is None:
+            series[task.argument.folder, task.argument.language].append(task.argument)
+    numbers: dict[int, int | None] = {}
+    for parts in series.values():
+        parts.sort(key=lambda each: each.part or 0)
+        if any(each.part is not None and each.part != number for number, each in enumerate(parts, 1)):
+            numbers |= {each.index: number if len(parts) > 1 else None for number, each in enumerate(parts, 1)}
+    return [_as_part(numbers[each.argument.index], each) if each.argument.index in numbers else each for each in tasks]
+
+
+def _as_part(number: int | None, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
+    if number == task.argument.part:
+        return task
+    argument = replace(task.argument, part=number)
+    return replace(task, argument=argument, fingerprint=digest(task.fingerprint, "part", number))
+
+
+def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
+    """Return a task that leaves out the documents that `repeats` names, those that `whole` found; without any, the task."""
+    if not repeats.exists():
+        return task
+    return replace(
+        task, argument=replace(task.argument, repeats=repeats), fingerprint=digest(task.fingerprint, "repeats", whole)
+    )
 
 
 def _sets(fmt: Format, writer: Writer[Any], options: Options, group: Group) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ import io
 import json
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ import msgspec
 from corpusfmt.conversion.attributes import forget_language
 from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.options import Losses, OnLoss
+from corpusfmt.conversion.repeats import First, Identity, noting_keys, repeated_in
 from corpusfmt.formats import named_format
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
@@ -49,7 +51,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class DirectTask:
-    """Shards that become one part, or parts of about `part_bytes`; `language` is None where the target has no folders of one."""
+    """Shards that become one part, or parts of about `part_bytes`; `language` is None where the target has no folders of one.
+
+    `keys` is the folder for the hashes of what names the documents, `repeats` the one that tells which of them are rejected.
+    """
 
     readings: tuple[Reading, ...]
     target: Target
@@ -59,6 +64,13 @@ class DirectTask:
     part_bytes: int | None
     language: str | None
     aside: Path
+    keys: Path | None = None
+    repeats: Path | None = None
+
+    @property
+    def index(self) -> int:
+        """Return what stands for this task in the order of the source's shards."""
+        return self.readings[0].shard.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +84,11 @@ class SortTask:
 
 @dataclass(frozen=True, slots=True)
 class PackTask:
-    """One language over all containers, in the order of the source's shards; `folder` is named for it."""
+    """One language over all containers, in the order of the source's shards; `folder` is named for it, as `target_folder` is."""
 
     target: Target
     folder: str
+    target_folder: str
     containers: tuple[Path, ...]
     part_bytes: int
     on_loss: OnLoss
@@ -98,9 +111,14 @@ def convert_shards(task: DirectTask) -> Converted:
     writer = task.target.writer
     result = Converted()
     losses = Losses(task.readings[0].options.on_loss)
+    repeated = repeated_in(task.repeats) if task.repeats else None
+    documents = _documents_of(task, result, losses, repeated)
+    found: Iterator[tuple[str, Document]] = ((each.path, document) for each, document in documents)
+    if task.keys is not None and writer.key is not None:
+        found = noting_keys(found, writer.key, task.keys, task.index)
     files = write_parts(
         writer,
-        _items(writer, _documents_of(task, result, losses), losses),
+        _items(writer, found, losses),
         stem=task.stem,
         part=task.part,
         part_bytes=task.part_bytes,
@@ -113,15 +131,53 @@ def convert_shards(task: DirectTask) -> Converted:
     return result
 
 
-def _documents_of(task: DirectTask, result: Converted, losses: Losses) -> Iterator[tuple[str, Document]]:
-    """Yield the documents of all shards with the paths that they come from; count them into the result."""
+def _documents_of(
+    task: DirectTask, result: Converted, losses: Losses, repeated: Iterator[First | None] | None = None
+) -> Generator[tuple[Documents, Document]]:
+    """Yield the documents of all shards with what they are read by; count them into the result."""
     for reading in task.readings:
-        with Documents(reading, losses, task.aside) as documents:
+        with Documents(reading, losses, task.aside, repeated) as documents:
             for document in documents.of_language(task.language):
-                yield documents.path, document
+                yield documents, document
         result.documents += documents.taken
         result.rejected += documents.rejected
         result.cut += documents.cut
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifyTask:
+    """Documents of a task that has ended, by their numbers from 0 in order, which may have the keys of others."""
+
+    task: DirectTask
+    rows: tuple[int, ...]
+
+
+class Identified(msgspec.Struct):
+    """What names each of some documents, and where it is."""
+
+    documents: list[Identity]
+
+
+def identify(asked: IdentifyTask) -> Identified:
+    """Read documents again."""
+    task = asked.task
+    key = task.target.writer.key
+    assert key is not None
+    # What was rejected was written when they were read first.
+    readings = tuple(replace(reading, sidecar=task.aside / "rejected") for reading in task.readings)
+    again = replace(task, readings=readings)
+    found = Identified([])
+    wanted = iter(asked.rows)
+    row = next(wanted, None)
+    with closing(_documents_of(again, Converted(), Losses("allow"))) as read:
+        for number, (documents, document) in enumerate(read):
+            if number == row:
+                at = documents.place_of(document)
+                found.documents.append(Identity(number, key(document), at.path, at.line))
+                row = next(wanted, None)
+            if row is None:
+                break
+    return found
 
 
 def sort_shard(task: SortTask) -> Converted:
@@ -161,7 +217,7 @@ def pack_language(task: PackTask) -> Converted:
     writer = task.target.writer
     result = Converted()
     losses = Losses(task.on_loss)
-    folder = writer.folder(task.folder)
+    folder = writer.folder(task.target_folder)
     files = write_parts(
         writer,
         _items(writer, _restored(task, result), losses),

@@ -53,6 +53,8 @@ class Writer(Generic[T]):
     #: Give the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None
     #: for formats that have no room for attribute sets.
     with_sets: Callable[[Sequence[str]], Writer[T]] | None = None
+    #: Give what names a document, where no two documents of a corpus may have the same: its source and its id.
+    key: Callable[[Document], tuple[str, str]] | None = None
     #: Whether files are compressed in the way that `open_part` is told.
     gzip: bool = True
 

@@ -16,6 +16,8 @@ from corpusfmt.model import Document, Json
 
 #: The name in `Document.metadata`.
 PROVENANCE = "oscar"
+#: In the record, the `source` that tells the variants of a release apart, where there are several.
+OWN_SOURCE = "source"
 
 _Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 # Nearly all are like this; what is not is left to the decoder of the standard library, which takes more for JSON.
@@ -31,6 +33,14 @@ def metadata_of(own: Json, *, language: str) -> Json:
 def metadata_as(own: str, *, url: str | None, language: str) -> Json:
     """Return the metadata of a document whose `own` record is a JSON text already."""
     return {"language": language, "url": url, PROVENANCE: own}
+
+
+def name_variant(document: Document, source: str) -> None:
+    """Give a document the source of its variant of a release, so that the way back does not take that for a change."""
+    own = provenance_of(document)
+    if own and document.metadata is not None:
+        document.source = source
+        document.metadata[PROVENANCE] = json_line(own | {OWN_SOURCE: source})[:-1].decode()
 
 
 def provenance_of(document: Document) -> Json:

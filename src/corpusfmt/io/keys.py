@@ -26,6 +26,8 @@ _FEW_KEYS = 1 << 20
 # What sorting one range of pairs costs at its peak: the pairs, the permutation and the sorted copies.
 _BYTES_A_KEY_WHILE_SORTING = 64
 DEFAULT_MEMORY = 96 * 1024 * 1024
+#: How many candidates are held at a time, with their keys: those who read them again do so once for each batch.
+CANDIDATES_AT_A_TIME = 200_000
 # So many keys are sorted, and searched, in less time than it takes to import numpy.
 _FEW_TO_SORT = 1 << 13
 _FEW_TO_SEARCH = 1 << 17
@@ -99,12 +101,26 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[list[tuple[
 
     `memory` bounds what is sorted at a time, in bytes.
     """
-    runs = sorted(folder.glob("*.keys"))
+    runs = sorted(folder.rglob("*.keys"))
     if _number(runs) <= _FEW_TO_SEARCH:
         yield from _groups_of_few(runs)
         return
     for low, high in _ranges(runs, memory):
         yield from _groups(*_joined([_slice(run, low, high) for run in runs]))
+
+
+def repeated_in_batches(folder: Path) -> Iterator[list[list[tuple[int, int]]]]:
+    """Yield what `repeated` does, some groups at a time, of about `CANDIDATES_AT_A_TIME` places."""
+    batch: list[list[tuple[int, int]]] = []
+    size = 0
+    for group in repeated(folder):
+        batch.append(group)
+        size += len(group)
+        if size >= CANDIDATES_AT_A_TIME:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iterator[tuple[int, int]]:

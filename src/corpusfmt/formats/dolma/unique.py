@@ -15,15 +15,13 @@ from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.io.keys import KeyWriter, repeated
+from corpusfmt.io.keys import KeyWriter, repeated_in_batches
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Grading, Judge
 
 _FOLDER = "dolma-keys"
-# How many candidates are held at a time, with their keys; each batch reads the files again that have some.
-_BATCH = 200_000
 
 Place = tuple[int, int]
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
@@ -85,23 +83,10 @@ def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options
     """Read every row again whose hash occurs twice, and judge those whose keys are equal indeed."""
     folder = scratch / _FOLDER
     by_index = {shard.index: shard for shard in shards}
-    for groups in _batches(repeated(folder)):
+    for groups in repeated_in_batches(folder):
         keys = _keys_at(by_index, (place for group in groups for place in group), options)
         for group in groups:
             _judge_group(group, keys, by_index, judge)
-
-
-def _batches(groups: Iterator[list[Place]]) -> Iterator[list[list[Place]]]:
-    batch: list[list[Place]] = []
-    size = 0
-    for group in groups:
-        batch.append(group)
-        size += len(group)
-        if size >= _BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 class _Identity(msgspec.Struct):

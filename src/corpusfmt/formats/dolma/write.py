@@ -84,6 +84,10 @@ def _with_sets(sets: Sequence[str]) -> Writer[Row]:
     return replace(DOLMA, item=partial(_item, sets=sets), names=partial(_paths, sets=sets), folder=lambda _: "")
 
 
+def _key(document: Document) -> tuple[str, str]:
+    return document.source or "", document.id
+
+
 DOLMA = Writer(
     item=partial(_item, sets=()),
     open_part=RowsWriter,
@@ -92,4 +96,5 @@ DOLMA = Writer(
     folder=lambda name: f"{DOCUMENTS}/{name}" if name else DOCUMENTS,
     seal=lambda _folder, _files, _aside: {},
     with_sets=_with_sets,
+    key=_key,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
-from corpusfmt.formats.provenance import PROVENANCE, document_id
+from corpusfmt.formats.provenance import OWN_SOURCE, PROVENANCE, document_id
 from corpusfmt.io.text import json_line, json_object
 from corpusfmt.model import Document, Json
 
@@ -43,7 +43,7 @@ def changes(document: Document, own: Json) -> Json:
     """
     headers = own.get("record", {}).get("headers", {})
     found: Json = {}
-    if document.source != SOURCE:
+    if document.source != own.get(OWN_SOURCE, SOURCE):
         found["source"] = document.source
     if document.created != headers.get("warc-date"):
         found["created"] = document.created

@@ -25,7 +25,7 @@ from corpusfmt.formats.oscar.blanks import (
 )
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import Item, Writer
-from corpusfmt.formats.provenance import provenance_of, warc_headers_of
+from corpusfmt.formats.provenance import OWN_SOURCE, provenance_of, warc_headers_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.scan import split_at_empty_lines
@@ -182,7 +182,7 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
 
 def _has_record(own: Json) -> bool:
     """Tell whether a document still has the record that it was made of, and nothing there that we did not write."""
-    if own.get("version") != "1.1" or not own.keys() <= {"version", "part", "record", "tail"}:
+    if own.get("version") != "1.1" or not own.keys() <= {"version", "part", "record", "tail", OWN_SOURCE}:
         return False
     if "tail" in own and own["tail"] not in SHORT_TAILS:
         return False
