@@ -20,7 +20,7 @@ from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.paths import Entry, entry_of, is_remote
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.streams import DigestReader
 from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 
@@ -231,7 +231,7 @@ def described_as(
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
-    prefix = _prefix(entry.url if entry.kind == "directory" else posixpath.dirname(entry.url), base)
+    prefix = _prefix(entry, base)
     files: dict[str, FileFacts] = {}
     contents = Contents()
     for look in _looks(kind, fmt, plan.shards, CheckOptions(version=plan.version, limits=limits), workers, progress):
@@ -279,10 +279,11 @@ def _kind_name(fmt: Format, version: str) -> str:
     return fmt.name if len(fmt.versions) == 1 else f"{fmt.name}-{version}"
 
 
-def _prefix(root: str, base: str | Path | None) -> str:
+def _prefix(entry: Entry, base: str | Path | None) -> str:
     """Return what stands before the paths of a corpus in a description that lies in the folder `base`."""
-    if base is None or is_remote(root):
+    if base is None or entry.is_remote:
         return ""
+    root = entry.url if entry.kind == "directory" else posixpath.dirname(entry.url)
     try:
         inside = Path(root).resolve().relative_to(Path(base).resolve()).as_posix()
     except ValueError:

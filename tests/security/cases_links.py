@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -238,6 +239,88 @@ def _both_are_taken(outcome: Outcome) -> None:
     assert "2 of 2 WET files" in outcome.text
 
 
+# --- names that look like URLs ---
+
+# To fsspec, `link::x://y` is a file system `x` over the local file `link`.
+_CHAINED = "sub/link::x:"
+_READ = "harmless"
+
+
+def _chained(folder: Path, name: str, target: str) -> Path:
+    """Return the path of a file in a folder whose name, with one more slash, chains the link beside it."""
+    (folder / "data/sub").mkdir()
+    (folder / "data/sub/link").symlink_to(target)
+    inner = folder / "data" / _CHAINED
+    inner.mkdir()
+    return inner / name
+
+
+def _chained_table(folder: Path) -> None:
+    _table(folder)
+    _chained(folder, "y.csv", "../../outside/secret.csv").write_text(f"id,text\n{_READ},{_READ}\n", "utf-8")
+    _croissant(folder, _file_object(f"{_CHAINED}//y.csv", sha256=None), source={"fileObject": {"@id": "f"}})
+
+
+def _chained_archive(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "outside/a.zip", "w") as archive:
+        archive.writestr("d.csv", f"id,text\n{_SECRET},{_SECRET}\n")
+    with zipfile.ZipFile(_chained(folder, "a.zip", "../../outside/a.zip"), "w") as archive:
+        archive.writestr("d.csv", f"id,text\n{_READ},{_READ}\n")
+    whole = _file_object(f"{_CHAINED}//a.zip", sha256=None, encodingFormat="application/zip")
+    part = _file_object("d.csv", sha256=None, containedIn={"@id": "a"}) | {"@id": "f", "name": "f"}
+    _croissant(folder, whole | {"@id": "a", "name": "a"}, part, source={"fileObject": {"@id": "f"}})
+
+
+def _chained_environment(folder: Path) -> None:
+    _chained(folder, "y.txt", "/proc/self/environ").write_text(_READ, "utf-8")
+    plain = _file_object(f"{_CHAINED}//y.txt", sha256=None, encodingFormat="text/plain")
+    _croissant(folder, plain, source={"fileObject": {"@id": "f"}})
+    path = folder / "data/croissant.json"
+    described = json.loads(path.read_text("utf-8"))
+    for field in described["recordSet"][0]["field"]:
+        field["source"]["extract"] = {"fileProperty": "content"}
+    path.write_text(json.dumps(described), "utf-8")
+
+
+def _chained_and_missing(folder: Path) -> None:
+    _table(folder)
+    _chained(folder, "y.csv", "../../outside/secret.csv")
+    _croissant(folder, _file_object(f"{_CHAINED}//y.csv"), source={"fileObject": {"@id": "f"}})
+
+
+def _folder_like_a_scheme(folder: Path) -> None:
+    (folder / "data/x:").mkdir()
+    (folder / "data/x:/y.csv").write_text(f"id,text\n{_READ},{_READ}\n", "utf-8")
+    _croissant(folder, _file_object("x://y.csv", sha256=None), source={"fileObject": {"@id": "f"}})
+
+
+def _chained_documents(folder: Path) -> None:
+    (folder / "outside/secret.jsonl").write_bytes(_row(_SECRET))
+    _chained(folder, "a.jsonl", "../../outside/secret.jsonl").write_bytes(_row(_READ))
+
+
+def _chained_list(folder: Path) -> None:
+    secret = _wet(folder)
+    wet_file(_chained(folder, "c.warc.wet.gz", str(secret)), [wet_record(2, f"{LONG_LINE} {_READ}\n")])
+    (folder / "data/wet.paths").write_text(f"a.warc.wet.gz\n{_CHAINED}//c.warc.wet.gz\n", "utf-8")
+
+
+def _only_what_is_named(outcome: Outcome) -> None:
+    _followed(outcome)
+    assert _SECRET.encode() not in outcome.output()
+    assert not outcome.guarded
+
+
+def _prints_what_is_named(outcome: Outcome) -> None:
+    _only_what_is_named(outcome)
+    assert _READ.encode() in outcome.output()
+
+
+def _both_are_taken_inside(outcome: Outcome) -> None:
+    _only_what_is_named(outcome)
+    _both_are_taken(outcome)
+
+
 # --- what is no file ---
 
 
@@ -360,6 +443,16 @@ def _state_has_a_link(out: Path) -> None:
     (out / ".corpusfmt/convert").symlink_to("../../outside")
 
 
+def _state_names_its_folder(out: Path) -> None:
+    (out / ".corpusfmt").mkdir(parents=True)
+    (out / ".corpusfmt/published").write_bytes(b"..\0../../outside/kept\0../documents\0.\0\0")
+
+
+def _is_converted(outcome: Outcome) -> None:
+    assert outcome.status == 0, outcome.text
+    assert (outcome.folder / "outside/kept").read_bytes() == b"as it was"
+
+
 def _is_still_a_device(outcome: Outcome) -> None:
     assert outcome.status == 0, outcome.text
     assert stat.S_ISCHR((outcome.folder / "out").lstat().st_mode)
@@ -369,8 +462,31 @@ _CHECK = ("validate", "{data}", "--output-format", "json")
 _CHECK_DATA = ("validate", "{data}/croissant.json", "--data", "--output-format", "json")
 _CONVERT = ("convert", "{data}", "{out}", "--to", "dolma")
 _RECORDS = ("records", "{data}/croissant.json")
+_CONVERT_RECORDS = ("convert", "{data}/croissant.json", "{out}", "--to", "dolma")
 _DESCRIBE = ("describe", "{data}")
 _BUILD = ("build", "--output", "{out}", "--jobs", "1")
+
+_URLS: dict[str, tuple[_Make, tuple[str, ...], Callable[[Outcome], None]]] = {
+    "table-validate": (_chained_table, _CHECK_DATA, _only_what_is_named),
+    "table-records": (_chained_table, _RECORDS, _prints_what_is_named),
+    "table-convert": (_chained_table, _CONVERT_RECORDS, _only_what_is_named),
+    "archive-validate": (_chained_archive, _CHECK_DATA, _only_what_is_named),
+    "archive-records": (_chained_archive, _RECORDS, _prints_what_is_named),
+    "environment-validate": (_chained_environment, _CHECK_DATA, _only_what_is_named),
+    "environment-records": (_chained_environment, _RECORDS, _prints_what_is_named),
+    "missing-validate": (_chained_and_missing, _CHECK_DATA, _missing),
+    "scheme-validate": (_folder_like_a_scheme, _CHECK_DATA, _only_what_is_named),
+    "scheme-records": (_folder_like_a_scheme, _RECORDS, _prints_what_is_named),
+    "named-validate": (_chained_documents, ("validate", f"{{data}}/{_CHAINED}//a.jsonl"), _only_what_is_named),
+    "named-convert": (
+        _chained_documents,
+        ("convert", f"{{data}}/{_CHAINED}//a.jsonl", "{out}", "--to", "dolma"),
+        _only_what_is_named,
+    ),
+    "named-describe": (_chained_documents, ("describe", f"{{data}}/{_CHAINED}//"), _only_what_is_named),
+    "pattern-validate": (_chained_documents, ("validate", f"{{data}}/{_CHAINED}//*.jsonl"), _only_what_is_named),
+    "list-build": (_chained_list, (*_BUILD, "{data}/wet.paths"), _both_are_taken_inside),
+}
 
 _TABLES: dict[str, tuple[_Make, str]] = {
     "relative": (_relative_link, "d.csv"),
@@ -387,9 +503,7 @@ ATTACKS = [
         for attack in (
             Attack(f"link-{name}-validate", make, _CHECK_DATA, _reported(link)),
             Attack(f"link-{name}-records", make, _RECORDS, _kept_out),
-            Attack(
-                f"link-{name}-convert", make, ("convert", "{data}/croissant.json", "{out}", "--to", "dolma"), _kept_out
-            ),
+            Attack(f"link-{name}-convert", make, _CONVERT_RECORDS, _kept_out),
             Attack(
                 f"link-{name}-records-followed",
                 make,
@@ -446,6 +560,13 @@ ATTACKS = [
         _attributes,
         ("validate", "{data}/documents/a.jsonl", "--output-format", "json"),
         _reported("../attributes"),
+    ),
+    Attack(
+        "link-all-documents-named",
+        _all_documents,
+        ("validate", "{data}/documents/secret.jsonl"),
+        _followed,
+        may_open_outside=True,
     ),
     Attack("link-all-documents-validate", _all_documents, _CHECK, _reported("documents")),
     Attack("link-all-documents-convert", _all_documents, _CONVERT, _kept_out),
@@ -515,6 +636,11 @@ ATTACKS = [
     Attack("lattice-convert", _lattice, _CONVERT, _is_valid),
     Attack("nested-folders", _nested, _CHECK, _never_read, clean=_remove_nested),
     Attack("loops", _loops, _CHECK, _never_read),
+    *(
+        Attack(f"link-url-{name}", make, command, promise, environment={"TOKEN": _SECRET})
+        for name, (make, command, promise) in _URLS.items()
+    ),
+    Attack("link-state-names-its-folder", _with_output(_state_names_its_folder), _CONVERT, _is_converted),
     Attack("state-is-a-link", _with_output(_state_is_a_link), _CONVERT, _refused),
     Attack("state-has-a-link", _with_output(_state_has_a_link), _CONVERT, _refused),
     Attack("state-is-a-link-build", _with_output(_state_is_a_link), (*_BUILD, "{data}/*.wet.gz"), _refused),

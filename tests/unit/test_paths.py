@@ -13,7 +13,7 @@ import pytest
 from support import tree
 
 import corpusfmt
-from corpusfmt.io.paths import Entry, OutsideRoot, entry_of, matching, printable, refuse_remote, walk
+from corpusfmt.io.paths import Entry, OutsideRoot, entry_of, folder_at, is_url, matching, printable, refuse_remote, walk
 from corpusfmt.model import UsageError
 
 
@@ -48,6 +48,53 @@ def test_a_missing_path_is_wrong_usage(tmp_path: Path) -> None:
     for url in (str(tmp_path / "missing"), "memory://missing"):
         with pytest.raises(UsageError, match="no such path"):
             entry_of(url)
+
+
+@pytest.mark.parametrize(
+    "text", ["s3://b/x", "file:///x", "zip://a.csv::s3://b/x.zip", "simplecache::http://h/x", "git+ssh://h"]
+)
+def test_urls(text: str) -> None:
+    assert is_url(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "/x://y", "a/s3://b", "sub/link::x://y.csv", "C://x", "s3:/b", "://", "::s3://b", "1s://"]
+)
+def test_paths_that_are_no_urls(text: str) -> None:
+    assert not is_url(text)
+
+
+def test_what_is_below_a_local_folder_is_local_whatever_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.filesystem("memory").pipe_file("/local/y", b"remote")
+    (tmp_path / "memory:/local").mkdir(parents=True)
+    (tmp_path / "memory:/local/y").write_bytes(b"local")
+    monkeypatch.chdir(tmp_path)
+    for folder in (folder_at("."), folder_at(""), entry_of(str(tmp_path))):
+        found = folder.child("memory://local/y")
+        assert found is not None
+        assert found.path.endswith("memory:/local/y")
+        with found.open() as file:
+            assert file.read() == b"local"
+    assert [entry.is_remote for entry in walk(entry_of("."))] == [False] * 3
+    assert [entry.is_remote for entry in matching("memory:/*/y")] == [False]
+    with entry_of("memory://local/y").open() as file:
+        assert file.read() == b"remote"
+
+
+def test_names_in_a_store_do_not_chain_urls(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    name = f"x::file://{tmp_path}/secret"
+    fsspec.filesystem("memory").pipe_file(f"/chained/{name}", b"remote")
+    folder = entry_of("memory://chained")
+    listed = [entry for entry in walk(folder) if "::" in entry.path]
+    for entry in (folder.child(name), folder.unseen(name), *listed, *matching("memory://chained/*")):
+        assert entry is not None
+        assert entry.is_barred
+        with pytest.raises(OSError, match="several URLs"):
+            entry.open()
+    assert len(listed) > 1
 
 
 def test_a_remote_corpus_validates_as_a_local_one(oscar_corpus: Path, dolma_corpus: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -129,3 +130,22 @@ def test_a_link_is_neither_replaced_nor_followed(tmp_path: Path) -> None:
         assert link.is_symlink()
     assert (tmp_path / "file").read_bytes() == b"old"
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no shared memory")
+def test_a_link_in_shared_memory_is_a_link(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        link = Path(folder) / "link"
+        link.symlink_to(tmp_path / "file")
+        with pytest.raises(UsageError, match="symbolic link"):
+            publish_bytes(link, b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no /proc")
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"])
+def test_what_a_process_has_open_is_written_in_place(tmp_path: Path, folder: str) -> None:
+    with (tmp_path / "file").open("ab") as file:
+        publish_bytes(Path(folder, str(file.fileno())), b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.io.paths import Entry, is_pattern, is_remote, matching
+from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
 from corpusfmt.report.saved import ENTRY, Baseline
@@ -89,7 +89,7 @@ def base_of(inputs: Sequence[tuple[str, Entry]]) -> str:
     Empty where that cannot be known: several inputs are named in the paths, and standard input is nowhere.
     """
     shown, entry = inputs[0]
-    if is_remote(entry.url):
+    if entry.is_remote:
         return entry.url if entry.kind == "directory" else entry.url.rpartition("/")[0]
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)

@@ -13,7 +13,7 @@ from corpusfmt.formats import Format, Plan, Shard
 from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.formats.oscar.layout import ROOT_FILES
 from corpusfmt.formats.parts import FOLDERS_ABOVE
-from corpusfmt.io.paths import Entry, is_remote, walk
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import BadInput, Location, Severity, UsageError
 
 _FILE_NAME = re.compile(
@@ -164,7 +164,7 @@ def refuse_unpaired(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None
 
 def refuse_nested(source: Entry, destination: Path) -> None:
     """Raise `UsageError` where what is written would become part of what is read, or the other way round."""
-    if is_remote(source.url) or is_remote(str(destination)):
+    if source.is_remote:
         return
     here, there = Path(source.url).resolve(), destination.resolve()
     if here == there or here in there.parents:
@@ -195,7 +195,7 @@ def unread_files(source: Entry, fmt: Format, plan: Plan) -> list[str]:
 
 
 def _place(entry: Entry) -> str:
-    return entry.url if is_remote(entry.url) else str(Path(entry.url).absolute())
+    return entry.url if entry.is_remote else str(Path(entry.url).absolute())
 
 
 def count_unread(fmt: Format, plan: Plan, losses: Losses) -> None:

@@ -71,7 +71,7 @@ from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_t
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.keys import repeated_in_batches
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
-from corpusfmt.io.paths import Entry, entry_of, refuse_remote, version_of
+from corpusfmt.io.paths import Entry, entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes, refuse_link
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
@@ -371,9 +371,7 @@ class _Run:
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
         files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
-        return digest(
-            *self.settings, [(file.path, file.size, version_of(file.url), read_as) for file, read_as in files]
-        )
+        return digest(*self.settings, [(file.path, file.size, file.version, read_as) for file, read_as in files])
 
     def _reading(self, shard: Shard) -> Reading:
         sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"

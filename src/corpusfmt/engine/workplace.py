@@ -104,13 +104,14 @@ class Workplace:
         paths = {path for aside in asides for path in published(aside)}
         base = os.path.normpath(self.destination)
         inside = (path.relative_to(base) for path in paths if path.is_relative_to(base))
-        return {path.as_posix() for path in inside if path.parts[0] != STATE}
+        return {path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,))}
 
     def withdraw(self, paths: Iterable[str]) -> None:
         """Remove files below the destination, and the folders that are empty without them."""
         for path in sorted(paths):
             target = self.destination / path
-            target.unlink(missing_ok=True)
+            if not target.is_dir():  # a folder was never published
+                target.unlink(missing_ok=True)
             with suppress(OSError):
                 for folder in target.relative_to(self.destination).parents[:-1]:
                     (self.destination / folder).rmdir()

@@ -26,13 +26,19 @@ from corpusfmt.model import UsageError
 # What is to be installed for the paths of a scheme.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf", "http": "http", "https": "http"}
 _LOCAL_SCHEMES = ("file://", "local://")
-# A `Path` keeps one slash of the two. A letter alone is a drive.
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]+:/")
+# A letter alone is a drive.
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
+_URL = re.compile(rf"{_SCHEME}(::{_SCHEME})*://")
+_URI = re.compile(f"{_SCHEME}:")
+# For fsspec, what follows in a URL is another URL, of any store and of the local disk.
+_CHAIN = "::"
+_CHAINED = f"`{_CHAIN}` in its name, which would be read as several URLs"
 
 # What the kernel makes up as it is read. Of these, users keep data in shared memory alone.
 _KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - it is only compared with
 
+_SLASHES = re.compile("/{2,}")
 _NOT_REGULAR = "not a regular file"
 _OUTSIDE = "outside the named folder"
 # Not blocking is for a FIFO that took the place of a file: it would wait for a writer.
@@ -49,10 +55,14 @@ class OutsideRoot(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What the user named: the real path of a local folder, outside of which nothing is opened unless links are followed."""
+    """What the user named: the real path of a local folder, outside of which nothing is opened unless links are followed.
+
+    All that is below a remote root is remote, all that is below a local one is local, whatever its name looks like.
+    """
 
     real: str = ""
     follow_links: bool = False
+    is_remote: bool = False
 
     def holds(self, real: str) -> bool:
         """Tell whether a real path may be opened as far as links go."""
@@ -63,6 +73,9 @@ class Root:
         if _is_within(self.real, _SHARED_MEMORY) and _is_within(real, self.real):
             return None
         return next((folder for folder in _KERNEL_FOLDERS if _is_within(real, folder)), None)
+
+
+_STORE = Root(is_remote=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +106,24 @@ class Entry:
         """Whether there is something that cannot be read, for the reason given."""
         return self.kind not in ("file", "directory")
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether fsspec serves it."""
+        return self.root.is_remote
+
+    @property
+    def version(self) -> str:
+        """What changes when it does, as of `version_of`."""
+        return _version(self.url, remote=self.is_remote)
+
     def open(self) -> BinaryIO:
         """Open a file for reading bytes. Raises `OSError` where that is impossible, `OutsideRoot` where it is not allowed."""
         if self.kind == "outside":
             raise OutsideRoot(errno.EPERM, self.reason, self.url)
         if self.is_barred:
             raise OSError(errno.EINVAL, self.reason, self.url)
-        if is_remote(self.url):
-            return open_named(self.url)
+        if self.is_remote:
+            return _open_remote(self.url)
         return open(self.url, "rb", buffering=0, opener=self._open_regular)
 
     def _open_regular(self, path: str, _flags: int) -> int:
@@ -127,19 +150,35 @@ class Entry:
         Where the way there leads outside of the root, it is the link that does so. Raises `ValueError` for what cannot be
         a path.
         """
-        if is_remote(self.url):
-            return _remote_entry(f"{self.url.rstrip('/')}/{name.lstrip('/')}", _joined(self.path, name))
-        return _local_entry(self.url, name, self.path, self.root)
+        if self.is_remote:
+            url = f"{self.url.rstrip('/')}/{name.lstrip('/')}"
+            return _unchained(name, url, _joined(self.path, name)) or _remote_entry(url, _joined(self.path, name))
+        return _local_entry(self.url, _SLASHES.sub("/", name), self.path, self.root)
+
+    def unseen(self, name: str) -> Entry:
+        """Return what a remote folder is said to have under a relative path, without asking the store."""
+        url = f"{self.url.rstrip('/')}/{name}"
+        return _unchained(name, url, name) or Entry(name, url, "file", root=self.root)
 
     def folder(self) -> Entry:
         """Return the folder that this lies in; what it holds has paths that begin there."""
-        url = self.url.rpartition("/")[0] if is_remote(self.url) else os.path.dirname(self.url) or "."  # noqa: PTH120
+        url = self.url.rpartition("/")[0] if self.is_remote else os.path.dirname(self.url) or "."  # noqa: PTH120
         return Entry("", url, "directory", root=self.root)
 
 
-def is_remote(url: str) -> bool:
-    """Tell whether a path names a store that fsspec serves."""
-    return "://" in url and not url.startswith(_LOCAL_SCHEMES)
+def is_url(text: str) -> bool:
+    """Tell whether what the user typed is a URL; ask of nothing else, as names in a data set may look like one."""
+    return _URL.match(text) is not None
+
+
+def is_uri(text: str) -> bool:
+    """Tell whether a reference in a description begins with a scheme, and so names nothing beside it."""
+    return _URI.match(text) is not None
+
+
+def is_remote(text: str) -> bool:
+    """Tell whether what the user typed names a store that fsspec serves. Of an entry, ask `Entry.is_remote`."""
+    return is_url(text) and not text.startswith(_LOCAL_SCHEMES)
 
 
 def local_path(url: str) -> str:
@@ -149,10 +188,12 @@ def local_path(url: str) -> str:
 
 def open_named(path: str) -> BinaryIO:
     """Open a file that is no data but an option of the user's, as it is: a FIFO is as good. Raises `OSError`."""
-    if is_remote(path):
-        store, place = store_of(path)
-        return cast("BinaryIO", store.opened(place))
-    return open(local_path(path), "rb", buffering=0)
+    return _open_remote(path) if is_remote(path) else open(local_path(path), "rb", buffering=0)
+
+
+def _open_remote(url: str) -> BinaryIO:
+    store, place = store_of(url)
+    return cast("BinaryIO", store.opened(place))
 
 
 def read_named(path: str | Path, most: int, what: str) -> bytes:
@@ -168,8 +209,11 @@ def read_named(path: str | Path, most: int, what: str) -> bytes:
 
 def refuse_remote(path: str | Path | None, what: str) -> None:
     """Raise `UsageError` where something is to be written to a URL: it would become a local folder named for the scheme."""
-    if path is not None and _SCHEME.match(str(path)):
-        shown = str(path) if "://" in str(path) else str(path).replace(":/", "://", 1)
+    if path is None:
+        return
+    # A `Path` keeps one slash of the two.
+    shown = re.sub(":/+", "://", str(path), count=1)
+    if is_url(shown):
         raise UsageError(
             f"{what} is `{printable(shown)}`, expected a local path: write to one, then copy what is there"
         )
@@ -210,9 +254,10 @@ def entry_of(url: str, *, follow_links: bool = False) -> Entry:
 
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
     """Return a folder as a root, whether it is there or not; what it holds has paths that begin there."""
+    if is_remote(url):
+        return Entry("", url, "directory", root=_STORE)
     url = local_path(url)
-    root = Root() if is_remote(url) else Root(os.path.realpath(url), follow_links)
-    return Entry("", url, "directory", root=root)
+    return Entry("", url, "directory", root=Root(os.path.realpath(url), follow_links))
 
 
 def _named_entry(url: str, *, follow_links: bool) -> Entry | None:
@@ -241,7 +286,8 @@ def matching(pattern: str, *, follow_links: bool = False) -> list[Entry]:
         return [entry_of(pattern, follow_links=follow_links)]
     if is_remote(pattern):
         filesystem, path = store_of(pattern)
-        matches = [entry_of(filesystem.unstrip_protocol(name)) for name in sorted(filesystem.glob(path))]
+        urls = (filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(path)))
+        matches = [_unchained(url, url, url) or entry_of(url) for url in urls]
     else:
         matches = list(_matching_locally(local_path(pattern), follow_links=follow_links))
     if not matches:
@@ -292,13 +338,17 @@ def _beyond_stars(pattern: tuple[str, ...], reached: set[int]) -> set[int]:
 
 
 def version_of(url: str) -> str:
-    """Return what changes when a file does, or a store's entity tag. Empty where there is none.
+    """Return what changes when a file that was named does, or a store's entity tag. Empty where there is none.
 
     Of a local file: inode, times of modification and of change of status. The last cannot be set back, as the others can
     by whoever copies a file with its times over another one.
     """
+    return _version(url, remote=is_remote(url))
+
+
+def _version(url: str, *, remote: bool) -> str:
     try:
-        if not is_remote(url):
+        if not remote:
             status = Path(url).stat()
             return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}"
         filesystem, path = store_of(url)
@@ -319,7 +369,7 @@ def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bo
     a hidden one. `depth` bounds how many levels down it looks; 1 is the folder's own content. Only folders that `enter`
     takes are looked into. Raises `LimitReached` where the time is up.
     """
-    if is_remote(folder.url):
+    if folder.is_remote:
         yield from _walk_remote(folder.url, depth)
         return
     seen: set[tuple[int, int, bool]] = set()
@@ -439,12 +489,17 @@ def _joined(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder and name else folder or name
 
 
+def _unchained(name: str, url: str, path: str) -> Entry | None:
+    """Return an entry that is not read for a name below a remote root that would chain URLs."""
+    return Entry(path, url, "other", 0, _CHAINED, _STORE) if _CHAIN in name else None
+
+
 def _remote_entry(url: str, path: str) -> Entry | None:
     filesystem, place = store_of(url)
     if filesystem.isdir(place):
-        return Entry(path, url, "directory")
+        return Entry(path, url, "directory", root=_STORE)
     if filesystem.isfile(place):
-        return Entry(path, url, "file", filesystem.size(place))
+        return Entry(path, url, "file", filesystem.size(place), root=_STORE)
     return None
 
 
@@ -455,7 +510,8 @@ def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
         path = name[len(base) :].strip("/")
         if path:
             kind: EntryKind = "directory" if found[name]["type"] == "directory" else "file"
-            yield Entry(path, filesystem.unstrip_protocol(name), kind, found[name].get("size") or 0)
+            url, size = filesystem.unstrip_protocol(name), found[name].get("size") or 0
+            yield _unchained(path, url, path) or Entry(path, url, kind, size, root=_STORE)
 
 
 def printable(name: str) -> str:

@@ -9,6 +9,7 @@ so whoever replaces the output of a run that was killed knows all that is that r
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -62,7 +63,7 @@ def is_written_in_place(target: Path) -> bool:
         return _is_special(found)
     try:
         # What a process has open is linked there, whatever it is.
-        if os.path.realpath(target.parent).startswith(_OPEN_FILES) or _is_special(target.stat()):
+        if _OPEN_FILES.fullmatch(os.path.realpath(target.parent)) or _is_special(target.stat()):
             return True
     except OSError:
         pass
@@ -70,7 +71,7 @@ def is_written_in_place(target: Path) -> bool:
 
 
 # /dev/stdout, /dev/fd/63, /proc/self/fd/1
-_OPEN_FILES = ("/dev", "/proc")
+_OPEN_FILES = re.compile(r"/dev(/fd)?|/proc/\d+(/task/\d+)?/fd")
 
 
 def _is_special(found: os.stat_result) -> bool:

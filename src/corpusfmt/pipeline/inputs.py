@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.paths import Entry, folder_at, is_remote, matching, printable, store_of, version_of, walk
+from corpusfmt.io.paths import Entry, folder_at, is_url, matching, printable, store_of, walk
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.lists import entries_of
 from corpusfmt.pipeline.rules import Defect
@@ -65,12 +65,11 @@ class Arrival:
 
 def arrival_of(entry: Entry) -> Arrival:
     """Return an input that is there, with the version it has now; of one that is barred, nothing is looked at."""
-    url = entry.url
-    key = printable(url if is_remote(url) else os.path.abspath(url))  # noqa: PTH100 - symbolic links stay as they are
+    key = printable(entry.url if entry.is_remote else os.path.abspath(entry.url))  # noqa: PTH100 - symbolic links stay as they are
     if entry.is_barred:
         defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
         return Arrival(Input(entry.path, key), defect=(defect, entry.reason))
-    return Arrival(Input(entry.path, key, entry.size, version_of(url)), entry)
+    return Arrival(Input(entry.path, key, entry.size, entry.version), entry)
 
 
 def inputs_named(
@@ -132,19 +131,19 @@ def paths_listed(entry: Entry) -> list[str]:
 def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[Arrival]:
     path, folder = entry.url, entry.folder() if base is None else folder_at(base, follow_links=follow_links)
     root = folder.url
-    if is_remote(root):
+    if folder.is_remote:
         store_of(root)  # what is missing to read from there is missing for each of them
     for line in paths_listed(entry):
-        if is_remote(root):
+        if folder.is_remote:
             below = line.removeprefix(root.rstrip("/") + "/")
-            if is_remote(below) or ".." in below.split("/"):
+            if is_url(below) or ".." in below.split("/"):
                 raise UsageError(f"{printable(path)} names {line}, which is not below {root}: say --base")
-            url = f"{root.rstrip('/')}/{below.lstrip('/')}"
             # One request for each of some 90,000 files, before the first is read, would take an hour.
-            yield Arrival(Input(below.lstrip("/"), url), Entry(below.lstrip("/"), url, "file"))
-        elif is_remote(line):
+            entry = folder.unseen(below.lstrip("/"))
+            yield arrival_of(entry) if entry.is_barred else Arrival(Input(entry.path, entry.url), entry)
+        elif is_url(line):
             raise UsageError(f"{printable(path)} names {line}, which is not below {root}: say --base")
         else:
             url = str(Path(root) / line)
-            found = folder.child(line) or Entry(line, url, "other", reason=os.strerror(errno.ENOENT))
+            found = folder.child(line) or Entry(line, url, "other", reason=os.strerror(errno.ENOENT), root=folder.root)
             yield arrival_of(replace(found, path=line, url=url))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from corpusfmt.engine.executors import available_processors, default_jobs
-from corpusfmt.io.paths import Entry, entry_of, is_remote, version_of
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
@@ -59,9 +59,9 @@ class Supply(Protocol):
 
 def remove_if_unchanged(arrival: Arrival) -> None:
     """Delete a local input of which everything is stored; a file that has changed since is another one."""
-    url = arrival.entry.url if arrival.entry else ""
-    if url and not is_remote(url) and version_of(url) == arrival.input.version:
-        Path(url).unlink(missing_ok=True)
+    entry = arrival.entry
+    if entry and not entry.is_remote and entry.version == arrival.input.version:
+        Path(entry.url).unlink(missing_ok=True)
 
 
 @dataclass(slots=True)

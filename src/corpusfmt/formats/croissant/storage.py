@@ -21,7 +21,6 @@ from corpusfmt.formats.croissant.records.files import (
     damaged,
     decompressed,
     entry_beside,
-    is_elsewhere,
     link_on_the_way,
     may_select,
     no_archive,
@@ -37,7 +36,7 @@ from corpusfmt.formats.croissant.rules.files import DataFault, Gap
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import fitting
-from corpusfmt.io.paths import Entry, reason_of, walk
+from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
 from corpusfmt.model import Location
 
 _OF_FILES = ("CRO601", "CRO602", "CRO603")
@@ -106,7 +105,7 @@ class Storage:
         self.faults.append(DataFault(kind, f"{view.title}: {message}", view.place(name), hint))
 
     def _entry(self, file: FileObject, path: str) -> Entry | None:
-        if is_elsewhere(path):
+        if is_uri(path):
             self._elsewhere += 1
             return None
         try:

@@ -15,7 +15,7 @@ from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import judge_barred
 from corpusfmt.formats.sniff import first_row_has
-from corpusfmt.io.paths import Entry, folder_at, is_remote, walk
+from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
@@ -342,7 +342,7 @@ def _entries(entry: Entry) -> tuple[_Wanted, Iterator[tuple[str, Entry]]]:
     if is_folder and _child(entry, DOCUMENTS) is not None:
         return _everything, _below(entry)
     if is_folder and entry.name in {DOCUMENTS, ATTRIBUTES}:
-        return _everything, _both_sides(_above(entry, posixpath.dirname(_absolute(entry.url))), entry.name, entry)
+        return _everything, _both_sides(_above(entry, posixpath.dirname(_absolute(entry))), entry.name, entry)
     home = _home_of(entry)
     if home is None:
         return _everything, _below(entry) if is_folder else iter([(entry.name, entry)])
@@ -362,7 +362,7 @@ def _below(folder: Entry) -> Iterator[tuple[str, Entry]]:
 
 def _home_of(entry: Entry) -> tuple[Entry, str] | None:
     """Return the dataset that a file or folder lies in, and its path below it."""
-    parts = _absolute(entry.url).split("/")
+    parts = _absolute(entry).split("/")
     for place in range(len(parts) - 2, 0, -1):
         if parts[place] in {DOCUMENTS, ATTRIBUTES}:
             home = _above(entry, "/".join(parts[:place]))
@@ -376,8 +376,8 @@ def _above(entry: Entry, folder: str) -> Entry:
     return folder_at(folder or "/", follow_links=entry.root.follow_links)
 
 
-def _absolute(url: str) -> str:
-    return url.rstrip("/") if is_remote(url) else Path(url).absolute().as_posix()
+def _absolute(entry: Entry) -> str:
+    return entry.url.rstrip("/") if entry.is_remote else Path(entry.url).absolute().as_posix()
 
 
 def _side(home: Entry, name: str) -> Entry | None:

@@ -16,11 +16,9 @@ from corpusfmt.formats.croissant.rules.distribution import escapes
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.general import BrokenStream, barred
 from corpusfmt.io.limits import Account
-from corpusfmt.io.paths import Entry, reason_of, walk
+from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
 from corpusfmt.io.streams import Chunks, Codec, StreamFault
 from corpusfmt.model import Location
-
-_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,6 @@ class NoFile(Exception):
         if self.link is not None:
             return barred(self.link, Location(self.link.path))
         return DataFault("missing", f"{view.title}: {self}", view.place("sc:contentUrl"), self.hint)
-
-
-def is_elsewhere(path: str) -> bool:
-    """Tell whether a contentUrl names something on the web, which is never fetched."""
-    return _HAS_SCHEME.match(path) is not None
 
 
 def entry_beside(folder: Entry, path: str) -> Entry:
@@ -324,7 +317,7 @@ class Files:
         path = view.text("sc:contentUrl")
         if not path:
             raise NotRead(f"{view.title}: it has no contentUrl")
-        if is_elsewhere(path):
+        if is_uri(path):
             raise NotRead(f"{view.title}: `{path}` is on the web, and nothing is fetched: describe a local copy")
         return path
 

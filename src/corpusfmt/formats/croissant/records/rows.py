@@ -34,7 +34,6 @@ from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.parquet import Table
-from corpusfmt.io.paths import is_remote
 from corpusfmt.model import Location
 
 #: A JSON document has to be held whole, so a larger one is not read.
@@ -384,7 +383,7 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     except ImportError:
         reason = f"`{opened.path}` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'"
         raise NotRead(reason, opened.path) from None
-    local = opened.entry is not None and not is_remote(opened.entry.url)
+    local = opened.entry is not None and not opened.entry.is_remote
     with opened.entry.open() if opened.entry and local else tempfile.TemporaryFile() as source:
         if not local:
             for chunk in opened.chunks:
