@@ -138,7 +138,7 @@ def test_names_stay_within_the_target_however_the_source_is_named(tmp_path: Path
     assert data_files(tmp_path / "out").keys() == {"documents/a\nb/0.jsonl.gz", "attributes/pii/a\nb/0.jsonl.gz"}
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+@pytest.mark.parametrize("end", ["", "\n"])
 def test_parts_that_end_oddly_are_not_glued_together(end: str, tmp_path: Path) -> None:
     rows = parts_of_english(tmp_path / "first")
     corpusfmt.convert(tmp_path / "first", tmp_path / "oscar", to="oscar")
