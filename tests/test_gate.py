@@ -70,7 +70,8 @@ class Runner:
         environment = self.root / "temp" / "corpusfmt"
         if self.installs:
             status, printed = self._run(install, contexts, files)
-            assert status == 0, printed
+            if status:
+                return Ended(status, {}, "", printed)
         elif not environment.exists():
             environment.symlink_to(sys.prefix)
         status, said = self._run(validate, contexts, files)
@@ -236,8 +237,28 @@ def test_a_python_that_is_too_old_ends_with_a_word(runner: Runner) -> None:
     old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     old.chmod(0o755)
     runner.installs = True
-    with pytest.raises(AssertionError, match="::error::corpusfmt needs Python 3\\.11"):
-        runner.uses(path=".", python=str(old))
+    ended = runner.uses(path=".", python=str(old))
+    assert ended.status == 3
+    assert "::error::corpusfmt needs Python 3.11" in ended.printed
+
+
+@pytest.mark.parametrize("failing", ["--requirement", "--no-deps"])
+def test_an_installation_that_fails_is_no_finding(runner: Runner, failing: str) -> None:
+    pip = f'#!/bin/sh\ncase "$*" in *{failing}*) echo no network; exit 1;; esac\n'
+    python = runner.root / "python"
+    python.write_text(
+        '#!/bin/sh\ncase "$*" in *venv*)\n'
+        f"  mkdir -p '{runner.root}/temp/corpusfmt/bin'\n"
+        f"  cp '{runner.root}/pip' '{runner.root}/temp/corpusfmt/bin/python';;\nesac\n",
+        "utf-8",
+    )
+    (runner.root / "pip").write_text(pip, "utf-8")
+    for script in (python, runner.root / "pip"):
+        script.chmod(0o755)
+    runner.installs = True
+    ended = runner.uses(path=".", python=str(python))
+    assert ended.status == 3, ended.printed
+    assert "no network\n::error::corpusfmt could not be installed" in ended.printed
 
 
 def hooked(*names: str, cwd: Path) -> subprocess.CompletedProcess[str]:

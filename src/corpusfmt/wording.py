@@ -6,6 +6,7 @@ JSON holds values exactly. Everywhere else a name or value may neither end a lin
 from __future__ import annotations
 
 import html
+import json
 import re
 from urllib.parse import quote
 
@@ -24,12 +25,13 @@ _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
 # A path that cannot be taken for a workflow command, nor for one of the lines that are ours.
 _ORDINARY = re.compile(
-    r"(?!(?:valid|invalid|incomplete|no errors.*|error|warning|info|help|left out|internal error.*|interrupted|terminated)"
-    r"(?::|$))(?:[a-z][a-z0-9+.-]*://)?[\w./~][^:]*",
-    re.IGNORECASE,
+    r"(?!VALID|INVALID|INCOMPLETE)"
+    r"(?!(?i:valid|invalid|incomplete|error|warning|info|help|interrupted|terminated)(?![\w./-]))"
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[\w./~][^:\s]*"
 )
 _LONG_VALUE = re.compile(rf"`([^`]{{{MOST_OF_A_VALUE + 1},}})`")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+# What JSON may hold as it is; control characters that are not line ends are escaped there anyway.
+_UNSEEN_IN_JSON = re.compile(rf"(?![\x00-\x1f]){_UNSEEN.pattern}")
 _BACKTICKS = re.compile("`+")
 
 
@@ -68,6 +70,11 @@ def leading(path: str) -> str:
     return shown if _ORDINARY.fullmatch(shown) else f'"{shown}"'
 
 
+def backticked(text: str) -> str:
+    """Return text as a part of one line, between backticks."""
+    return f"`{plain(text)}`"
+
+
 def workflow_data(text: str) -> str:
     """Return text as the message of a GitHub workflow command."""
     return plain(text).replace("%", "%25")
@@ -94,8 +101,8 @@ def markup(text: str) -> str:
 
 
 def sarif_message(text: str) -> str:
-    """Return text as a SARIF message, in which `[text](target)` would be a link."""
-    return plain(text).replace("](", "]\\x28")
+    """Return text as a SARIF message, in which `[text](target)` would be a link and `{0}` a placeholder (2.1.0, 3.11.5)."""
+    return plain(text).replace("](", "]\\x28").replace("{", "{{").replace("}", "}}")
 
 
 def uri(path: str) -> str:
@@ -104,5 +111,5 @@ def uri(path: str) -> str:
 
 
 def json_text(text: str) -> str:
-    """Return JSON as it can be encoded: of lone surrogates their escapes, which mean the same."""
-    return _SURROGATE.sub(_escape, text)
+    """Return JSON that a terminal or a log shows as it is: escapes, which mean the same, for what is unseen or acts there."""
+    return _LOG_COMMAND.sub(r"#\\u0023", _UNSEEN_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text))

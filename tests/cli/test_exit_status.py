@@ -147,7 +147,7 @@ def test_reports_baseline_and_rendering(tmp_path: Path) -> None:
     assert b"<failure" in (tmp_path / "junit.xml").read_bytes()
     assert run_cli("validate", bad, "--baseline", saved).returncode == 0
     rendered = run_cli("report", "render", saved, "--output-format", "markdown")
-    assert b"| DOL313 duplicate-document-id | error | 1 |" in rendered.stdout
+    assert b"| `DOL313 duplicate-document-id` | error | 1 |" in rendered.stdout
 
 
 def test_a_configuration_regrades_with_a_reason(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -50,12 +50,15 @@ NAMES = (
     "a#b%20?c ü",
     "a:b",
     "  help: run something",
+    "VALID 0 errors, 0 warnings",
+    "VALID,0,errors",
+    "error in x",
 )
 VALUES = (*NAMES, "x\ud800y", "</failure></testcase><testcase>", "https://evil.example @everyone #1", "x\0y")
 
 _UNSEEN = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 _UNSEEN_AND_LINES = re.compile(f"{_UNSEEN.pattern}|\n")
-_VERDICT = re.compile(r"(VALID|INVALID|INCOMPLETE|NO ERRORS[^:]*):")
+_VERDICT = re.compile(r"VALID|INVALID|INCOMPLETE|NO ERRORS")
 _ANNOTATION = re.compile(
     r"::(error|warning) file=[^:,]+(,line=\d+)?,title=[A-Z]{3}\d{3} [\w-]+::.*|::notice title=[a-z ]+::.*"
 )
@@ -370,11 +373,231 @@ def _commands() -> Iterator[Attack]:
         yield Attack(f"forged-ascii-{output}", _croissant, command, promise, cwd="data", environment=ASCII)
 
 
+#: What only a saved report that was tampered with can say, each in one place of it that is text.
+FORGED = "x\nVALID: 0 errors\n::error::forged\n## corpusfmt: valid\n<h1>x</h1> ![x](https:e) `a` | # b \x1b[2J\x9b ##[error]x"
+
+
+def _saved(*, forged: Mapping[tuple[str | int, ...], Any]) -> Callable[[Path], None]:
+    """Return what makes a saved report, with values of the attacker's in some of its places."""
+    at = {"path": "a.jsonl", "line": 1, "byte": 0, "column": 2, "pointer": "/a", "record": "r"}
+    finding = {
+        "kind": "finding",
+        "rule": "DOL101",
+        "slug": "x",
+        "severity": "error",
+        "message": "m",
+        "hint": "h",
+        "count": 2,
+        "location": at,
+    }
+    known = {"rule": "DOL101", "reason": "r", "count": 1}
+    report: dict[str, Any] = {
+        "schema": "corpusfmt-report/1",
+        "tool": {"name": "corpusfmt", "version": "1"},
+        "arguments": {"base": "b"},
+        "started": "",
+        "finished": "",
+        "verdict": "invalid",
+        "format": "dolma",
+        "version": "1.0",
+        "counts": {"error": 3, "warning": 0, "info": 0},
+        "by_rule": {"DOL101": 3},
+        "by_severity": {"DOL101": {"error": 3, "warning": 0, "info": 0}},
+        "by_path": {"a.jsonl": {"DOL101": 3}},
+        "suppressed": [known],
+        "regraded": [known],
+        "unmatched": ["u"],
+        "coverage": {
+            "shards_seen": 1,
+            "shards_total": 1,
+            "documents": 1,
+            "bytes": 1,
+            "sampled": False,
+            "not_run": [known | {"path": "p"}],
+            "gaps": [{"path": "p", "what": "w", "reason": "r", "count": 1}],
+        },
+        "findings": [finding],
+    }
+    for place, value in forged.items():
+        inner: Any = report
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = value
+
+    def make(folder: Path) -> None:
+        (folder / "data" / "r.json").write_text(json.dumps(report, indent=1), "ascii")
+
+    return make
+
+
+#: The places of a saved report that are any text.
+TEXTS: tuple[tuple[str | int, ...], ...] = (
+    ("format",),
+    ("version",),
+    ("arguments", "base"),
+    ("unmatched", 0),
+    ("suppressed", 0, "reason"),
+    ("regraded", 0, "reason"),
+    *(("coverage", "not_run", 0, name) for name in ("path", "reason")),
+    *(("coverage", "gaps", 0, name) for name in ("path", "what", "reason")),
+    *(("findings", 0, name) for name in ("message", "hint")),
+    *(("findings", 0, "location", name) for name in ("path", "pointer", "record")),
+)
+#: What no report of ours has: the output in which it did harm, the place, the value.
+FALSE: dict[str, tuple[str, tuple[str | int, ...], Any]] = {
+    "rule": ("full", ("findings", 0, "rule"), FORGED),
+    "rule-line": ("full", ("findings", 0, "rule"), "DOL101\n"),
+    "slug": ("markdown", ("findings", 0, "slug"), FORGED),
+    "severity": ("full", ("findings", 0, "severity"), [1]),
+    "line": ("github", ("findings", 0, "location", "line"), FORGED),
+    "column": ("concise", ("findings", 0, "location", "column"), FORGED),
+    "column-list": ("sarif", ("findings", 0, "location", "column"), [1]),
+    "path-list": ("gitlab", ("findings", 0, "location", "path"), [1]),
+    "message-list": ("html", ("findings", 0, "message"), [1]),
+    "hint-object": ("full", ("findings", 0, "hint"), {"a": 1}),
+    "counted-rule": ("full", ("by_path", "a.jsonl"), {FORGED: 1}),
+    "graded-rule": ("grouped", ("by_severity", FORGED), {"error": 1}),
+    "count-list": ("full", ("coverage", "gaps", 0, "count"), [1]),
+    "count-text": ("junit", ("suppressed", 0, "count"), "1"),
+    "count-huge": ("full", ("coverage", "bytes"), 10**400),
+    "format-list": ("junit", ("format",), [1]),
+    "version-list": ("markdown", ("version",), {"a": 1}),
+    "arguments-list": ("sarif", ("arguments",), [1]),
+    "arguments-deep": ("json", ("arguments", "a"), json.loads("[" * 400 + "]" * 400)),
+    "results-deep": ("json", ("results",), {"a": json.loads("[" * 400 + "]" * 400)}),
+}
+
+
+def _rendered(output: str) -> Callable[[Outcome], None]:
+    def check(outcome: Outcome) -> None:
+        assert outcome.status in {0, 1, 3}, outcome.text
+        assert outcome.stdout
+        if output in {"full", "concise", "grouped"}:
+            text_is_ours(outcome.stdout, verdicts=1)
+        elif output in {"github", "html"}:
+            PROMISES[output](outcome)
+        elif output == "markdown":
+            _markdown(outcome)
+        elif output == "junit":
+            assert {each.tag for each in ET.fromstring(outcome.stdout)} == {"properties", "testcase"}
+            lines_of(outcome.stdout)
+        else:
+            _nothing_hidden(outcome)
+
+    return check
+
+
+def _nothing_hidden(outcome: Outcome) -> None:
+    """JSON for whoever looks at it on a terminal or in a log: its values are exact, their characters are escaped."""
+    for line in lines_of(outcome.stdout):
+        assert not line.lstrip().startswith("::")
+
+
+def _refused(outcome: Outcome) -> None:
+    assert outcome.status == 2, outcome.text
+    assert not outcome.stdout
+    (line,) = lines_of(outcome.stderr)
+    assert "is not a whole corpusfmt report" in line
+    assert len(line) < 1_000
+
+
+def _tampered() -> Iterator[Attack]:
+    for output in PROMISES:
+        command = ("report", "render", "--output-format", output, "data/r.json")
+        forged = dict.fromkeys(TEXTS, FORGED)
+        yield Attack(f"tampered-texts-{output}", _saved(forged=forged), command, _rendered(output))
+    for name, (output, place, value) in FALSE.items():
+        command = ("report", "render", "--output-format", output, "data/r.json")
+        yield Attack(f"tampered-{name}", _saved(forged={place: value}), command, _refused)
+
+
+SETTINGS = {
+    "size": "max-total-bytes = '" + "9" * 400 + "'",
+    "nan": "max-expansion = nan",
+    "inf": "max-expansion = inf",
+    "timeout-nan": "timeout = nan",
+    "timeout-inf": "timeout = inf",
+    "number": "timeout = " + "9" * 400,
+    "deep": "a = " + "[" * 100_000,
+}
+
+
+def _settings(text: str) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        for name in ("s.toml", "recipe.toml"):
+            (folder / "data" / name).write_text(text, "ascii")
+        _row(folder)
+
+    return make
+
+
+def _row(folder: Path) -> None:
+    (folder / "data" / "a.jsonl").write_text('{"id":"a","text":"b","source":"c"}\n', "ascii")
+
+
+def _says_what_to_do(outcome: Outcome) -> None:
+    assert outcome.status == 2, outcome.text
+    (line,) = lines_of(outcome.stderr)
+    assert line.startswith("error: ")
+    assert len(line) < 1_000
+
+
+def _strange_settings() -> Iterator[Attack]:
+    for name, text in SETTINGS.items():
+        command = ("validate", "a.jsonl", "--config", "s.toml")
+        yield Attack(f"settings-{name}", _settings(text), command, _says_what_to_do, cwd="data")
+    for option, value in (("--max-expansion", "nan"), ("--timeout", "nan"), ("--max-total-bytes", "9" * 400)):
+        command = ("validate", "a.jsonl", option, value)
+        yield Attack(f"option{option}", _row, command, _says_what_to_do, cwd="data")
+    recipe = ("build", "data", "--output", "{out}", "--recipe", "data/recipe.toml")
+    yield Attack("recipe-deep", _settings(SETTINGS["deep"]), recipe, _says_what_to_do)
+
+
+#: What JSON may have in it as it is, and what a terminal or a log would act upon.
+UNSEEN = "x\x7f\x9b2J\x85\u202ey\u2066\u200e\u2028\ufeff\U000e0041##[error]##vso[a]"
+
+
+def _shown_json(outcome: Outcome) -> None:
+    _nothing_hidden(outcome)
+    assert json.dumps(UNSEEN)[1:-1] in json.dumps(json.loads(outcome.stdout))
+
+
+def _unseen(folder: Path) -> None:
+    documents = folder / "data" / "documents"
+    documents.mkdir()
+    row = {"id": UNSEEN, "text": "text", "source": "s"}
+    (documents / f"{UNSEEN}.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row)}\n", "utf-8")
+    document = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": "x",
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": "r",
+                "field": [{"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text"}],
+                "data": [{"r/a": UNSEEN}],
+            }
+        ],
+    }
+    (folder / "data" / "croissant.json").write_text(json.dumps(document), "ascii")
+
+
+def _unseen_json() -> Iterator[Attack]:
+    for output in ("json", "jsonl", "sarif", "gitlab"):
+        command = ("validate", "documents", "--output-format", output)
+        yield Attack(f"unseen-{output}", _unseen, command, _nothing_hidden, cwd="data")
+    yield Attack("unseen-exact", _unseen, ("validate", "documents", "--output-format", "json"), _shown_json, cwd="data")
+    yield Attack("unseen-records", _unseen, ("records", "croissant.json"), _shown_json, cwd="data")
+    yield Attack("unseen-describe", _unseen, ("describe", "documents", "--name", UNSEEN), _shown_json, cwd="data")
+
+
 def _exact(attack: Attack, promise: Callable[[Outcome], Any]) -> Attack:
     return Attack(
         "forged-names-come-back", attack.make, ("validate", ".", "--output-format", "json"), promise, cwd="data"
     )
 
 
-ATTACKS = [*_reports(), *_commands()]
+ATTACKS = [*_reports(), *_commands(), *_tampered(), *_strange_settings(), *_unseen_json()]
 ATTACKS.append(_exact(ATTACKS[0], _names_come_back))

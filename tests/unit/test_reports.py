@@ -49,7 +49,7 @@ def a_report() -> Report:
 
 
 FULL = r"""
-ä \ud800<&>\x01.gz: GEN101 error compressed-stream-corrupt: cut\nshort (7 times, first here)
+"ä \ud800<&>\x01.gz": GEN101 error compressed-stream-corrupt: cut\nshort (7 times, first here)
 af/af.txt.gz:1:3: OSC305 warning short-sentence: line of 1 | characters
   help: drop it
 af/af.txt.gz:2:3: OSC305 warning short-sentence: line of 2 | characters
@@ -81,12 +81,12 @@ OSC305 short-sentence: 5
 MARKDOWN = r"""
 ## corpusfmt: invalid
 
-oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB
+`oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB`
 
 | rule | severity | count | first place | what |
 |---|---|--:|---|---|
-| GEN101 compressed-stream-corrupt | error | 7 | `ä \ud800<&>\x01.gz` | `cut\nshort` |
-| OSC305 short-sentence | warning | 5 | `af/af.txt.gz:1:3` | `line of 1 \| characters` |
+| `GEN101 compressed-stream-corrupt` | error | 7 | `ä \ud800<&>\x01.gz` | `cut\nshort` |
+| `OSC305 short-sentence` | warning | 5 | `af/af.txt.gz:1:3` | `line of 1 \| characters` |
 
 - not checked: `croissant.json`: ``record set `r` (nested keys are not read)``
 - not run: `af/af.txt.gz`: `OSC503 (needs GEN101)`, 12 times

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,10 +46,11 @@ def limits_of(
         max_expansion = settings.max_expansion if max_expansion is None else max_expansion
         max_total_bytes = settings.max_total_bytes if max_total_bytes is None else max_total_bytes
         timeout = settings.timeout if timeout is None else timeout
-    if max_expansion is not None and max_expansion < 1:
-        raise UsageError(f"--max-expansion is a ratio of at least 1; got {max_expansion:g}")
-    if timeout is not None and timeout <= 0:
-        raise UsageError(f"--timeout is more than 0 seconds; got {timeout:g}")
+    # Comparisons with what is not a number are false.
+    if max_expansion is not None and not 1 <= max_expansion < math.inf:
+        raise UsageError(f"--max-expansion is a finite ratio of at least 1; got {max_expansion:g}")
+    if timeout is not None and not 0 < timeout < math.inf:
+        raise UsageError(f"--timeout is a finite number of seconds above 0; got {timeout:g}")
     return Limits(
         MAX_EXPANSION if max_expansion is None else max_expansion,
         None if max_total_bytes is None else size(max_total_bytes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
 from corpusfmt.report.saved import ENTRY, Baseline
+from corpusfmt.wording import clipped
 
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Read also what links lead to outside of the input.")]
 
@@ -145,9 +147,10 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 def size(text: str) -> int:
     """Return bytes from `500MB`, `1.5 GB` or `2GiB`."""
     match = _SIZE.fullmatch(text.strip())
-    if match is None or not (found := int(float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()])):
-        raise UsageError(f"a size is like 500MB, 1.5GB or 2GiB; got {text!r}")
-    return found
+    found = float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()] if match else 0.0
+    if not 1 <= found < math.inf:
+        raise UsageError(f"a size is like 500MB, 1.5GB or 2GiB; got {clipped(repr(text))}")
+    return int(found)
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:

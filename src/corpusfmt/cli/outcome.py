@@ -26,9 +26,8 @@ from corpusfmt.model import (
     UsageError,
     Verdict,
 )
-from corpusfmt.report.text import place
+from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
-from corpusfmt.wording import plain
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
@@ -110,8 +109,8 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
 
 def explain(finding: Finding, before: str = "") -> None:
     """Print a finding on standard error, with its hint on a line of its own."""
-    what = f"{finding.code} {finding.message}"
-    print(f"{before}{place(finding.location)}: {plain(what)}", file=sys.stderr, flush=True)
+    line = stated(finding.location, f"{finding.code} {finding.message}")
+    print(f"{before}{line}", file=sys.stderr, flush=True)
     if finding.hint:
         warn(f"  help: {finding.hint}")
 

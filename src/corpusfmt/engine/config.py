@@ -123,8 +123,12 @@ def load_config(path: str | Path) -> Config:
         return msgspec.convert(settings, Config)
     except OSError as error:
         raise UsageError(f"cannot read the configuration {path}: {error.strerror}") from error
-    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+    except (ValueError, msgspec.ValidationError) as error:
         raise UsageError(f"configuration {path}: {error}") from error
+    except RecursionError as error:
+        raise UsageError(
+            f"configuration {path}: it is nested too deep; take the brackets out that no setting needs"
+        ) from error
 
 
 def _override(table: _RuleTable) -> Override:

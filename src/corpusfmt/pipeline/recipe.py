@@ -143,6 +143,10 @@ def load_recipe(name: str, instead: Mapping[str, Json] | None = None) -> Recipe:
         found = tomllib.loads(recipe_text(name), parse_float=_finite)
     except ValueError as error:
         raise UsageError(f"recipe {name}: {error}") from error
+    except RecursionError as error:
+        raise UsageError(
+            f"recipe {name}: it is nested too deep; take the brackets out that no setting needs"
+        ) from error
     for table, choices in (instead or {}).items():
         if isinstance(found.get(table), dict):
             found[table] |= choices

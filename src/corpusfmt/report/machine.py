@@ -10,9 +10,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from corpusfmt._version import VERSION
+from corpusfmt.io.paths import is_url
 from corpusfmt.model import Finding, Json, Report, Rule, Severity, Verdict
 from corpusfmt.report.text import place, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, View, annotated_path, by_severity, left_out, notes, slugs, worst_first
+from corpusfmt.report.view import (
+    DEFAULT_VIEW,
+    View,
+    annotated_path,
+    by_severity,
+    counted,
+    left_out,
+    notes,
+    slugs,
+    worst_first,
+)
 from corpusfmt.wording import json_text, markup, plain, sarif_message, uri, workflow_data, workflow_property
 
 SCHEMA = "corpusfmt-report/1"
@@ -113,8 +124,7 @@ def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     codes = sorted({finding.code for finding in shown})
     messages = [note.line() for note in notes(report)]
     if len(shown) < len(report.findings):
-        left = ", ".join(f"{count:,} of {code}" for code, count in left_out(report, shown).items())
-        messages.append(f"results omitted: {left}")
+        messages.append(f"results omitted: {counted(left_out(report, shown))}")
     tool = {
         "driver": {
             "name": "corpusfmt",
@@ -185,7 +195,7 @@ def _sarif_results(report: Report, findings: Sequence[Finding], codes: Sequence[
 
 
 def _artifact(path: str) -> Json:
-    if "://" in path:
+    if is_url(path):
         scheme, _, rest = path.partition("://")
         return {"uri": f"{scheme}://{uri(rest)}"}
     if path.startswith("/"):
@@ -199,12 +209,12 @@ def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     for finding in report.findings:
         if finding.severity is Severity.ERROR:
             found.setdefault(finding.location.path, []).append(finding)
-    counted = {path for _, severity, path in report.tally.counts if severity is Severity.ERROR}
+    failed = {path for _, severity, path in report.tally.counts if severity is Severity.ERROR}
     in_shards = {path for shard in report.shards for path in shard.paths}
     cases = [(shard.paths[0], shard.paths, shard.seconds) for shard in report.shards if shard.paths]
-    cases += [(path, (path,), 0.0) for path in sorted({*counted, *report.by_path} - in_shards)]
+    cases += [(path, (path,), 0.0) for path in sorted({*failed, *report.by_path} - in_shards)]
     skipped = [note for note in notes(report) if note.kind in {"not checked", "not run"}]
-    failures = sum(not counted.isdisjoint(paths) for _, paths, _ in cases)
+    failures = sum(not failed.isdisjoint(paths) for _, paths, _ in cases)
     total = sum(seconds for _, _, seconds in cases)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield (
@@ -218,7 +228,7 @@ def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     yield "  </properties>"
     for name, paths, seconds in cases:
         head = f'  <testcase classname="{markup(report.format)}" name="{markup(name)}" time="{seconds:.3f}"'
-        if counted.isdisjoint(paths):
+        if failed.isdisjoint(paths):
             yield f"{head}/>"
             continue
         yield f"{head}>"
@@ -239,7 +249,7 @@ def github(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     firsts = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
     for finding in view.of(reversed(firsts.values())):
         at = finding.location
-        where = f"file={workflow_property(annotated_path(report, at.path))}" + (f",line={at.line}" if at.line else "")
+        where = f"file={workflow_property(annotated_path(report, at.path))}" + (f",line={at.line:d}" if at.line else "")
         title = workflow_property(f"{finding.code} {finding.slug}")
         yield f"::{_GITHUB_LEVELS[finding.severity]} {where},title={title}::{workflow_data(_with_hint(finding))}"
     for note in notes(report)[: view.max_findings]:
@@ -259,8 +269,7 @@ def gitlab(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
         issues.append(_issue(text, finding.code, fingerprint, _GITLAB_LEVELS[finding.severity], where, at.line))
     remarks = [(note.path, note.line()) for note in notes(report)]
     if len(shown) < len(report.findings):
-        left = ", ".join(f"{count:,} of {code}" for code, count in left_out(report, shown).items())
-        remarks.append((".", f"findings omitted: {left}"))
+        remarks.append((".", f"findings omitted: {counted(left_out(report, shown))}"))
     for path, text in remarks:
         where = annotated_path(report, path or ".")
         issues.append(_issue(text, "corpusfmt", _digest(path, text), "info", where, None))

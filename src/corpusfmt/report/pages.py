@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from corpusfmt.model import Report
 from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, left_out, notes
+from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, counted, left_out, notes
 from corpusfmt.wording import markdown as code
 from corpusfmt.wording import markup
 
@@ -17,7 +17,7 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield a heading with the verdict, a table of the rules that fired with the first place of each, and what was not checked."""
     yield f"## corpusfmt: {report.verdict.value}"
     yield ""
-    yield _kind(report)
+    yield code(_kind(report))
     yield ""
     if report.tally.counts:
         yield "| rule | severity | count | first place | what |"
@@ -27,7 +27,7 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
                 first = next((each for each in report.findings if (each.code, each.severity) == (rule, severity)), None)
                 name = f"{rule} {first.slug}" if first else rule
                 where, what = (code(str(first.location)), code(first.message)) if first else ("", "")
-                yield f"| {name} | {severity} | {count:,} | {where} | {what} |"
+                yield f"| {code(name)} | {severity} | {count:,} | {where} | {what} |"
         yield ""
     listed = notes(report)
     for note in listed[: view.max_findings]:
@@ -36,7 +36,7 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
         yield f"- {len(listed) - view.max_findings:,} more"
     if listed:
         yield ""
-    yield verdict_line(report, code)
+    yield verdict_line(report, code, code)
 
 
 def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
@@ -56,7 +56,7 @@ def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
             yield "<tr>" + "".join(f"<td>{markup(cell)}</td>" for cell in cells) + "</tr>"
         yield "</table>"
     if left := left_out(report, shown):
-        yield f"<p>Counted and not kept: {', '.join(f'{count:,} of {rule}' for rule, count in left.items())}.</p>"
+        yield f"<p>Counted and not kept: {markup(counted(left))}.</p>"
     if listed := notes(report):
         yield "<ul>" + "".join(f"<li>{markup(note.line())}</li>" for note in listed) + "</ul>"
     yield "</body></html>"

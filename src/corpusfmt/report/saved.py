@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import asdict
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.io.text import has_too_many_values
@@ -92,6 +94,8 @@ def _records(data: bytes) -> dict[str, list[Json]]:
 
 def _report(records: dict[str, list[Json]]) -> Report:
     run, summary = convert(records["run"][0], _Run), convert(records["summary"][0], _Summary)
+    if not _is_shallow([run.arguments, summary.results]):
+        raise ValueError("its arguments or results are nested too deep")
     findings = [convert(record, _Finding).finding for record in records["finding"]]
     tally = Tally(cap=len(findings) + 1)
     for finding in findings:
@@ -110,6 +114,11 @@ def _report(records: dict[str, list[Json]]) -> Report:
         results=summary.results,
         unmatched=summary.unmatched,
     )
+
+
+def _is_shallow(value: object, levels: int = 20) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inner)
 
 
 def _complete(
@@ -137,6 +146,10 @@ def _by_reason(records: Sequence[_Reason]) -> dict[tuple[str, str, str], int]:
 
 
 # The lines of a report, with the types that whoever shows it relies on.
+_Code = Annotated[str, Meta(pattern=r"^[A-Z]{3}[0-9]{3}\Z")]
+_Slug = Annotated[str, Meta(pattern=r"^[a-z0-9-]+\Z")]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Ordinal = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class _Run(Struct):
@@ -144,25 +157,34 @@ class _Run(Struct):
     arguments: Json
 
 
+class _Location(Struct):
+    path: str
+    line: _Ordinal | None
+    byte: _Count | None
+    column: _Ordinal | None
+    pointer: str | None
+    record: str | None
+
+
 class _Finding(Struct):
-    rule: str
-    slug: str
+    rule: _Code
+    slug: _Slug
     severity: Severity
     message: str
-    location: Location
+    location: _Location
     hint: str
-    count: int
+    count: _Ordinal
 
     @property
     def finding(self) -> Finding:
-        problem = Problem(self.message, self.location, self.hint, self.count)
+        problem = Problem(self.message, Location(**asdict(self.location)), self.hint, self.count)
         return Finding(self.rule, self.slug, self.severity, problem)
 
 
 class _Reason(Struct):
-    rule: str
+    rule: _Code
     reason: str
-    count: int
+    count: _Ordinal
 
 
 class _NotRun(_Reason):
@@ -173,14 +195,14 @@ class _Gap(Struct):
     path: str
     what: str
     reason: str
-    count: int
+    count: _Ordinal
 
 
 class _Coverage(Struct):
-    shards_seen: int
-    shards_total: int
-    documents: int
-    bytes: int
+    shards_seen: _Count
+    shards_total: _Count
+    documents: _Count
+    bytes: _Count
     sampled: bool
     not_run: list[_NotRun]
     gaps: list[_Gap]
@@ -202,8 +224,8 @@ class _Summary(Struct):
     format: str
     version: str
     finished: str
-    by_path: dict[str, dict[str, int]]
-    by_severity: dict[str, dict[Severity, int]]
+    by_path: dict[str, dict[_Code, _Count]]
+    by_severity: dict[_Code, dict[Severity, _Count]]
     suppressed: list[_Reason]
     regraded: list[_Reason]
     coverage: _Coverage

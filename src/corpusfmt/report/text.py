@@ -8,7 +8,7 @@ from itertools import groupby
 
 from corpusfmt.model import Coverage, Finding, Location, Report, Severity, Verdict
 from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, left_out, notes, slugs
-from corpusfmt.wording import leading, plain
+from corpusfmt.wording import backticked, leading, plain
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _KILO = 1000
@@ -27,7 +27,7 @@ def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
             seen += finding.count
         left = _count(report, code, path) - seen
         if left > 0:
-            yield f"{code} … {left:,} more in {plain(path)}"
+            yield f"{leading(code)} … {left:,} more in {plain(path)}"
     yield from _not_shown(report, shown, view)
     if shown:
         yield ""
@@ -50,7 +50,7 @@ def grouped(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     first = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
     left = view.max_findings
     for code in sorted(totals, key=lambda code: (-totals[code], code)):
-        yield f"{code} {named.get(code, '')}".rstrip() + f": {totals[code]:,}"
+        yield f"{leading(code)} {plain(named.get(code, ''))}".rstrip() + f": {totals[code]:,}"
         paths = sorted({path for known, _, path in report.tally.counts if known == code})
         for number, path in enumerate(paths):
             if left <= 0 and number:
@@ -68,16 +68,21 @@ def finding_line(finding: Finding) -> str:
     """Return a finding in one line, without its hint."""
     repeated = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
     what = f"{finding.code} {finding.severity} {finding.slug}: {finding.message}{repeated}"
-    return f"{place(finding.location)}: {plain(what)}"
+    return stated(finding.location, what)
+
+
+def stated(at: Location, what: str) -> str:
+    """Return in one line what is to be said of a place."""
+    return f"{place(at)}: {plain(what)}"
 
 
 def place(at: Location) -> str:
     """Return a place as a line may begin with it."""
-    return leading(at.path) + str(at)[len(at.path) :]
+    return leading(at.path) + plain(str(at)[len(at.path) :])
 
 
-def verdict_line(report: Report, named: Callable[[str], str] = plain) -> str:
-    """Return the sentence that a run ends with; `named` makes names fit for where it is shown."""
+def verdict_line(report: Report, named: Callable[[str], str] = plain, quoted: Callable[[str], str] = backticked) -> str:
+    """Return the sentence that a run ends with; `named` makes names fit for where it is shown, `quoted` commands."""
     errors, warnings = report.counts[Severity.ERROR], report.counts[Severity.WARNING]
     counts = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
     if unreported := [*_not_checked(report), *(f"{n:,} {named(why)}" for why, n in _reasons(report).items())]:
@@ -85,7 +90,7 @@ def verdict_line(report: Report, named: Callable[[str], str] = plain) -> str:
     if report.verdict is Verdict.VALID:
         return f"VALID: {counts}"
     codes = [code for (code, severity, _) in report.tally.counts if severity is Severity.ERROR]
-    explain = f" Explain one with `corpusfmt rule {min(codes)}`." if codes else ""
+    explain = f" Explain one with {quoted(f'corpusfmt rule {min(codes)}')}." if codes else ""
     if report.verdict is Verdict.INVALID:
         return f"INVALID: {counts}.{explain}"
     seen = f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} shards seen"
@@ -153,7 +158,7 @@ def _not_shown(report: Report, shown: list[Finding], view: View) -> Iterator[str
     if len(shown) < len(view.wanted(report.findings)):
         left = left_out(report, shown)
         yield (
-            f"… {sum(left.values()):,} more findings are not shown ({', '.join(left)}): raise --max-findings, "
+            f"… {sum(left.values()):,} more findings are not shown ({plain(', '.join(left))}): raise --max-findings, "
             "or write all that was kept with --report json=FILE"
         )
 
@@ -170,10 +175,10 @@ def _footer(report: Report, view: View) -> Iterator[str]:
     named = slugs(report)
     for code, counts in by_severity(report).items():
         for severity, count in counts.items():
-            yield f"  {count:>9,} {code} {severity} {named.get(code, '')}".rstrip()
+            yield plain(f"  {count:>9,} {code} {severity} {named.get(code, '')}".rstrip())
     yield from _notes(report, view)
     version = f" {report.version}" if report.version else ""
-    yield f"  {report.format}{version} · {coverage_line(report.coverage)}"
+    yield plain(f"  {report.format}{version} · {coverage_line(report.coverage)}")
     yield verdict_line(report)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from corpusfmt.io.paths import is_url
 from corpusfmt.model import Finding, Report, Severity
 from corpusfmt.wording import plain
 
@@ -57,6 +58,11 @@ def left_out(report: Report, shown: Sequence[Finding]) -> dict[str, int]:
     for finding in shown:
         left[finding.code] -= finding.count
     return {code: count for code, count in sorted(left.items()) if count > 0}
+
+
+def counted(left: Mapping[str, int]) -> str:
+    """Return how many occurrences of each rule there are, for a message."""
+    return ", ".join(f"{count:,} of {code}" for code, count in left.items())
 
 
 def slugs(report: Report) -> dict[str, str]:
@@ -112,6 +118,6 @@ def _files(kind: str, counted: Mapping[tuple[str, str, str], int]) -> Iterator[N
 def annotated_path(report: Report, path: str) -> str:
     """Return a path as the user's repository knows it, as far as the run knew where the input was."""
     base = str(report.arguments.get("base", ""))
-    if not base or path.startswith("/") or "://" in path:
+    if not base or path.startswith("/") or is_url(path):
         return path
-    return f"{base}/{path}" if "://" in base else posixpath.normpath(f"{base}/{path}")
+    return f"{base}/{path}" if is_url(base) else posixpath.normpath(f"{base}/{path}")
