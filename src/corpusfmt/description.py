@@ -19,7 +19,7 @@ from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description,
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.streams import DigestReader
 from corpusfmt.model import BadInput, Incomplete, Json, UsageError
@@ -226,7 +226,9 @@ def described_as(
     kind = _kind_name(fmt, detection.version)
     if kind not in _KINDS:
         raise UsageError(f"{path} is {fmt.name}: only OSCAR, Dolma and Parquet corpora can be described")
-    plan = fmt.plan(entry, CheckOptions(version=detection.version))
+    meter = Meter(limits)
+    with within(meter):
+        plan = fmt.plan(entry, CheckOptions(version=detection.version))
     plan.refuse_links()
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
@@ -234,7 +236,8 @@ def described_as(
     prefix = _prefix(entry, base)
     files: dict[str, FileFacts] = {}
     contents = Contents()
-    for look in _looks(kind, fmt, plan.shards, CheckOptions(version=plan.version, limits=limits), workers, progress):
+    options = CheckOptions(version=plan.version, limits=limits)
+    for look in _looks(kind, fmt, plan.shards, options, meter, workers, progress):
         files |= {prefix + name: facts for name, facts in look.files.items()}
         contents |= look.contents
     properties = details.properties()
@@ -304,6 +307,7 @@ def _looks(
     fmt: Format,
     shards: Sequence[Shard],
     options: CheckOptions,
+    meter: Meter,
     workers: int,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[_Look]:
@@ -318,7 +322,7 @@ def _looks(
     window = workers * RESULTS_WAITING_A_WORKER
     look_at = partial(_look_at, kind, fmt.name, options)
     engine = executor_factory(None, workers)
-    looks = run_tasks(look_at, shards, engine, window=window, finished=finished, limits=options.limits)
+    looks = run_tasks(look_at, shards, engine, window=window, finished=finished, meter=meter)
     for shard, look in zip(shards, looks, strict=True):
         if isinstance(look, Late):
             raise options.limits.late(shard.name)

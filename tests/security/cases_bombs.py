@@ -429,7 +429,7 @@ ATTACKS = [
         for kind, method in _ZIP_METHODS.items()
     ),
     Attack("zip-directory", _zip_of_many_names, _DATA, _ends_with("CRO604", 1)),
-    Attack("zip-overlapping", _zip_of_one_member_many_times, _DATA, _LIMIT),
+    Attack("zip-overlapping", _zip_of_one_member_many_times, _DATA, _ends_with("CRO604", 1)),
     *(Attack(f"tar-{kind}", partial(_tar_bomb, suffix=kind), _DATA, _LIMIT) for kind in ("gz", "bz2", "xz", "zst")),
     Attack(
         "tar-bz2-records",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,40 @@ def _pattern(pattern: str, folder: Path) -> None:
     (folder / "data" / ("a" * 200)).touch()
 
 
+def _same_file(description: Json) -> None:
+    kept = description["distribution"][0]
+    description["distribution"] += [
+        kept | {"@id": f"f{number}", "contentUrl": f"{'./' * (number % 50)}rows.jsonl", "sha256": "0" * 64}
+        for number in range(1_000)
+    ]
+
+
+def _large_same_file(folder: Path) -> None:
+    _described(_same_file, folder)
+    (folder / "data/rows.jsonl").write_bytes(b'{"n":1}\n' * 500_000)
+
+
+def _transformed(cell: str, transforms: Sequence[object], folder: Path) -> None:
+    def change(description: Json) -> None:
+        description["distribution"][0] |= {"encodingFormat": "text/csv"}
+        source = {"fileObject": {"@id": "rows"}, "extract": {"column": "n"}}
+        description["recordSet"][0]["field"] = [
+            {"@type": "cr:Field", "@id": f"r/{number}", "dataType": "sc:Text", "source": source | {"transform": each}}
+            for number, each in enumerate(transforms)
+        ]
+
+    _described(change, folder)
+    (folder / "data/rows.jsonl").write_text(f"n\n{cell}\n", "utf-8")
+
+
+def _ends_within(seconds: float, code: str, status: int, outcome: Outcome) -> None:
+    assert outcome.status == status, outcome.text
+    assert code in outcome.text
+    assert outcome.measured["cpu"] <= seconds
+
+
+_LARGE = "x" * 1_000_000
+_SLOW = {"regex": "(a+)+$"}
 _BAD = b"".join(b'{"%d\n' % number for number in range(200_000))
 _OTHER = b"".join(b"%d\n" % number for number in range(150_000))
 _VALIDATE = ("validate", "{data}", "--output-format", "json")
@@ -180,4 +214,21 @@ ATTACKS = [
         ("pattern-of-folders", partial(_pattern, "**/a/" * 3_000 + "b"), _DATA, "CRO605"),
         ("pattern-of-classes", partial(_pattern, "[[" * 3_000), _DATA, "CRO605"),
     )
+]
+
+ATTACKS += [
+    Attack("time-same-file", _large_same_file, _DATA, partial(_ends_within, 6, "CRO603", 1)),
+    *(
+        Attack(
+            f"pattern-{name}", partial(_transformed, cell, transforms), command, partial(_ends_within, 6, code, status)
+        )
+        for name, cell, transforms, command, code, status in (
+            ("longer", _LARGE, [{"replace": "x/" + "y" * 3_000}], _DATA, "CRO610", 1),
+            ("longer-and-longer", _LARGE, [[{"replace": "x/xxxx"}] * 12], _DATA, "CRO610", 1),
+            ("longer-by-groups", "x" * 20_000, [{"replace": r"(?=(x*))x/\1"}], _DATA, "CRO610", 1),
+            ("of-many-fields", _LARGE, [{"replace": f"x/x{number}"} for number in range(100)], _DATA, "CRO610", 1),
+            ("compiled", "a", [{"regex": "(?:(?:(?:a{1,60000}){1,60000}){1,60000}){1,60000}b"}], _DATA, "CRO610", 1),
+            ("slow", "a" * 60 + "!", [_SLOW], (*_DATA, "--timeout", "2"), "--timeout of 2 seconds", 3),
+        )
+    ),
 ]

@@ -8,7 +8,10 @@ import json
 import os
 import time
 import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 from support import SAMPLE, corpus, gzipped, run_cli
@@ -16,6 +19,7 @@ from support import SAMPLE, corpus, gzipped, run_cli
 import corpusfmt
 from corpusfmt.engine.executors import executor_factory
 from corpusfmt.engine.run import Late, run_tasks
+from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
 from corpusfmt.io import limits
 from corpusfmt.io.limits import Account, LimitReached, Limits, limited
 from corpusfmt.io.streams import Chunks
@@ -64,6 +68,67 @@ def test_total_bytes_end_a_run(jobs: int, tmp_path: Path) -> None:
     assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=1_500_000)).verdict == "valid"
 
 
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_the_total_binds_where_each_shard_alone_is_below_it(jobs: int, tmp_path: Path) -> None:
+    report = corpusfmt.validate(dolma(tmp_path, parts=4), jobs=jobs, limits=Limits(max_total_bytes=100_000))
+    assert report.verdict == "incomplete"
+    assert any("--max-total-bytes is 100000" in message for _, message in reached(report))
+
+
+def test_the_total_counts_what_planning_reads(tmp_path: Path) -> None:
+    text = tmp_path / "af" / "af.txt.gz"
+    text.parent.mkdir()
+    text.write_bytes(gzipped(b"All human beings are born free and equal in dignity and rights.\n" * 1000))
+    # Whether its lines are shuffled is seen before it is read.
+    report = corpusfmt.validate(tmp_path, format="oscar-1.0", limits=Limits(max_total_bytes=100_000))
+    assert reached(report)
+    assert not reached(corpusfmt.validate(tmp_path, format="oscar-1.0", limits=Limits(max_total_bytes=200_000)))
+
+
+def test_the_total_counts_what_comparing_reads(tmp_path: Path) -> None:
+    text = tmp_path / "af" / "af_dedup.txt.gz"
+    text.parent.mkdir()
+    line = b"All human beings are born free and equal in dignity and rights. %d\n"
+    text.write_bytes(gzipped(b"".join(line % (number % 900) for number in range(1000))))
+    size = 3 * 70_000
+    report = corpusfmt.validate(tmp_path, format="oscar-1.0", dedup=True, limits=Limits(max_total_bytes=140_000))
+    assert reached(report)
+    assert not reached(
+        corpusfmt.validate(tmp_path, format="oscar-1.0", dedup=True, limits=Limits(max_total_bytes=size))
+    )
+
+
+def test_tasks_that_wait_are_not_begun_once_the_total_is_reached() -> None:
+    begun: list[int] = []
+    submitted, reached = Event(), Event()
+
+    def tasks() -> Iterator[int]:
+        yield from range(6)
+        submitted.set()
+
+    def read(number: int) -> int:
+        begun.append(number)
+        Account().add(6, 6)
+        assert (submitted if number < 2 else reached).wait(60)
+        return number
+
+    def finished(index: int, _: object) -> None:
+        if index == 1:
+            reached.set()
+
+    results = run_tasks(
+        read,
+        tasks(),
+        lambda: ThreadPoolExecutor(1),
+        window=7,
+        finished=finished,
+        limits=Limits(max_total_bytes=10),
+    )
+    with pytest.raises(LimitReached, match="--max-total-bytes is 10"):
+        list(results)
+    assert begun == [0, 1, 2]
+
+
 def test_time_ends_a_run(tmp_path: Path) -> None:
     report = corpusfmt.validate(dolma(tmp_path), limits=Limits(timeout=1e-9))
     assert report.verdict == "incomplete"
@@ -93,6 +158,33 @@ def test_processor_time_is_guarded_without_a_timeout(monkeypatch: pytest.MonkeyP
         Account("a").add(10, 10)
     with limited(Limits(timeout=1).of_own_files):
         Account("a").add(10, 10**12)
+
+
+def test_waiting_for_a_pattern_counts_as_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CPU_SECONDS", 0.5)
+    with limited(Limits()), Patterns(60) as patterns, pytest.raises(LimitReached, match="seconds of processor time"):
+        patterns.first_groups("(a+)+$", ["a" * 60 + "!"])
+
+
+def test_a_pattern_that_took_too_long_is_not_tried_again() -> None:
+    with limited(Limits()) as meter, Patterns(0.5) as patterns:
+        for _ in range(2):
+            with pytest.raises(PatternFault, match=r"no answer within 0\.5 seconds"):
+                patterns.first_groups("(a+)+$", ["a" * 60 + "!"])
+            waited = meter.waited
+        with pytest.raises(PatternFault, match=r"no answer within 0\.5 seconds"):
+            patterns.first_groups("(a+)+$", ["b"])
+        assert meter.waited == waited > 0
+
+
+def test_stored_bytes_count_once_however_often_they_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(1000))
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    with limited(Limits()) as meter:
+        for name in ("a", "b", "./a"):
+            with (tmp_path / name).open("rb", buffering=0) as file:
+                Account(name, file=file).add(5000, 5000)
+        assert (meter.stored, meter.read) == (1000, 15_000)
 
 
 def test_the_bounds_of_one_run_do_not_hold_for_the_next() -> None:

@@ -170,7 +170,7 @@ def convert(
         raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
     if record_set is not None and fmt.plan_reading is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
-    with limited(limits):
+    with limited(limits) as planned:
         plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
     plan.refuse_links()
     refuse_unpaired(fmt, plan, on_bad_record)
@@ -196,7 +196,7 @@ def convert(
             size,
             workplace,
             settings,
-            Stages(workplace.state, workers, progress, limits=limits),
+            Stages(workplace.state, workers, progress, limits=limits, spent=planned.read),
             len({shard.corpus for shard in shards}) > 1,
         )
         try:

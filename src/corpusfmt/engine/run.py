@@ -11,7 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from corpusfmt.engine.executors import stop
-from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, limited
+from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -76,13 +76,13 @@ class _Flight(Generic[T, R]):
         function: Callable[[T], R],
         source: Iterator[T | None],
         open_executor: Callable[[], Executor],
-        limits: Limits,
+        meter: Meter,
     ) -> None:
         self.function = function
-        self.limits = limits
+        self.meter = meter
+        self.limits = meter.limits
         #: The bound that ended the run before its last task.
         self.reached: LimitReached | None = None
-        self.read = 0
         self.source = source
         self.open_executor = open_executor
         self.executor = open_executor()
@@ -110,7 +110,7 @@ class _Flight(Generic[T, R]):
                 break
 
     def _bound(self) -> Callable[[T], _Measured[R]]:
-        return partial(_measured, self.function, self.limits, self.read)
+        return partial(_measured, self.function, self.limits, self.meter.total)
 
     def _next(self) -> int | None:
         if self.waiting:
@@ -122,17 +122,23 @@ class _Flight(Generic[T, R]):
         except StopIteration:
             self.exhausted = True
             return None
-        try:
-            self.limits.check(self.read)
-        except LimitReached as limit:
-            self.reached = limit
-            self.exhausted = True
+        if not self._goes_on():
             return None
         if task is None:
             self.starved = True
             return None
         self.tasks.append(task)
         return len(self.tasks) - 1
+
+    def _goes_on(self) -> bool:
+        """Tell whether the run may go on; where a bound is reached, begin nothing any more."""
+        try:
+            self.limits.check(self.meter.total)
+        except LimitReached as limit:
+            self.reached = self.reached or limit
+            self.exhausted = True
+            self.flying = {future: index for future, index in self.flying.items() if not future.cancel()}
+        return self.reached is None
 
     def land(self) -> list[int]:
         """Wait for something to end, or a moment where tasks are still to come; return the indexes of what ended."""
@@ -151,6 +157,8 @@ class _Flight(Generic[T, R]):
                 self._requeue(index)
             else:
                 landed.append(index)
+        if landed:
+            self._goes_on()
         if broken:
             landed += self._recover()
         elif self.flying and self.limits.ends is not None and time.time() > self.limits.ends + _GRACE_SECONDS:
@@ -166,7 +174,7 @@ class _Flight(Generic[T, R]):
 
     def _taken(self, future: Future[_Measured[R]]) -> R:
         measured = future.result()
-        self.read += measured.read
+        self.meter.read += measured.read
         return measured.result
 
     def _end(self) -> None:
@@ -216,6 +224,7 @@ def run_tasks(
     finished: Callable[[int, R | Died], None] | None = None,
     close: Callable[[Executor], None] = stop,
     limits: Limits = UNLIMITED,
+    meter: Meter | None = None,
 ) -> Iterator[R | Died | Late]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
@@ -223,15 +232,16 @@ def run_tasks(
     is asked for again. `finished` is told the index and result of each task as it ends, in any order. `close` is given the
     executor at the end of all. An exception of a task is raised here.
 
-    Where a bound of the run is reached, no more tasks are started, and what still runs two seconds after the time is up is
-    ended and gives `Late`; `LimitReached` is raised after all that ended.
+    Where a bound of the run is reached, as each task ends, no more tasks are started, and what still runs two seconds after the time is up is
+    ended and gives `Late`; `LimitReached` is raised after all that ended. `meter` has the bounds and counts what the run
+    reads, where that is more than its tasks; else it is `limits`.
     """
-    flight = _Flight(function, iter(tasks), open_executor, limits)
+    flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits))
     following = 0
     try:
         while True:
             flight.launch(window)
-            if flight.exhausted and following == len(flight.tasks):
+            if flight.exhausted and not flight.flying and not flight.waiting:
                 break
             for index in flight.land():
                 result = flight.done[index]

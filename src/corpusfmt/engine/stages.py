@@ -16,7 +16,7 @@ import msgspec
 
 from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
-from corpusfmt.io.limits import UNLIMITED, Limits
+from corpusfmt.io.limits import UNLIMITED, Limits, Meter
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
@@ -51,6 +51,8 @@ class Stages:
     progress: Callable[[str, Progress], None] | None
     log: Callable[[str, Json], None] | None = None
     limits: Limits = UNLIMITED
+    #: Bytes read before the stages.
+    spent: int = 0
 
     @property
     def of_own_files(self) -> Stages:
@@ -141,7 +143,7 @@ class Stages:
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=lambda index, result: finished(missing[index], result, resumed=False),
             close=self.workers.release,
-            limits=self.limits,
+            meter=Meter(self.limits, self.spent),
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):

@@ -26,7 +26,7 @@ from corpusfmt.formats import (
     refuse_barred,
 )
 from corpusfmt.formats.general import Nothing, barred, within_limits
-from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, limited
+from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Report, Severity, Tally, UsageError
@@ -97,10 +97,12 @@ def validate(
         max_per_rule=max_per_rule,
         limits=limits.begun(),
     )
+    # What the run reads, in whatever process.
+    meter = Meter(options.limits)
     named = None if format == "auto" else named_format(format)
     try:
         refuse_barred(entry)
-        with limited(options.limits):
+        with within(meter):
             fmt, version = named or _detected(entry)
     except (BadInput, LimitReached) as unread:
         tally = Tally(max_per_rule)
@@ -110,9 +112,9 @@ def validate(
     prepare(engine, jobs, *modules_of(fmt.name))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
-        plan = _planned(fmt, entry, options)
+        plan = _planned(fmt, entry, options, meter)
         options = replace(options, version=plan.version)
-        report = _check_all(fmt, plan, options, jobs=jobs, engine=engine, sample=sample, progress=progress)
+        report = _check_all(fmt, plan, options, meter, jobs=jobs, engine=engine, sample=sample, progress=progress)
     _settle(report, fmt, options.grading, known)
     report.started, report.finished = started, _now()
     return report
@@ -123,9 +125,9 @@ def _detected(entry: Entry) -> tuple[Format, str]:
     return fmt, detection.version
 
 
-def _planned(fmt: Format, entry: Entry, options: CheckOptions) -> Plan:
+def _planned(fmt: Format, entry: Entry, options: CheckOptions, meter: Meter) -> Plan:
     try:
-        with limited(options.limits):
+        with within(meter):
             return fmt.plan(entry, options)
     except LimitReached as limit:
         judge = fmt.judge(options, options.version, ".")
@@ -137,6 +139,7 @@ def _check_all(
     fmt: Format,
     plan: Plan,
     options: CheckOptions,
+    meter: Meter,
     *,
     jobs: int | None,
     engine: str | None,
@@ -166,7 +169,7 @@ def _check_all(
         executor_factory(engine, workers),
         window=workers * RESULTS_WAITING_A_WORKER,
         finished=finished,
-        limits=options.limits,
+        meter=meter,
     )
     facts = []
     checked = []
@@ -186,14 +189,14 @@ def _check_all(
         plan.tally.merge(judge.tally)
     if progress:
         progress(replace(done, note="comparing files"))
-    _judge_whole(fmt, plan, facts, options)
+    _judge_whole(fmt, plan, facts, options, meter)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
 
 
-def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions) -> None:
+def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions, meter: Meter) -> None:
     judge = fmt.judge(options, plan.version, ".")
     try:
-        with limited(options.limits.of_own_files), within_limits(judge, "."):
+        with within(meter, options.limits.of_read_files), within_limits(judge, "."):
             fmt.finish(plan, facts, judge, options)
     except Exception as error:
         judge.crash("the dataset-level check", error)

@@ -6,14 +6,17 @@ bound raises `LimitReached`, which no reader takes for a fault of the data.
 
 from __future__ import annotations
 
+import math
 import mmap
+import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
 from corpusfmt.rules import between_findings
@@ -53,6 +56,11 @@ class Limits:
     def of_own_files(self) -> Limits:
         """What holds for stages that read only what an earlier one has written: the time."""
         return replace(self, max_expansion=None, max_total_bytes=None, guards_processor=False)
+
+    @property
+    def of_read_files(self) -> Limits:
+        """What holds where files are looked at again: what they expand to is known."""
+        return replace(self, max_expansion=None, guards_processor=False)
 
     def check(self, spent: int = 0, path: str = "") -> None:
         """Raise `LimitReached` where the time is up, or more than the total was read."""
@@ -106,9 +114,12 @@ class Meter:
         #: Bytes read as they are stored, and as they are meant.
         self.stored = 0
         self.read = 0
+        #: Seconds for which another process worked.
+        self.waited = 0.0
         self._memory = 0
         self._spent = spent
         self._cpu = time.thread_time()
+        self._credited: dict[object, int] = {}
 
     def add(self, stored: int, read: int, path: str = "") -> None:
         """Account for bytes that were read."""
@@ -116,13 +127,43 @@ class Meter:
         self.read += read
         self.check(path)
 
+    def fresh(self, file: object, first: int, upto: int) -> int:
+        """Return how many of some bytes of a file, or of one that is not known, this task reads for the first time."""
+        if not file:
+            return upto - first
+        before = self._credited.get(file, 0)
+        if upto <= before:
+            return 0
+        self._credited[file] = upto
+        return upto - before
+
+    @property
+    def total(self) -> int:
+        """Bytes that the run has read so far."""
+        return self._spent + self.read
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the task may still take."""
+        limits = self.limits
+        if limits.ends is not None:
+            return max(limits.ends - time.time(), 0.0)
+        return max(self._allowed - self._taken, 0.0) if limits.guards_processor else math.inf
+
+    @property
+    def _taken(self) -> float:
+        return time.thread_time() - self._cpu + self.waited
+
+    @property
+    def _allowed(self) -> float:
+        return CPU_SECONDS + self.stored * CPU_SECONDS_PER_BYTE
+
     def check(self, path: str = "") -> None:
         """Raise `LimitReached` where a bound of the task or the run is reached."""
         limits = self.limits
-        limits.check(self._spent + self.read, path)
+        limits.check(self.total, path)
         if limits.guards_processor and limits.timeout is None:
-            taken = time.thread_time() - self._cpu
-            allowed = CPU_SECONDS + self.stored * CPU_SECONDS_PER_BYTE
+            taken, allowed = self._taken, self._allowed
             if taken > allowed:
                 reason = f"{taken:.0f} seconds of processor time for {self.stored} bytes; the limit is {allowed:.0f}"
                 raise LimitReached(reason, "set a --timeout, which takes the place of this limit", path)
@@ -152,6 +193,16 @@ def limited(limits: Limits, spent: int = 0) -> Iterator[Meter]:
     finally:
         _METER.reset(tokens[0])
         between_findings.reset(tokens[1])
+
+
+@contextmanager
+def within(run: Meter, limits: Limits | None = None) -> Iterator[None]:
+    """Hold what is read in the block to the bounds of a run, or to these, and count it with what that has read before."""
+    with limited(limits or run.limits, run.total) as entered:
+        try:
+            yield
+        finally:
+            run.read += entered.read
 
 
 def meter() -> Meter:
@@ -199,13 +250,19 @@ def fitting(found: Iterable[_T], cost: Callable[[_T], int], most: int, what: str
 
 
 class Account:
-    """One file that is read: how far it has expanded. What is `inside` of another file was stored there."""
+    """One file that is read: how far it has expanded. What is `inside` of another file was stored there.
 
-    __slots__ = ("_inside", "_limits", "_meter", "_read", "_stored", "path")
+    An open `file` has its size whatever is read of it again, and is one whatever it is called.
+    """
 
-    def __init__(self, path: str = "", *, inside: bool = False) -> None:
+    __slots__ = ("_file", "_inside", "_limits", "_meter", "_most", "_read", "_stored", "path")
+
+    def __init__(self, path: str = "", *, inside: bool = False, file: Any = None) -> None:
         self.path = path
         self._inside = inside
+        self._file: object
+        self._most: int | None
+        self._file, self._most = _identity_and_size(file) or (path, None)
         self._meter = _METER.get()
         self._limits = self._meter.limits
         self._stored = 0
@@ -213,7 +270,10 @@ class Account:
 
     def upto(self, stored: int, read: int) -> None:
         """Account for all that was read so far: bytes as they are stored, and as they are meant."""
-        self._meter.add(0 if self._inside else stored - self._stored, read - self._read, self.path)
+        if self._most is not None and stored > self._most:
+            stored = self._most
+        fresh = 0 if self._inside else self._meter.fresh(self._file, self._stored, stored)
+        self._meter.add(fresh, read - self._read, self.path)
         self._stored, self._read = stored, read
         ratio = self._limits.max_expansion
         if ratio is not None and read > FREE_BYTES and read > ratio * stored:
@@ -236,3 +296,12 @@ class Account:
     def release_memory(self, size: int) -> None:
         """Give back what was reserved."""
         self._meter.release_memory(size)
+
+
+def _identity_and_size(file: Any) -> tuple[object, int] | None:
+    """Return what an open file is, whatever its name, and its size; None for what is no regular file of the system."""
+    try:
+        status = os.fstat(file.fileno())
+    except (AttributeError, OSError):
+        return None
+    return ((status.st_dev, status.st_ino), status.st_size) if stat.S_ISREG(status.st_mode) else None

@@ -27,7 +27,7 @@ class Table:
 
         self._arrow = pa
         self._file = _Counted(file)
-        self._account = Account(path)
+        self._account = Account(path, file=file)
         with bounded_memory(MOST_MEMORY):
             self.file = pq.ParquetFile(
                 self._file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True

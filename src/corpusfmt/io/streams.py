@@ -143,7 +143,7 @@ class Chunks:
     def __init__(self, source: Reader, codec: Codec, path: str = "", *, inside: bool = False) -> None:
         self._source = source
         self._codec = codec
-        self._account = Account(path, inside=inside)
+        self._account = Account(path, inside=inside, file=source)
         # What was read last, where that begins in the file, and how much of it was taken.
         self._data = b""
         self._start = 0

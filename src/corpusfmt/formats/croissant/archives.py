@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, BinaryIO, Self, cast
 
 from corpusfmt.io.limits import Account, meter
@@ -115,11 +116,14 @@ class _Directory:
 
 
 def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
-    account = Account(path)
+    account = Account(path, file=file)
     with zipfile.ZipFile(cast("BinaryIO", _Directory(file))) as archive:
+        stored = sorted(archive.infolist(), key=attrgetter("header_offset"))
+        ends = [*(info.header_offset for info in stored[1:]), archive.start_dir]
+        end_of = dict(zip(map(id, stored), ends, strict=False))
         for info in archive.infolist():
             if not info.is_dir() and selects(_path_in(info.filename)):
-                chunks = _whole(_content(file, info, account))
+                chunks = _whole(_content(file, info, end_of[id(info)], account))
                 yield Member(_path_in(info.filename), chunks)
                 _read_to_its_end(chunks)
         _check_frame(file, archive)
@@ -149,15 +153,16 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _ENCRYPTED = 0x1
 
 
-def _content(file: BinaryIO, info: zipfile.ZipInfo, account: Account) -> Iterator[bytes]:
-    """Yield a member uncompressed, in steps of bounded size: those of the standard library are not. Its CRC is checked."""
+def _content(file: BinaryIO, info: zipfile.ZipInfo, end: int, account: Account) -> Iterator[bytes]:
+    """Yield a member that lies before `end` uncompressed, in steps of bounded size: those of the standard library are not. Its CRC is checked."""
     if info.flag_bits & _ENCRYPTED:
         raise zipfile.BadZipFile(f"`{info.filename}` is encrypted")
     file.seek(info.header_offset)
     magic, name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
     if magic != b"PK\x03\x04":
         raise zipfile.BadZipFile(f"`{info.filename}` is not where the directory says")
-    file.seek(name + extra, 1)
+    if file.seek(name + extra, 1) + info.compress_size > end:
+        raise zipfile.BadZipFile(f"`{info.filename}` overlaps with what follows it")
     checksum = size = before = 0
     for output, taken in _decoded(file, info):
         checksum = zlib.crc32(output, checksum)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,6 +71,8 @@ class Storage:
     gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
     _elsewhere: int = 0
+    #: By real path and what is wanted of a file: each is read once, however many describe it.
+    _facts_of: dict[tuple[str, ...], _Facts] = field(default_factory=dict)
     _names: dict[int, _Names] = field(default_factory=dict)
     _holding_sets: set[int] = field(default_factory=set)
     #: By container that is a folder, the links that lead out of it.
@@ -129,7 +132,7 @@ class Storage:
         try:
             with entry.open() as source:
                 head = source.read(512)
-            self._judge(file, self._facts(file, raw(entry)))
+            self._judge(file, self._facts_at(file, entry))
             fault = signature_fault(file, path or "", head[:HEAD], file.place("sc:encodingFormat"))
             self.faults += [fault] if fault is not None else []
             if contained or id(file) in self._holding_sets or claims_archive(file, entry.name):
@@ -148,7 +151,7 @@ class Storage:
         path = str(PurePosixPath(file.text("sc:contentUrl") or ""))
         entry = listed.get(path)
         if entry is not None and entry.kind == "file":
-            self._judge(file, self._facts(file, raw(entry)))
+            self._judge(file, self._facts_at(file, entry))
         elif link := next((each for each in self._links[id(container)] if link_on_the_way(each, path)), None):
             self.faults.append(barred(link, Location(link.path)))
         elif not escapes(path):
@@ -195,8 +198,14 @@ class Storage:
                 message = f"no member `{path}` in `{entry.name}`"
                 self._fault("missing", missing, "sc:contentUrl", message, "correct the path inside the container")
 
+    def _facts_at(self, file: FileObject, entry: Entry) -> _Facts:
+        key = (os.path.realpath(entry.url), *_wanted_digests(file))
+        if key not in self._facts_of:
+            self._facts_of[key] = self._facts(file, raw(entry))
+        return self._facts_of[key]
+
     def _facts(self, file: FileObject, chunks: Iterable[bytes]) -> _Facts:
-        hashes = {each: hashlib.new(each, usedforsecurity=False) for each in ("sha256", "md5") if _digest(file, each)}
+        hashes = {each: hashlib.new(each, usedforsecurity=False) for each in _wanted_digests(file)}
         size = 0
         for chunk in chunks:
             size += len(chunk)
@@ -297,6 +306,10 @@ def _selected(view: FileSet, names: _Names) -> Iterator[str]:
     # Most patterns that match no path at all are told by one search in all of them.
     if any(literal_in(each.value) in names.text for each in view.texts("cr:includes")):
         yield from filter(selection(view), names.paths)
+
+
+def _wanted_digests(file: FileObject) -> list[str]:
+    return [each for each in ("sha256", "md5") if _digest(file, each)]
 
 
 def _digest(file: FileObject, name: str) -> str | None:

@@ -7,13 +7,49 @@ import re
 import sys
 from typing import Any
 
+# Linux alone counts what is asked for and not what is reserved.
+_MOST_MEMORY = 384 * 1024 * 1024
 
-def answer(pattern: str, replacement: str | None, texts: list[str]) -> list[str | None]:
-    """Return what a pattern makes of each text: its first group that is not empty, or the text with all matches replaced."""
+
+class _TooLong(Exception):
+    """Texts become too long as they are replaced."""
+
+
+def answer(pattern: str, replacement: str | None, texts: list[str], most: int) -> list[str | None]:
+    """Return what a pattern makes of each text: its first group that is not empty, or the text with all matches replaced.
+
+    Replaced texts have at most so many characters together.
+    """
     compiled = re.compile(pattern)
-    if replacement is not None:
-        return [compiled.sub(replacement, text) for text in texts]
-    return [_first_group(compiled.match(text)) for text in texts]
+    if replacement is None:
+        return [_first_group(compiled.match(text)) for text in texts]
+    found: list[str | None] = []
+    for text in texts:
+        found.append(_replaced(compiled, replacement, text, most))
+        most -= len(found[-1] or "")
+    return found
+
+
+def _replaced(compiled: re.Pattern[str], replacement: str, text: str, most: int) -> str:
+    left = most
+
+    def counted(match: re.Match[str]) -> str:
+        nonlocal left
+        value = match.expand(replacement)
+        left -= len(value)
+        if left < 0:
+            raise _TooLong
+        return value
+
+    # Each place in the text may be a match, and each group all of the text.
+    longest = len(text) + (len(text) + 1) * (len(replacement) + replacement.count("\\") * len(text))
+    if "\\" in replacement and longest > most:
+        found = compiled.sub(counted, text)
+    else:
+        found = compiled.sub(replacement, text, most // max(len(replacement), 1) + 1)
+    if len(found) > most:
+        raise _TooLong
+    return found
 
 
 def _first_group(match: re.Match[str] | None) -> str | None:
@@ -24,14 +60,26 @@ def _first_group(match: re.Match[str] | None) -> str | None:
 
 def main() -> None:
     """Answer requests until there are no more."""
+    if sys.platform == "linux":
+        import resource  # noqa: PLC0415 - not every platform has it
+
+        resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
     for line in sys.stdin.buffer:
-        reply: dict[str, Any]
-        try:
-            reply = {"values": answer(*json.loads(line))}
-        except (re.error, IndexError, RecursionError, MemoryError, OverflowError) as error:
-            reply = {"error": str(error) or type(error).__name__}
-        sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
+        sys.stdout.buffer.write(_reply(line) + b"\n")
         sys.stdout.buffer.flush()
+
+
+def _reply(line: bytes) -> bytes:
+    reply: dict[str, Any]
+    try:
+        return json.dumps({"values": answer(*json.loads(line))}).encode()
+    except _TooLong:
+        reply = {"error": "the texts become too long"}
+    except MemoryError:
+        reply = {"error": "it takes too much memory"}
+    except (re.error, IndexError, RecursionError, OverflowError) as error:
+        reply = {"error": str(error) or type(error).__name__}
+    return json.dumps(reply).encode()
 
 
 if __name__ == "__main__":

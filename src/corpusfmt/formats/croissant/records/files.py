@@ -90,8 +90,8 @@ def may_select(view: FileSet, link: Entry) -> bool:
 
 def raw(entry: Entry) -> Iterator[bytes]:
     """Yield the bytes of a file."""
-    account = Account()
     with entry.open() as file:
+        account = Account(file=file)
         while data := file.read(READ_SIZE):
             account.add(len(data), 0)
             yield data

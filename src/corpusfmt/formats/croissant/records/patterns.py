@@ -10,16 +10,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from threading import Timer
 from types import TracebackType
 from typing import Self
 
 from corpusfmt.formats.croissant.records import _matching
+from corpusfmt.io.limits import meter
 
 #: How long one call on at most `_MOST_CHARACTERS` of text (or one longer text) may take, in seconds.
 TIME_LIMIT = 10.0
 _MOST_CHARACTERS = 1 << 20
+#: As many characters the texts of one call may become: those of the longest line.
+_MOST_REPLACED = 32 * 1024 * 1024
+_MOST_REPLY_BYTES = 128 * 1024 * 1024
 
 
 class PatternFault(Exception):
@@ -32,6 +37,8 @@ class Patterns:
     def __init__(self, time_limit: float) -> None:
         self._time_limit = time_limit
         self._process: subprocess.Popen[bytes] | None = None
+        #: Patterns that took too long.
+        self._slow: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -53,34 +60,58 @@ class Patterns:
 
         A pattern without groups gives all that it matches. Raises `PatternFault`.
         """
-        return [value for part in _portions(texts) for value in self._ask(pattern, None, part)]
+        return [value for part in _portions(texts) for value in self._ask(pattern, None, part, 0)]
 
     def replaced(self, pattern: str, replacement: str, texts: Sequence[str]) -> list[str]:
         """Return the texts with every match replaced. Raises `PatternFault`."""
-        return [value or "" for part in _portions(texts) for value in self._ask(pattern, replacement, part)]
+        found: list[str] = []
+        left = _MOST_REPLACED
+        for part in _portions(texts):
+            values = [value or "" for value in self._ask(pattern, replacement, part, left)]
+            left -= sum(map(len, values))
+            found += values
+        return found
 
-    def _ask(self, pattern: str, replacement: str | None, texts: Sequence[str]) -> list[str | None]:
-        process = self._process or self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        late = Timer(self._time_limit, process.kill)
-        late.start()
-        try:
-            process.stdin.write(json.dumps([pattern, replacement, texts]).encode() + b"\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = b""
-        finally:
-            late.cancel()
+    def _ask(self, pattern: str, replacement: str | None, texts: Sequence[str], most: int) -> list[str | None]:
+        if pattern in self._slow:
+            raise self._late()
+        request = json.dumps([pattern, replacement, texts, most]).encode() + b"\n"
+        line = self._answered(request)
+        if len(line) > _MOST_REPLY_BYTES:
+            self.close()
+            raise PatternFault("the texts become too long")
         if not line.endswith(b"\n"):
             self.close()
-            raise PatternFault(f"no answer within {self._time_limit:g} seconds: the pattern backtracks without end")
+            meter().check()
+            self._slow.add(pattern)
+            raise self._late()
         reply = json.loads(line)
         if "error" in reply:
             raise PatternFault(reply["error"])
         values: list[str | None] = reply["values"]
         return values
+
+    def _answered(self, request: bytes) -> bytes:
+        """Return the answer to a request, not whole where there is none in time. The time of the helper is the task's."""
+        process = self._process or self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        task = meter()
+        began = time.monotonic() - time.thread_time()
+        late = Timer(min(self._time_limit, task.seconds_left), process.kill)
+        late.start()
+        try:
+            process.stdin.write(request)
+            process.stdin.flush()
+            return process.stdout.readline(_MOST_REPLY_BYTES + 1)
+        except BrokenPipeError:
+            return b""
+        finally:
+            late.cancel()
+            task.waited += time.monotonic() - time.thread_time() - began
+
+    def _late(self) -> PatternFault:
+        return PatternFault(f"no answer within {self._time_limit:g} seconds: the pattern backtracks without end")
 
     def _started(self) -> subprocess.Popen[bytes]:
         # Isolated, and without site packages: it starts in a fiftieth of a second, and sees nothing but its script.

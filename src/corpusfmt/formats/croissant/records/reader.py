@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,10 @@ T = TypeVar("T")
 _EXPANDED = 4096
 # The nested records of a record are one value, which is held whole.
 _NESTED_BYTES = 64 * 1024 * 1024
+# What transformations make of one batch is held as long as that; other values are those of the file.
+_TRANSFORMED_BYTES = 128 * 1024 * 1024
+# What a text in a list takes beside its characters.
+_TEXT_BYTES = 56
 
 
 @dataclass(slots=True)
@@ -139,13 +144,16 @@ class RecordReader:
         faults = [each for fault in batch.faults for each in _of_fields(fault, leaves)]
         bad: set[int] = set()
         columns: dict[int, Sequence[Any]] = {}
+        held = 0
         for leaf in leaves:
             try:
                 values, wrong = leaf.values(batch.columns[leaf.take], self.patterns)
             except PatternFault as fault:
-                place = leaf.view.at if leaf.view is not None else leaf.field.at
-                hint = "write a pattern without nested repetition"
-                raise Broken(DataFault("transform", f"{leaf.field.title}: {fault}", place, hint)) from fault
+                raise _transform_fault(leaf, str(fault), "write a pattern without nested repetition") from fault
+            held += sum(map(_size, values)) if leaf.steps else 0
+            if held > _TRANSFORMED_BYTES:
+                message = f"transformed values of {batch.size} rows take more than {_TRANSFORMED_BYTES} bytes of memory"
+                raise _transform_fault(leaf, message, "transform less, or shorter texts")
             columns[id(leaf)] = values
             bad |= wrong.keys()
             faults += [value_fault(leaf, reason, batch.at(row)) for row, reason in wrong.items()]
@@ -225,6 +233,16 @@ class RecordReader:
                         faults.append(unmatched(each.local, each.remote, value, table.at(row)))
         lookup.ready()
         return faults
+
+
+def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
+    place = leaf.view.at if leaf.view is not None else leaf.field.at
+    return Broken(DataFault("transform", f"{leaf.field.title}: {message}", place, hint))
+
+
+def _size(value: Any) -> int:
+    """Return about how many bytes a value takes."""
+    return sys.getsizeof(value) + (len(value) * _TEXT_BYTES if isinstance(value, list) else 0)
 
 
 @dataclass(frozen=True, slots=True)

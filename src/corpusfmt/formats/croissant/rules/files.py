@@ -79,7 +79,7 @@ def data_archive_corrupt(fault: DataFault) -> Iterator[Problem]:
     Milder for an archive whose members are whole: a tar without an end mark, a zip with other bytes before or after it.
 
     Why: what comes after the damage is lost. Archives are read in place and in bounded memory: headers
-    of more than 1 MiB, a directory of more than 16 MiB, sparse members and a row of Parquet that does not fit are not read.
+    of more than 1 MiB, a directory of more than 16 MiB, sparse members, zip members that overlap and a row of Parquet that does not fit are not read.
     Example: a zip that was cut short, a member with a wrong checksum, a page of HTML saved as `data.zip`.
     Fix: fetch or pack it again.
     """
