@@ -61,9 +61,9 @@ def test_metadata_of_a_1_0_release_is_not_read(oscar_corpus: Path, tmp_path: Pat
 
 def test_files_of_dolma_that_are_not_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "dolma"
-    for name in ("a", "b"):
-        write_rows(root / f"documents/x/{name}.jsonl.gz", [document(1)])
-        write_rows(root / f"attributes/lid/x/{name}.jsonl.gz", [beside(document(1))])
+    for number, name in enumerate(("a", "b")):
+        write_rows(root / f"documents/x/{name}.jsonl.gz", [document(number)])
+        write_rows(root / f"attributes/lid/x/{name}.jsonl.gz", [beside(document(number))])
     write_rows(root / "attributes/lid/x/gone.jsonl.gz", [beside(document(1))])
     (root / "documents/notes.csv").write_bytes(b"a,b\n")
     (root / "documents/x/dangling.jsonl.gz").symlink_to("nowhere")

@@ -10,6 +10,7 @@ from dolma.corpus import check, codes, documents, encoded, write
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma import unique
 from corpusfmt.formats.dolma.format import FORMAT
+from corpusfmt.io import keys
 from corpusfmt.io.paths import entry_of
 
 
@@ -70,7 +71,7 @@ def test_equal_hashes_of_different_keys_are_no_finding(
         {"documents/a.jsonl.gz": encoded(rows), "documents/b.jsonl": encoded([*documents(9, start=30), rows[4]])},
     )
     monkeypatch.setattr(unique, "key_hash", lambda key: len(key) % 2)
-    monkeypatch.setattr(unique, "_BATCH", batch)
+    monkeypatch.setattr(keys, "CANDIDATES_AT_A_TIME", batch)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     options = CheckOptions(version="1.0", scratch=scratch)

@@ -20,7 +20,7 @@ _SECRET = "ghp_AAAABBBB"
 _ROW = '{"id":"%s","text":"All human beings are born free.","source":"s"}\n'
 _FOLDERS = 24
 #: `make attacks` tries 100,000: a disk takes much longer to make and remove so many than corpusfmt to walk them.
-_NESTED = int(os.environ.get("CORPUSFMT_NESTED", "20000"))
+_NESTED = int(os.environ.get("CORPUSFMT_NESTED", "3000"))
 
 _Make = Callable[[Path], None]
 

@@ -218,8 +218,8 @@ def test_options_and_settings(options: tuple[str, str], settings: str, tmp_path:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--max-expansion", "0.5"), b"--max-expansion is a ratio of at least 1; got 0.5"),
-        (("--timeout", "0"), b"--timeout is more than 0 seconds; got 0"),
+        (("--max-expansion", "0.5"), b"--max-expansion is a finite ratio of at least 1; got 0.5"),
+        (("--timeout", "0"), b"--timeout is a finite number of seconds above 0; got 0"),
         (("--max-total-bytes", "many"), b"a size is like 500MB"),
     ],
 )

@@ -147,7 +147,7 @@ def _by_reason(records: Sequence[_Reason]) -> dict[tuple[str, str, str], int]:
 
 # The lines of a report, with the types that whoever shows it relies on.
 _Code = Annotated[str, Meta(pattern=r"^[A-Z]{3}[0-9]{3}\Z")]
-_Slug = Annotated[str, Meta(pattern=r"^[a-z0-9-]+\Z")]
+_Slug = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]+\Z")]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Ordinal = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
