@@ -23,7 +23,6 @@ from corpusfmt.formats.dolma.clean import clean_attributes, clean_documents
 from corpusfmt.io.text import strict_json
 from corpusfmt.model import Json
 
-
 # Digits that a decoder has lost cannot be seen in what it gives: they are looked for before it is asked.
 LEFT_TO_THE_GLANCE = {"DOL203"}
 

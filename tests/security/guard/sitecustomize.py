@@ -24,9 +24,24 @@ def _address(arguments: tuple[object, ...]) -> object:
     return arguments[1] if len(arguments) > 1 else arguments[0]
 
 
+_REAL: dict[bytes, bytes] = {}
+
+
+def _real(path: bytes) -> bytes:
+    """Return where a path leads, without asking again of each folder above it: a walk has asked of those before."""
+    parent, name = os.path.split(path)
+    known = _REAL.get(parent)
+    if known is None or name in {b"", b".", b".."} or os.path.islink(path):  # noqa: PTH114 - imports nothing
+        found = os.path.realpath(path)
+    else:
+        found = os.path.join(known, name)  # noqa: PTH118
+    _REAL[path] = found
+    return found
+
+
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event in _OPENS and isinstance(arguments[0], (str, bytes)):
-        if os.path.realpath(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
+        if _real(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
             _note(f"open {os.fsdecode(arguments[0])}")
     elif event in _NETWORK and not isinstance(_address(arguments), (str, bytes)):
         # A local socket, as multiprocessing uses, has a path for an address.
