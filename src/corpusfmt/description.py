@@ -185,25 +185,7 @@ def describe(
     Raises `UsageError` where `path` is no corpus or a value cannot be, `BadInput` where its records are wrong, `OSError`
     where a file cannot be read, `LimitReached` where `limits` end it.
     """
-    details = Details.of(
-        {
-            "name": name,
-            "description": description,
-            "license": license,
-            "creator": creator,
-            "publisher": publisher,
-            "url": url,
-            "dataset_version": dataset_version,
-            "date_published": date_published,
-            "date_created": date_created,
-            "date_modified": date_modified,
-            "cite_as": cite_as,
-            "keyword": keyword,
-            "in_language": in_language,
-            "same_as": same_as,
-            "sd_license": sd_license,
-        }
-    )
+    details = Details.of(locals())
     return described_as(
         details, path, base=base, follow_links=follow_links, jobs=jobs, limits=limits, progress=progress
     )

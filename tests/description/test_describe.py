@@ -9,7 +9,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from support import LONG_LINE, gzipped, run_cli, tree
 
 import corpusfmt
@@ -300,8 +302,6 @@ def test_a_field_has_the_type_that_all_its_values_are_of(
 
 
 def test_columns_are_those_that_all_files_have_with_one_type(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "corpus").mkdir()
     for name, columns in (
         ("a", {"id": ["1"], "text": ["x"], "n": [1], "m": [1]}),
@@ -324,8 +324,6 @@ def test_identifiers_are_iris_whatever_files_are_called(tmp_path: Path) -> None:
 
 
 def test_a_table_whose_names_are_not_utf_8_is_not_described(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"text": ["x"], "naïve": [1]}), path)
     path.write_bytes(path.read_bytes().replace("naïve".encode(), b"na\xff\xffve"))

@@ -58,7 +58,7 @@ def command(
     output: Output = None,
     name: Name = None,
     description: Description = None,
-    licence: Licence = None,
+    license: Licence = None,  # noqa: A002 - the name that users type
     creator: Creator = [],  # noqa: B006 - typer needs a value, and nothing here changes it
     publisher: Publisher = [],  # noqa: B006
     url: Url = None,
@@ -79,6 +79,7 @@ def command(
     jobs: Jobs = None,
 ) -> None:
     """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
+    given = locals()
     from corpusfmt.description import REQUIRED, described_as
     from corpusfmt.engine.config import Config, Details, load_config
     from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
@@ -89,26 +90,9 @@ def command(
         refuse_remote(output, "--output")
         is_written_in_place(output)
 
-    options = {
-        "name": name,
-        "description": description,
-        "license": licence,
-        "creator": creator,
-        "publisher": publisher,
-        "url": url,
-        "dataset_version": dataset_version,
-        "date_published": date_published,
-        "date_created": date_created,
-        "date_modified": date_modified,
-        "cite_as": cite_as,
-        "keyword": keyword,
-        "in_language": in_language,
-        "same_as": same_as,
-        "sd_license": sd_license,
-    }
     settings = load_config(config) if config else Config()
     limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
-    details = settings.describe.under(Details.of(options))
+    details = settings.describe.under(Details.of(given))
     with shown_progress("describing") as show:
         document = described_as(
             details,

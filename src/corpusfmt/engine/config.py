@@ -43,12 +43,13 @@ class Details(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", omit_d
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Details:
-        """Return the details that options name, one text where there may be several counting as a list of it.
+        """Return the details among named values, one text where there may be several counting as a list of it.
 
         Raises `UsageError` for a value that an option cannot have.
         """
         several = {field.encode_name for field in msgspec.structs.fields(cls) if field.default == ()}
-        given = {name.replace("_", "-"): value for name, value in options.items() if value}
+        names = {field.name: field.encode_name for field in msgspec.structs.fields(cls)}
+        given = {names[name]: value for name, value in options.items() if name in names and value}
         given |= {name: (value,) for name, value in given.items() if name in several and isinstance(value, str)}
         try:
             return msgspec.convert(given, cls)
