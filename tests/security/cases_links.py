@@ -657,6 +657,7 @@ ATTACKS = [
             "convert": ("convert", "{data}", "gs://bucket/corpus", "--to", "dolma"),
             "describe": ("describe", "{data}", "-o", "nosuch://bucket/croissant.json"),
             "report": ("validate", "{data}", "--report", "html=https://host/report.html"),
+            "rendered": ("report", "render", "{data}/r.json", "-o", "s3://bucket/report.html"),
         }.items()
     ),
 ]

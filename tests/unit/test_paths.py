@@ -283,6 +283,6 @@ def test_nothing_is_written_to_a_url(path: str | Path) -> None:
         refuse_remote(path, "the output")
 
 
-@pytest.mark.parametrize("path", ["out", "./s3:/out", "C:/out", "/a:b/c", None])
-def test_local_outputs(path: str | None) -> None:
+@pytest.mark.parametrize("path", ["out", "./s3:/out", "C:/out", "/a:b/c"])
+def test_local_outputs(path: str) -> None:
     refuse_remote(path, "the output")

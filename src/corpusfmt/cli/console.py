@@ -26,11 +26,16 @@ def write(lines: Iterable[str], *, utf8: bool = False) -> None:
     with read_or_not():
         if utf8:
             sys.stdout.flush()
-            sys.stdout.buffer.writelines(f"{line}\n".encode("utf-8", "backslashreplace") for line in lines)
+            sys.stdout.buffer.writelines(encoded(lines))
         else:
             for line in lines:
                 print(line)
         sys.stdout.flush()
+
+
+def encoded(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield lines in UTF-8, with their ends."""
+    return (f"{line}\n".encode("utf-8", "backslashreplace") for line in lines)
 
 
 @contextmanager

@@ -83,13 +83,10 @@ def command(
     from corpusfmt.description import REQUIRED, described_as
     from corpusfmt.engine.config import Config, Details, load_config
     from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
-    from corpusfmt.io.paths import refuse_remote
-    from corpusfmt.io.publish import is_written_in_place, publish_bytes
+    from corpusfmt.io.publish import publish_bytes, refuse_output
 
     if output is not None:
-        refuse_remote(output, "--output")
-        is_written_in_place(output)
-
+        refuse_output(output, "--output")
     settings = load_config(config) if config else Config()
     limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
     details = settings.describe.under(Details.of(given))

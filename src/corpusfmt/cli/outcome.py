@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
-from corpusfmt.cli.console import leave_unread, warn, write
+from corpusfmt.cli.console import encoded, leave_unread, warn, write
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.model import (
     INCOMPLETE_CODES,
@@ -133,23 +133,29 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
 
 def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
     """Print a report on standard output, and write each `FORMAT=PATH` asked for; `-` is standard output, too."""
-    from corpusfmt.io.publish import publish_bytes
     from corpusfmt.report import FOR_TERMINALS, RENDERERS
 
     write(RENDERERS[output_format](report, view), utf8=output_format not in FOR_TERMINALS)
     for destination in destinations:
         name, _, path = destination.partition("=")
-        lines = RENDERERS[name](report, view)
         if path == "-":
-            write(lines, utf8=True)
+            write(RENDERERS[name](report, view), utf8=True)
         else:
-            publish_bytes(Path(path), "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+            save_report(report, name, Path(path), view)
+
+
+def save_report(report: Report, output_format: str, path: Path, view: View = DEFAULT_VIEW) -> None:
+    """Write a report to a file, whole or not at all."""
+    from corpusfmt.io.publish import publish
+    from corpusfmt.report import RENDERERS
+
+    with publish(path) as file:
+        file.writelines(encoded(RENDERERS[output_format](report, view)))
 
 
 def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
     """Refuse unknown output formats and what cannot be written before hours of work, not after."""
-    from corpusfmt.io.paths import refuse_remote
-    from corpusfmt.io.publish import is_written_in_place
+    from corpusfmt.io.publish import refuse_output
     from corpusfmt.report import RENDERERS
 
     for destination in destinations:
@@ -158,10 +164,9 @@ def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
             raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {destination!r}")
         if path == "-":
             continue
-        refuse_remote(path, "--report")
+        refuse_output(path, "--report")
         if not Path(path).parent.is_dir():
             raise UsageError(f"no such folder for a report: {Path(path).parent}")
-        is_written_in_place(Path(path))
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         if name not in RENDERERS:
             raise UsageError(f"unknown output format {name!r}; known: {', '.join(RENDERERS)}")

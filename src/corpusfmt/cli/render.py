@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.outcome import check_outputs, guarded, write_reports
+from corpusfmt.cli.outcome import check_outputs, guarded, save_report, write_reports
 
 app = typer.Typer(no_args_is_help=True, help="Work with saved reports.", rich_markup_mode=None)
 
@@ -27,13 +27,14 @@ def render(
     ] = None,
 ) -> None:
     """Show a saved report in another form."""
-    from corpusfmt.io.publish import publish_bytes
-    from corpusfmt.report import render as rendered
+    from corpusfmt.io.publish import refuse_output
     from corpusfmt.report.saved import load
 
     check_outputs(output_format, [])
+    if output is not None:
+        refuse_output(output, "--output")
     report = load(run)
     if output is None:
         write_reports(report, output_format, [])
     else:
-        publish_bytes(output, rendered(report, output_format).encode("utf-8", "backslashreplace"))
+        save_report(report, output_format, output)

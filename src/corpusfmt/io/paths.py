@@ -207,10 +207,8 @@ def read_named(path: str | Path, most: int, what: str) -> bytes:
     return bytes(data)
 
 
-def refuse_remote(path: str | Path | None, what: str) -> None:
+def refuse_remote(path: str | Path, what: str) -> None:
     """Raise `UsageError` where something is to be written to a URL: it would become a local folder named for the scheme."""
-    if path is None:
-        return
     # A `Path` keeps one slash of the two.
     shown = re.sub(":/+", "://", str(path), count=1)
     if is_url(shown):

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from corpusfmt.io.paths import refuse_remote
 from corpusfmt.model import UsageError
 
 PARTIAL_PREFIX = ".corpusfmt-"
@@ -28,8 +29,8 @@ PUBLISHED = "published"
 def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that takes its final name only when the block ends without an exception.
 
-    Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: beside the target); it must be on the target's file system,
-    and remembers the target.
+    Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: beside the
+    target); it must be on the target's file system, and remembers the target.
     """
     if is_written_in_place(target):
         with writing(target), os.fdopen(os.open(target, os.O_WRONLY | os.O_APPEND), "wb") as file:
@@ -53,6 +54,12 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
         raise
 
 
+def refuse_output(path: str | Path, what: str) -> None:
+    """Raise `UsageError` for a file that `publish` would not write, before hours of work instead of after them."""
+    refuse_remote(path, what)
+    is_written_in_place(Path(path))
+
+
 def is_written_in_place(target: Path) -> bool:
     """Tell whether an output is there and has no content to be replaced. Raises `UsageError` for a link, unless to such."""
     try:
@@ -67,7 +74,7 @@ def is_written_in_place(target: Path) -> bool:
             return True
     except OSError:
         pass
-    raise UsageError(f"{target} is a symbolic link: name what it leads to, or remove it")
+    raise _is_link(target)
 
 
 # /dev/stdout, /dev/fd/63, /proc/self/fd/1
@@ -81,7 +88,11 @@ def _is_special(found: os.stat_result) -> bool:
 def refuse_link(folder: Path) -> None:
     """Raise `UsageError` for a folder that is a link: what is written there would be elsewhere."""
     if folder.is_symlink():
-        raise UsageError(f"{folder} is a symbolic link: name what it leads to, or remove it")
+        raise _is_link(folder)
+
+
+def _is_link(path: Path) -> UsageError:
+    return UsageError(f"{path} is a symbolic link: name what it leads to, or remove it")
 
 
 def refuse_links(folder: Path, *, spared: str) -> None:

@@ -12,19 +12,18 @@ from typing import Self
 import msgspec
 
 from corpusfmt.io.paths import reason_of
-from corpusfmt.io.publish import is_written_in_place, writing
+from corpusfmt.io.publish import writing
 from corpusfmt.model import Json, UsageError
 
 
 class Journal:
     """Appends events to a file, or does nothing where there is none; the end of the run is its last event.
 
-    Raises `UsageError` where the file cannot be opened, or is a link.
+    Raises `UsageError` where the file cannot be opened.
     """
 
     def __init__(self, path: str | Path | None) -> None:
         self._path = Path(path or "")
-        is_written_in_place(self._path)
         try:
             self._file = None if path is None else io.FileIO(path, "a")
         except OSError as error:

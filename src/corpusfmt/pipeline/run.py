@@ -23,7 +23,7 @@ from corpusfmt.io.compress import FileFacts, all_there, compressor_of
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import refuse_remote, version_of
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import publish_bytes, refuse_output
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
 from corpusfmt.model import Coverage, Incomplete, Json, Location, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
@@ -98,7 +98,8 @@ def build(
     """
     started = _now()
     refuse_remote(destination, "the output")
-    refuse_remote(log, "the log")
+    if log is not None:
+        refuse_output(log, "the log")
     limits = limits.begun()
     given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     root = Path(destination)
