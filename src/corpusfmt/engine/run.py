@@ -232,9 +232,9 @@ def run_tasks(
     is asked for again. `finished` is told the index and result of each task as it ends, in any order. `close` is given the
     executor at the end of all. An exception of a task is raised here.
 
-    Where a bound of the run is reached, as each task ends, no more tasks are started, and what still runs two seconds after the time is up is
-    ended and gives `Late`; `LimitReached` is raised after all that ended. `meter` has the bounds and counts what the run
-    reads, where that is more than its tasks; else it is `limits`.
+    Where a bound of the run is reached, as each task ends, no more tasks are started, and what still runs two seconds
+    after the time is up is ended and gives `Late`; `LimitReached` is raised after all that ended. `meter` has the bounds
+    and counts what the run reads, where that is more than its tasks; else it is `limits`.
     """
     flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits))
     following = 0

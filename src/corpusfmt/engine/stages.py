@@ -42,8 +42,8 @@ class StageTask(Generic[T]):
 class Stages:
     """Runs the stages of one job; `folder` holds their markers.
 
-    `limits` hold for each stage. `progress` is told the stage and how far it is; `log` the name of an event (`stage-start`, `task-end`, `stage-end`)
-    and what there is to know of it.
+    `limits` hold for each stage. `progress` is told the stage and how far it is; `log` the name of an event
+    (`stage-start`, `task-end`, `stage-end`) and what there is to know of it.
     """
 
     folder: Path

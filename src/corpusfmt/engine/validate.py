@@ -79,9 +79,11 @@ def validate(
 
     `path` is a file or folder, local or of any store that fsspec serves; `jobs` None means as many workers as the input
     deserves; `sample` is the share of shards to look at, which is then said in the report; `baseline` is a saved report,
-    and what it counted is not reported again. What links lead to outside of `path` is read only with `follow_links`; `limits` bound
-    what may be read, and a run that they end is incomplete. Never raises for bad data and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an unknown
-    format, profile, rule or engine, or a file that is not a report.
+    and what it counted is not reported again. What links lead to outside of `path` is read only with `follow_links`;
+    `limits` bound what may be read, and a run that they end is incomplete.
+
+    Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
+    unknown format, profile, rule or engine, or a file that is not a report.
     """
     started = _now()
     known = baseline if isinstance(baseline, Baseline) else load_baseline(baseline) if baseline else Baseline()

@@ -102,8 +102,8 @@ class Processed(msgspec.Struct):
 
     `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
     repeat another one of this input, where repetitions go), `dropped` counts lines by reason, `cleaned` those that were
-    changed; `fault` or `defect` says why the input could not be read as WET, and then nothing of it is used; `cut` says why only its beginning was read,
-    `padding` what follows its end.
+    changed; `fault` or `defect` says why the input could not be read as WET, and then nothing of it is used; `cut` says
+    why only its beginning was read, `padding` what follows its end.
     """
 
     sha256: str = ""
