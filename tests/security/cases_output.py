@@ -304,11 +304,14 @@ def _records_are_exact(outcome: Outcome) -> None:
 def _records(folder: Path) -> None:
     data = folder / "data"
     fields = [
-        {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text"},
-        {"@type": "cr:Field", "@id": "r/b", "dataType": "sc:Integer"},
+        {
+            "@type": "cr:Field",
+            "@id": f"r/{column}",
+            "dataType": data_type,
+            "source": {"fileObject": {"@id": "f"}, "extract": {"column": column}},
+        }
+        for column, data_type in (("a", "sc:Text"), ("b", "sc:Integer"))
     ]
-    for field, column in zip(fields, ("a", "b"), strict=True):
-        field["source"] = {"fileObject": {"@id": "f"}, "extract": {"column": column}}  # type: ignore[assignment]
     rows = "".join(f'"{value}","{value}"\n' for value in (name.replace('"', '""') for name in NAMES))
     (data / "f.csv").write_text(f"a,b\n{rows}", "utf-8")
     file = {"@type": "cr:FileObject", "@id": "f", "name": "f", "contentUrl": "f.csv", "encodingFormat": "text/csv"}
