@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import subprocess
 import sys
-from collections.abc import Sequence
+import tarfile
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +25,12 @@ __all__ = [
     "corpus",
     "gzipped",
     "run_cli",
+    "tarred",
     "tree",
     "warc_record",
     "wet_file",
     "wet_record",
+    "zipped",
     "zstd",
 ]
 
@@ -46,6 +51,26 @@ def run_cli(*arguments: str | Path, stdin: bytes = b"", **options: Any) -> subpr
 
 def gzipped(data: bytes) -> bytes:
     return gzip.compress(data, mtime=0)
+
+
+def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Return a zip archive, the same on every day."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return sink.getvalue()
+
+
+def tarred(members: Mapping[str, bytes]) -> bytes:
+    """Return a tar archive."""
+    sink = io.BytesIO()
+    with tarfile.open(fileobj=sink, mode="w") as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return sink.getvalue()
 
 
 def tree(root: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from croissant.documents import check, document
 from croissant.test_records import codes, field, file, files, read, record_set, write
-from support import run_cli
+from support import run_cli, zipped
 
 import corpusfmt
 from corpusfmt.formats.croissant.records import rows
@@ -20,14 +20,6 @@ from corpusfmt.model import Report, UsageError
 
 JPEG = b"\xff\xd8\xff\xe0"
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-def zipped(**members: bytes) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("__", "."), content)
-    return buffer.getvalue()
 
 
 def judged(path: Path) -> Report:
@@ -66,9 +58,9 @@ def test_a_file_that_is_not_the_archive_it_claims_to_be(name: str, kind: str, de
 
 
 def test_an_archive_that_nothing_refers_to_is_read_to_its_end(tmp_path: Path) -> None:
-    path = write(tmp_path, [file("a.zip", "application/zip")], a__zip=zipped(m=b"x"))
+    path = write(tmp_path, [file("a.zip", "application/zip")], a__zip=zipped({"m": b"x"}))
     assert found(judged(path)) == []
-    (tmp_path / "a.zip").write_bytes(zipped(m=b"x")[:-5])
+    (tmp_path / "a.zip").write_bytes(zipped({"m": b"x"})[:-5])
     assert found(judged(path)) == [("CRO604", "error")]
 
 
@@ -89,7 +81,9 @@ def test_an_archive_in_an_archive_is_left_out(tmp_path: Path) -> None:
     inner = {**file("b.zip", "application/zip"), "containedIn": {"@id": "a.zip"}}
     innermost = {**file("c.txt", "text/plain"), "containedIn": {"@id": "b.zip"}}
     inside = files("names-set", "*", containedIn={"@id": "b.zip"})
-    path = write(tmp_path, [file("a.zip", "application/zip"), inner, innermost, inside], a__zip=zipped(b__zip=zipped()))
+    path = write(
+        tmp_path, [file("a.zip", "application/zip"), inner, innermost, inside], a__zip=zipped({"b.zip": zipped({})})
+    )
     report = judged(path)
     assert found(report) == []
     assert report.coverage.rules_not_run["CRO601"] == 'distribution "c.txt": its container is not followed'

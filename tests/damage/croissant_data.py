@@ -6,14 +6,13 @@ import hashlib
 import io
 import json
 import random
-import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from croissant.documents import document
 from damage.kinds import KINDS, Kind, Tree
-from support import gzipped
+from support import gzipped, tarred, zipped
 
 _CSV_ROWS = 12
 
@@ -42,31 +41,15 @@ def valid(rng: random.Random) -> Tree:
         "views.csv": _csv(["film", "share", "ok"], views),
         "rows.jsonl": b"".join(json.dumps(row).encode() + b"\n" for row in rows),
         "items.json": json.dumps({"items": items}).encode(),
-        "texts.zip": zipped({f"t/{number}_{rng.randrange(99)}.txt": b"text\n" for number in range(3)}),
+        "texts.zip": zipped(
+            {f"t/{number}_{rng.randrange(99)}.txt": b"text\n" for number in range(3)}, zipfile.ZIP_STORED
+        ),
         "texts.tar.gz": gzipped(tarred({"u/a_1.txt": b"one\n", "u/b_2.txt": b"two\n"})),
     }
 
 
 def _csv(names: list[str], rows: list[list[str]]) -> bytes:
     return "".join(",".join(row) + "\n" for row in [names, *rows]).encode()
-
-
-def zipped(members: Mapping[str, bytes]) -> bytes:
-    sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name), data)
-    return sink.getvalue()
-
-
-def tarred(members: Mapping[str, bytes]) -> bytes:
-    sink = io.BytesIO()
-    with tarfile.open(fileobj=sink, mode="w") as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return sink.getvalue()
 
 
 _KINDS = {".csv": "text/csv", ".jsonl": "application/jsonlines", ".json": "application/json", ".zip": "application/zip"}
@@ -206,7 +189,7 @@ def _member(edit: Callable[[random.Random, dict[str, bytes]], object]) -> Change
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
         edit(rng, members)
-        return zipped(members)
+        return zipped(members, zipfile.ZIP_STORED)
 
     return change
 

@@ -7,17 +7,15 @@ import hashlib
 import io
 import json
 import re
-import tarfile
 import tempfile
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from fuzz import trees
 from fuzz.trees import Tree
-from support import FIXTURES, REPOSITORY, SAMPLE, gzipped, wet_file, wet_record
+from support import FIXTURES, REPOSITORY, SAMPLE, gzipped, tarred, wet_file, wet_record, zipped
 
 import corpusfmt
 
@@ -277,26 +275,6 @@ def _with_parquet() -> list[Seed]:
     data = sink.getvalue()
     seed = _document("parquet", [_file("a.parquet", "application/x-parquet", data)], _record_set("p", *fields))
     return [replace(seed, tree={**seed.tree, "a.parquet": data})]
-
-
-def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return a zip archive, the same on every day."""
-    sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name), data, method)
-    return sink.getvalue()
-
-
-def tarred(members: Mapping[str, bytes]) -> bytes:
-    """Return a tar archive."""
-    sink = io.BytesIO()
-    with tarfile.open(fileobj=sink, mode="w") as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return sink.getvalue()
 
 
 _SETTINGS = """profile = "strict"
