@@ -566,6 +566,22 @@ ATTACKS = [
         (*_DOLMA, "--config", "{data}/s.toml"),
         _says("configuration", 2),
     ),
+    *(
+        Attack(
+            f"{name}-of-{what}", partial(_option, name=file, content=content), command, _says("more than 16 parts", 2)
+        )
+        for name, file, command in (
+            ("settings", "s.toml", (*_DOLMA, "--config", "{data}/s.toml")),
+            ("recipe", "r.toml", ("build", "{data}", "-o", "{out}", "--recipe", "{data}/r.toml")),
+        )
+        for what, content in (
+            ("a-key-of-many-parts", b"a." * 50_000 + b"a = 1"),
+            (
+                "many-keys-of-a-long-table",
+                b"[" + b"a . 'a' .\t" * 20_000 + b"a]\n" + b"".join(b"%d=1\n" % n for n in range(20_000)),
+            ),
+        )
+    ),
     Attack(
         "baseline-values",
         partial(_option, name="b.json", content=b'{\n"findings":[' + b"[]," * (15 * MIB) + b"[]]}"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from corpusfmt.io.paths import read_named
+from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
 
@@ -120,16 +120,12 @@ _MOST_BYTES = 1024 * 1024
 def load_config(path: str | Path) -> Config:
     """Read a settings file. Raises `UsageError` naming the file and what is wrong in it."""
     try:
-        settings = tomllib.loads(read_named(path, _MOST_BYTES, "configuration").decode("utf-8"))
-        return msgspec.convert(settings, Config)
+        text = read_named(path, _MOST_BYTES, "configuration").decode("utf-8")
+        return msgspec.convert(decoded_toml(text, f"configuration {path}"), Config)
     except OSError as error:
         raise UsageError(f"cannot read the configuration {path}: {error.strerror}") from error
-    except (ValueError, msgspec.ValidationError) as error:
+    except (UnicodeDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"configuration {path}: {error}") from error
-    except RecursionError as error:
-        raise UsageError(
-            f"configuration {path}: it is nested too deep; take the brackets out that no setting needs"
-        ) from error
 
 
 def _override(table: _RuleTable) -> Override:

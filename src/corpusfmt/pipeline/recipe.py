@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,6 +14,7 @@ from msgspec import Meta
 from corpusfmt._resources import resource
 from corpusfmt.io.compress import COMPRESSION, CompressionName
 from corpusfmt.io.paths import read_named
+from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.filters import Filter
 
@@ -139,14 +139,7 @@ def load_recipe(name: str, instead: Mapping[str, Json] | None = None) -> Recipe:
 
     Raises `UsageError` naming each key that is wrong, and what is allowed.
     """
-    try:
-        found = tomllib.loads(recipe_text(name), parse_float=_finite)
-    except ValueError as error:
-        raise UsageError(f"recipe {name}: {error}") from error
-    except RecursionError as error:
-        raise UsageError(
-            f"recipe {name}: it is nested too deep; take the brackets out that no setting needs"
-        ) from error
+    found = decoded_toml(recipe_text(name), f"recipe {name}", _finite)
     for table, choices in (instead or {}).items():
         if isinstance(found.get(table), dict):
             found[table] |= choices
