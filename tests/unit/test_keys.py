@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpusfmt.io import keys
-from corpusfmt.io.keys import KeyWriter, repeated
+from corpusfmt.io.keys import KeyWriter, repeated, repeated_in_batches, unmatched
 
 _TOP = (1 << 64) - 1
 _HASHES = st.sampled_from([0, 1, 2, 1 << 63, _TOP, _TOP - 1]) | st.integers(0, _TOP)
@@ -28,6 +28,7 @@ def test_groups_are_those_of_a_dictionary(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(keys, "_FEW_TO_SORT", few // 2)
         patch.setattr(keys, "_FEW_TO_SEARCH", few)
+        patch.setattr(keys, "_MOST_HELD", max(few, 1))
         _assert_groups_are_those_of_a_dictionary(tmp_path_factory, shards, memory)
 
 
@@ -44,9 +45,49 @@ def _assert_groups_are_those_of_a_dictionary(
         writer.close()
         for row, key in enumerate(hashes):
             expected[key].append((shard, row))
-    groups = sorted(repeated(folder, memory))
+    groups = sorted(map(list, repeated(folder, memory)))
+    assert [len(group) for group in repeated(folder, memory)] == [
+        len(list(group)) for group in repeated(folder, memory)
+    ]
     assert groups == sorted(places for places in expected.values() if len(places) > 1)
 
 
 def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:
     assert list(repeated(tmp_path)) == []
+
+
+@pytest.fixture
+def of_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keys of which most have one hash, far more of them than fit into the memory that is given."""
+    monkeypatch.setattr(keys, "_FEW_TO_SEARCH", 0)
+    monkeypatch.setattr(keys, "_MOST_HELD", 16)
+    for shard in range(3):
+        writer = KeyWriter(tmp_path, shard)
+        writer.extend([_TOP - 1 if row % 10 else row for row in range(1000)], 0)
+        writer.close()
+    return tmp_path
+
+
+def test_no_group_is_held_that_does_not_fit(of_one_hash: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "CANDIDATES_AT_A_TIME", 500)
+    batches = list(repeated_in_batches(of_one_hash))
+    assert max(len(batch.places) for batch in batches) < 1000
+    assert [batch.continues for batch in batches] == [False, *[True] * 5]
+    large = [group for group in repeated(of_one_hash) if len(group) > 16]
+    assert [len(group) for group in large] == [2700]
+    assert not any(isinstance(group, list) for group in large)
+    assert list(large[0]) == [(shard, row) for shard in range(3) for row in range(1000) if row % 10]
+    assert (2, 999) in large[0]
+    assert (2, 990) not in large[0]
+
+
+def test_a_hash_that_too_many_keys_have_is_matched_without_holding_them(of_one_hash: Path, tmp_path: Path) -> None:
+    targets = tmp_path / "targets"
+    targets.mkdir()
+    assert sum(1 for _ in unmatched(of_one_hash, targets, 640)) == 3000
+    writer = KeyWriter(targets, 0)
+    writer.add(_TOP - 1, 0)
+    writer.close()
+    assert sorted(unmatched(of_one_hash, targets, 640)) == [
+        (shard, row) for shard in range(3) for row in range(0, 1000, 10)
+    ]

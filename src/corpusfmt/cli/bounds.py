@@ -31,7 +31,9 @@ MaxTotalBytes = Annotated[
 Timeout = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS", help="How long the run may take (default: 5 CPU seconds a MB).", rich_help_panel=_PANEL
+        metavar="SECONDS",
+        help="How long the run may take (default: no limit, but 20 CPU seconds and 5 for each MB read for each task).",
+        rich_help_panel=_PANEL,
     ),
 ]
 

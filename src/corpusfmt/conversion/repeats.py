@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -18,22 +18,21 @@ import msgspec
 import xxhash
 
 from corpusfmt.conversion.rules import Repeated
-from corpusfmt.io.keys import KeyWriter
+from corpusfmt.io.keys import KeyWriter, Place
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Document, Location
 
 T = TypeVar("T")
 #: The source of a document, and where the first one is that has its source and id.
 First = tuple[str, Location]
-#: The index of a task, and the number of a document among those that it could take, from 0.
-Place = tuple[int, int]
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
 class Identity(msgspec.Struct, frozen=True, array_like=True):
-    """What names a document, and where it was read."""
+    """What names a document, as a digest and as it is shown, and where it was read."""
 
     row: int
+    digest: str
     key: tuple[str, str]
     path: str
     line: int | None
@@ -50,7 +49,7 @@ class _Repeat(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A document of one task that has the name of an earlier one."""
+    """A document of one task that has the name of an earlier one; `row` is its number among those that the task could take."""
 
     index: int
     row: int
@@ -73,21 +72,19 @@ def noting_keys(
             os.fsync(file.fileno())
 
 
-def repeats_among(groups: Iterable[Sequence[Place]], identities: Mapping[Place, Identity]) -> list[Found]:
-    """Return the documents at these places that have the name of an earlier one in their group, in order."""
-    found = []
-    for group in groups:
-        first_with: dict[tuple[str, str], Identity] = {}
-        for place in group:
-            own = identities.get(place)
-            if own is None:  # the file has changed in between, and is converted anew when the run is resumed
-                continue
-            first = first_with.setdefault(own.key, own)
-            if first is not own:
-                source, record = own.key
-                at = Location(own.path, own.line, record=record)
-                found.append(Found(*place, Repeated(at, source, Location(first.path, first.line, record=record))))
-    return sorted(found, key=lambda each: (each.index, each.row))
+def repeats_among(
+    places: Iterable[Place], identities: Mapping[Place, Identity], first_with: dict[str, Identity]
+) -> Iterator[Found]:
+    """Yield the documents at these places, which are in order, that have the name of an earlier one."""
+    for place in places:
+        own = identities.get(place)
+        if own is None:  # the file has changed in between, and is converted anew when the run is resumed
+            continue
+        first = first_with.setdefault(own.digest, own)
+        if first is not own:
+            source, record = own.key
+            at = Location(own.path, own.line, record=record)
+            yield Found(*place, Repeated(at, source, Location(first.path, first.line, record=record)))
 
 
 def write_repeats(path: Path, found: Iterable[Found]) -> None:

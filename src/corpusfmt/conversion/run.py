@@ -13,7 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain, groupby
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -45,7 +46,7 @@ from corpusfmt.conversion.options import (
     language_attribute_of,
     splits_of,
 )
-from corpusfmt.conversion.repeats import Identity, Place, repeats_among, write_repeats
+from corpusfmt.conversion.repeats import Identity, repeats_among, write_repeats
 from corpusfmt.conversion.rules import NotKept, finding
 from corpusfmt.conversion.stages import (
     Converted,
@@ -69,14 +70,14 @@ from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, de
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.keys import repeated_in_batches
+from corpusfmt.io.keys import Place, repeated_in_batches
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes, refuse_link
 from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
-CODE_FORMAT = 6
+CODE_FORMAT = 7
 #: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
 PART_BYTES = 500_000_000
 # What was lost although nothing may be was named by an option.
@@ -308,27 +309,29 @@ class _Run:
         """Write down which documents are to be rejected, and tell whether there are any. Raises `BadInput` if none may be."""
         by_index = {task.argument.index: task for task in tasks}
         any_found = False
-        for number, candidates in enumerate(repeated_in_batches(keys)):
-            found = repeats_among(candidates, self._identified(by_index, candidates))
-            if found and self.options.on_bad_record == "stop":
-                raise BadInput(finding(found[0].subject))
+        first_with: dict[str, Identity] = {}
+        for number, batch in enumerate(repeated_in_batches(keys)):
+            if not batch.continues:
+                first_with.clear()
+            places = sorted(batch.places)
+            found = repeats_among(places, self._identified(by_index, places), first_with)
             for index, rejected in groupby(found, key=lambda each: each.index):
-                write_repeats(repeats / by_index[index].id / f"{number:06d}.jsonl", rejected)
+                several = list(rejected)
+                if self.options.on_bad_record == "stop":
+                    raise BadInput(finding(several[0].subject))
+                write_repeats(repeats / by_index[index].id / f"{number:06d}.jsonl", several)
                 any_found = True
         return any_found
 
-    def _identified(
-        self, tasks: Mapping[int, StageTask[DirectTask]], candidates: Sequence[Sequence[Place]]
-    ) -> dict[Place, Identity]:
-        """Return what names the documents at some places, which are read again."""
-        rows: defaultdict[int, list[int]] = defaultdict(list)
-        for index, row in chain.from_iterable(candidates):
-            rows[index].append(row)
+    def _identified(self, tasks: Mapping[int, StageTask[DirectTask]], places: Sequence[Place]) -> dict[Place, Identity]:
+        """Return what names the documents at some places, which are in order and read again."""
         asked = [
             StageTask(
-                tasks[index].id, IdentifyTask(tasks[index].argument, tuple(sorted(found))), tasks[index].fingerprint
+                tasks[index].id,
+                IdentifyTask(tasks[index].argument, tuple(row for _, row in found)),
+                tasks[index].fingerprint,
             )
-            for index, found in sorted(rows.items())
+            for index, found in groupby(places, key=itemgetter(0))
         ]
         asked = [replace(each, fingerprint=digest(each.fingerprint, each.argument.rows)) for each in asked]
         weights = [sum(reading.shard.size for reading in each.argument.task.readings) for each in asked]

@@ -22,9 +22,11 @@ from corpusfmt.formats import named_format
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.keys import digest_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
 from corpusfmt.model import Document, Location
+from corpusfmt.wording import clipped
 
 T = TypeVar("T")
 
@@ -173,7 +175,9 @@ def identify(asked: IdentifyTask) -> Identified:
         for number, (documents, document) in enumerate(read):
             if number == row:
                 at = documents.place_of(document)
-                found.documents.append(Identity(number, key(document), at.path, at.line))
+                source, record = key(document)
+                shown = clipped(source), clipped(record)
+                found.documents.append(Identity(number, digest_of(source, record).hex(), shown, at.path, at.line))
                 row = next(wanted, None)
             if row is None:
                 break

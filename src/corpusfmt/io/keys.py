@@ -7,8 +7,10 @@ from all runs. Equal hashes are candidates only: the caller re-reads them, so a 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +20,16 @@ if TYPE_CHECKING:
 
     _Pairs = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
+#: A shard, and a row of it.
+Place = tuple[int, int]
+
 # A position packs the number of a shard and a row of it, counted from 0.
 ROW_BITS = 40
 _RUN_KEYS = 1 << 21
 _PAIR_BYTES = 16
 _FEW_KEYS = 1 << 20
+# So many places of one hash are read from disk whenever they are asked for.
+_MOST_HELD = 1 << 14
 # What sorting one range of pairs costs at its peak: the pairs, the permutation and the sorted copies.
 _BYTES_A_KEY_WHILE_SORTING = 64
 DEFAULT_MEMORY = 96 * 1024 * 1024
@@ -96,34 +103,61 @@ def _sorted_few_pairs(hashes: array[int], positions: array[int]) -> bytes:
     return b"".join(array("Q", map(column.__getitem__, rows)).tobytes() for column in (hashes, positions))
 
 
-def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[list[tuple[int, int]]]:
+def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[Place]]:
     """Yield the groups of places, as (shard, row), whose keys have equal hashes; places are in order within a group.
 
-    `memory` bounds what is sorted at a time, in bytes.
+    `memory` bounds what is sorted at a time, in bytes. Shards are in the order of the paths of their runs.
     """
     runs = sorted(folder.rglob("*.keys"))
     if _number(runs) <= _FEW_TO_SEARCH:
         yield from _groups_of_few(runs)
         return
     for low, high in _ranges(runs, memory):
-        yield from _groups(*_joined([_slice(run, low, high) for run in runs]))
+        if high - low == 1:
+            many = _Many(runs, low)
+            if len(many) > 1:
+                yield many
+        else:
+            yield from _groups(runs, *_joined([_slice(run, low, high) for run in runs]))
 
 
-def repeated_in_batches(folder: Path) -> Iterator[list[list[tuple[int, int]]]]:
-    """Yield what `repeated` does, some groups at a time, of about `CANDIDATES_AT_A_TIME` places."""
-    batch: list[list[tuple[int, int]]] = []
-    size = 0
+@dataclass(slots=True)
+class Batch:
+    """Candidates; those of a batch that `continues` the one before have the hash of its last ones."""
+
+    places: list[Place]
+    continues: bool
+
+
+def repeated_in_batches(folder: Path) -> Iterator[Batch]:
+    """Yield what `repeated` does, about `CANDIDATES_AT_A_TIME` places at a time."""
+    batch = Batch([], continues=False)
     for group in repeated(folder):
-        batch.append(group)
-        size += len(group)
-        if size >= CANDIDATES_AT_A_TIME:
-            yield batch
-            batch, size = [], 0
-    if batch:
+        places = iter(group)
+        while part := list(islice(places, CANDIDATES_AT_A_TIME)):
+            batch.places += part
+            if len(batch.places) >= CANDIDATES_AT_A_TIME:
+                yield batch
+                batch = Batch([], continues=True)
+        if batch.continues:
+            if batch.places:
+                yield batch
+            batch = Batch([], continues=False)
+    if batch.places:
         yield batch
 
 
-def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iterator[tuple[int, int]]:
+def digest_of(*parts: str) -> bytes:
+    """Return what tells a key beyond doubt, however long it is."""
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.digest()
+
+
+def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Place]:
     """Yield the places, as (shard, row), whose keys have a hash that no key below `targets` has, in no order.
 
     A key that is among the targets is never yielded; one that is not goes unnoticed where hashes collide.
@@ -132,6 +166,10 @@ def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iter
 
     runs, wanted = sorted(folder.glob("*.keys")), sorted(targets.glob("*.keys"))
     for low, high in _ranges([*runs, *wanted], memory):
+        if high - low == 1:
+            if not len(_Many(wanted, low)):
+                yield from _Many(runs, low)
+            continue
         known = np.sort(_joined([_slice(run, low, high) for run in wanted])[0])
         hashes, positions = _joined([_slice(run, low, high) for run in runs])
         for position in positions[~among(hashes, known)].tolist():
@@ -163,9 +201,26 @@ def _number(runs: Iterable[Path]) -> int:
 
 
 def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of hashes to take at a time: hashes are spread evenly over all of them."""
-    parts = max(1, -(-_number(runs) * _BYTES_A_KEY_WHILE_SORTING // memory))
-    return pairwise([(1 << 64) * part // parts for part in range(parts)] + [1 << 64])
+    """Yield the ranges of hashes to take at a time: hashes are spread evenly, but for those that are equal.
+
+    A range of a single hash may have any number of keys.
+    """
+    most = max(1, memory // _BYTES_A_KEY_WHILE_SORTING)
+    parts = max(1, -(-_number(runs) // most))
+    for low, high in pairwise([(1 << 64) * part // parts for part in range(parts)] + [1 << 64]):
+        yield from _halved(runs, low, high, 2 * most)
+
+
+def _halved(runs: Sequence[Path], low: int, high: int, most: int) -> Iterator[tuple[int, int]]:
+    if (
+        high - low == 1
+        or sum(end - start for start, end in (_bounds(_columns(run), low, high) for run in runs)) <= most
+    ):
+        yield low, high
+        return
+    middle = (low + high) // 2
+    yield from _halved(runs, low, middle, most)
+    yield from _halved(runs, middle, high, most)
 
 
 def _joined(slices: Sequence[_Pairs]) -> _Pairs:
@@ -176,7 +231,7 @@ def _joined(slices: Sequence[_Pairs]) -> _Pairs:
     return np.concatenate([part[0] for part in slices]), np.concatenate([part[1] for part in slices])
 
 
-def _groups_of_few(runs: Iterable[Path]) -> Iterator[list[tuple[int, int]]]:
+def _groups_of_few(runs: Iterable[Path]) -> Iterator[list[Place]]:
     hashes, positions = array("Q"), array("Q")
     for run in runs:
         pairs = run.read_bytes()
@@ -194,20 +249,54 @@ def _groups_of_few(runs: Iterable[Path]) -> Iterator[list[tuple[int, int]]]:
         yield _places(group)
 
 
-def _places(group: Iterable[int]) -> list[tuple[int, int]]:
+def _places(group: Iterable[int]) -> list[Place]:
     return [(position >> ROW_BITS, position & ((1 << ROW_BITS) - 1)) for position in sorted(group)]
+
+
+class _Many:
+    """The places of a hash that too many keys have to be held, in order."""
+
+    def __init__(self, runs: Sequence[Path], key: int) -> None:
+        self._slices = [(run, *_bounds(_columns(run), key, key + 1)) for run in runs]
+
+    def __len__(self) -> int:
+        return sum(end - start for _, start, end in self._slices)
+
+    def __iter__(self) -> Iterator[Place]:
+        for run, start, end in self._slices:
+            for first in range(start, end, _MOST_HELD):
+                yield from _places(_columns(run)[1, first : min(first + _MOST_HELD, end)].tolist())
+
+    def __contains__(self, place: object) -> bool:
+        return any(each == place for each in self)
+
+
+def _columns(run: Path) -> npt.NDArray[np.uint64]:
+    import numpy as np  # noqa: PLC0415
+
+    columns: npt.NDArray[np.uint64] = np.memmap(run, dtype=np.uint64, mode="r").reshape(2, -1)
+    return columns
+
+
+def _bounds(columns: npt.NDArray[np.uint64], low: int, high: int) -> tuple[int, int]:
+    """Return where the hashes from one on, and below another, stand in a run."""
+    import numpy as np  # noqa: PLC0415
+
+    start = int(np.searchsorted(columns[0], np.uint64(low)))
+    return start, columns.shape[1] if high == 1 << 64 else int(np.searchsorted(columns[0], np.uint64(high)))
 
 
 def _slice(run: Path, low: int, high: int) -> _Pairs:
     import numpy as np  # noqa: PLC0415
 
-    columns = np.memmap(run, dtype=np.uint64, mode="r").reshape(2, -1)
-    start = int(np.searchsorted(columns[0], np.uint64(low)))
-    end = columns.shape[1] if high == 1 << 64 else int(np.searchsorted(columns[0], np.uint64(high)))
+    columns = _columns(run)
+    start, end = _bounds(columns, low, high)
     return np.array(columns[0, start:end]), np.array(columns[1, start:end])
 
 
-def _groups(hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]) -> Iterator[list[tuple[int, int]]]:
+def _groups(
+    runs: Sequence[Path], hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]
+) -> Iterator[Collection[Place]]:
     import numpy as np  # noqa: PLC0415
 
     order = np.argsort(hashes, kind="stable")
@@ -217,4 +306,7 @@ def _groups(hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]) -
         return
     edges = np.flatnonzero(np.diff(np.concatenate(([False], equal, [False])).astype(np.int8)))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
-        yield _places(positions[order[start : end + 1]].tolist())
+        if end - start < _MOST_HELD:
+            yield _places(positions[order[start : end + 1]].tolist())
+        else:
+            yield _Many(runs, int(hashes[start]))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -15,7 +17,7 @@ from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.io.keys import KeyWriter, repeated_in_batches
+from corpusfmt.io.keys import KeyWriter, Place, digest_of, repeated_in_batches
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Location, Problem
@@ -23,7 +25,6 @@ from corpusfmt.rules import Grading, Judge
 
 _FOLDER = "dolma-keys"
 
-Place = tuple[int, int]
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
@@ -81,12 +82,17 @@ class UniqueKeys:
 
 def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options: CheckOptions) -> None:
     """Read every row again whose hash occurs twice, and judge those whose keys are equal indeed."""
-    folder = scratch / _FOLDER
     by_index = {shard.index: shard for shard in shards}
-    for groups in repeated_in_batches(folder):
-        keys = _keys_at(by_index, (place for group in groups for place in group), options)
-        for group in groups:
-            _judge_group(group, keys, by_index, judge)
+    first_with: dict[bytes, Location] = {}
+    for batch in repeated_in_batches(scratch / _FOLDER):
+        if not batch.continues:
+            first_with.clear()
+        for (shard, row), identity in _identities_at(by_index, sorted(batch.places), options):
+            at = Location(by_index[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
+            source = identity.source if isinstance(identity.source, str) else ""
+            first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
+            if first.line != at.line or first.path != at.path:
+                judge.check(Repeated(at, source, first))
 
 
 class _Identity(msgspec.Struct):
@@ -97,17 +103,15 @@ class _Identity(msgspec.Struct):
 _decode_identity = msgspec.json.Decoder(_Identity).decode
 
 
-def _keys_at(shards: Mapping[int, Shard], places: Iterable[Place], options: CheckOptions) -> dict[Place, _Identity]:
-    wanted: defaultdict[int, list[int]] = defaultdict(list)
-    for shard, row in places:
-        wanted[shard].append(row)
-    keys = {}
-    for index, rows in sorted(wanted.items()):
-        for row, line in _lines_at(shards[index], sorted(rows), options):
+def _identities_at(
+    shards: Mapping[int, Shard], places: Iterable[Place], options: CheckOptions
+) -> Iterator[tuple[Place, _Identity]]:
+    """Yield what names the documents at some places, which are in order."""
+    for index, rows in groupby(places, key=itemgetter(0)):
+        for row, line in _lines_at(shards[index], [row for _, row in rows], options):
             identity = _identity_on(line)
             if identity is not None:
-                keys[index, row] = identity
-    return keys
+                yield (index, row), identity
 
 
 def _lines_at(shard: Shard, rows: Sequence[int], options: CheckOptions) -> Iterator[tuple[int, bytes]]:
@@ -133,19 +137,3 @@ def _identity_on(line: bytes) -> _Identity | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         row = json_object(line)
         return _Identity(row["id"], row.get("source")) if row is not None else None
-
-
-def _judge_group(
-    group: Sequence[Place], keys: Mapping[Place, _Identity], shards: Mapping[int, Shard], judge: Judge
-) -> None:
-    first_with: dict[tuple[str, str], Location] = {}
-    for place in group:
-        identity = keys.get(place)
-        if identity is None:
-            continue
-        shard, row = place
-        at = Location(shards[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
-        source = identity.source if isinstance(identity.source, str) else ""
-        first = first_with.setdefault((source, identity.id), at)
-        if first is not at:
-            judge.check(Repeated(at, source, first))

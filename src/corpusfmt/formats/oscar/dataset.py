@@ -7,8 +7,9 @@ is said, so that a collision never becomes a finding. Candidates are taken a bat
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,13 +18,11 @@ from corpusfmt.formats.oscar.check import Source, fingerprint_file, line_folder,
 from corpusfmt.formats.oscar.metadata import Fault, RecordId, fingerprint, is_own, read_record
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
-from corpusfmt.io.keys import repeated
+from corpusfmt.io.keys import Place, repeated
 from corpusfmt.io.lines import LongLine
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
 
-# A place of a candidate, as (shard, row).
-_Place = tuple[int, int]
 _Value = TypeVar("_Value")
 #: How many places are read again at a time.
 _BATCH = 20_000
@@ -72,19 +71,21 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
 class _Candidates:
     """Places whose hashes are equal. A long list of them comes in pieces, each with the `heads` that it repeats."""
 
-    heads: Sequence[_Place]
-    members: Sequence[_Place]
+    heads: Sequence[Place]
+    members: Sequence[Place]
 
 
-def _batches(groups: Iterable[list[_Place]], shards: Mapping[int, Shard]) -> Iterator[list[_Candidates]]:
+def _batches(groups: Iterable[Collection[Place]], shards: Mapping[int, Shard]) -> Iterator[list[_Candidates]]:
     """Regroup candidates so that no batch has many more places than the limit."""
     batch: list[_Candidates] = []
     size = 0
     for group in groups:
-        for start in range(0, len(group), _BATCH):
-            heads = _heads(group, shards) if start else []
-            batch.append(_Candidates(heads, group[start : start + _BATCH]))
-            size += len(heads) + len(batch[-1].members)
+        places = iter(group)
+        heads: list[Place] = []
+        while members := list(islice(places, _BATCH)):
+            batch.append(_Candidates(heads, members))
+            heads = heads or (_heads(group, shards) if len(group) > _BATCH else [])
+            size += len(batch[-1].heads) + len(members)
             if size >= _BATCH:
                 yield batch
                 batch, size = [], 0
@@ -92,26 +93,26 @@ def _batches(groups: Iterable[list[_Place]], shards: Mapping[int, Shard]) -> Ite
         yield batch
 
 
-def _heads(group: list[_Place], shards: Mapping[int, Shard]) -> list[_Place]:
+def _heads(group: Collection[Place], shards: Mapping[int, Shard]) -> list[Place]:
     """Return the first place of each language."""
-    first: dict[int, _Place] = {}
+    first: dict[int, Place] = {}
     for place in group:
         first.setdefault(shards[place[0]].payload.language_index, place)
     return list(first.values())
 
 
-def _places(batch: Iterable[_Candidates]) -> Iterator[_Place]:
+def _places(batch: Iterable[_Candidates]) -> Iterator[Place]:
     return (place for group in batch for place in (*group.heads, *group.members))
 
 
 def _read_again(
-    places: Iterable[_Place], shards: Mapping[int, Shard], role: str, limit: int, value: Callable[[bytes], _Value]
-) -> dict[_Place, tuple[_Value, Location]]:
+    places: Iterable[Place], shards: Mapping[int, Shard], role: str, limit: int, value: Callable[[bytes], _Value]
+) -> dict[Place, tuple[_Value, Location]]:
     """Return what stands at places, as `value` sees it; each file is read once, up to the last of its places."""
     rows: dict[int, list[int]] = defaultdict(list)
     for shard, row in places:
         rows[shard].append(row)
-    found: dict[_Place, tuple[_Value, Location]] = {}
+    found: dict[Place, tuple[_Value, Location]] = {}
     for index, wanted in sorted(rows.items()):
         entry = shards[index].files[role]
         for row, data, byte in _lines_at(sorted(set(wanted)), Source(entry, limit)):
@@ -198,7 +199,7 @@ class _Suspicious:
         self._shards = shards
         self._fingerprints: dict[int, Any] = {}
 
-    def __call__(self, group: list[_Place]) -> bool:
+    def __call__(self, group: Collection[Place]) -> bool:
         languages = {self._shards[shard].payload.language_index for shard, _ in group}
         if len(languages) < len(group):
             return True
@@ -245,11 +246,11 @@ class _Twins:
     def __init__(self, shards: Mapping[int, Shard]) -> None:
         self._shards = shards
         self.sightings = Sightings()
-        self.other_headers: dict[str, tuple[_Place, _Place, int]] = {}
+        self.other_headers: dict[str, tuple[Place, Place, int]] = {}
 
-    def compare(self, group: _Candidates, records: Mapping[_Place, tuple[_Record, Location]]) -> None:
-        first_of: dict[str, _Place] = {}
-        first_in_language: dict[tuple[str, int], _Place] = {}
+    def compare(self, group: _Candidates, records: Mapping[Place, tuple[_Record, Location]]) -> None:
+        first_of: dict[str, Place] = {}
+        first_in_language: dict[tuple[str, int], Place] = {}
         for place in (*group.heads, *group.members):
             record, at = records[place]
             language = self._shards[place[0]].payload.language_index
@@ -265,7 +266,7 @@ class _Twins:
                 self.other_headers[at.path] = (*lower, known[2] + 1)
 
     def _same_language(
-        self, place: _Place, twin: _Place, record: _Record, at: Location, other: tuple[_Record, Location]
+        self, place: Place, twin: Place, record: _Record, at: Location, other: tuple[_Record, Location]
     ) -> None:
         # A line that stands twice in a part is told by its offset.
         if twin[0] == place[0] and record.offset == other[0].offset:
