@@ -115,6 +115,13 @@ def _graph(description: Json) -> None:
     description |= {"@context": own.pop("@context"), "@graph": [own, *datasets]}
 
 
+def _contexts_of_types(description: Json) -> None:
+    """Make PyLD take a large context anew for each node."""
+    own = description["@context"] | {f"t{number}": "http://example.org/t" for number in range(20_000)}
+    own["T"] = {"@id": "http://example.org/T", "@context": {"a": "http://example.org/a"}}
+    description |= {"@context": [own], "hasPart": [{"@type": "T", "a": "x"} for _ in range(20_000)]}
+
+
 def _escapes(description: Json) -> None:
     description["description"] = "a\n" * 5_000_000
     description["descripton"] = ""
@@ -217,6 +224,12 @@ ATTACKS = [
 ]
 
 ATTACKS += [
+    Attack(
+        "time-of-a-library",
+        partial(_described, _contexts_of_types),
+        (*_DATA, "--jobs", "1", "--timeout", "2"),
+        partial(_ends_within, 6, "--timeout of 2 seconds", 3),
+    ),
     Attack("time-same-file", _large_same_file, _DATA, partial(_ends_within, 6, "CRO603", 1)),
     *(
         Attack(

@@ -6,12 +6,14 @@ import bz2
 import gzip
 import json
 import os
+import signal
 import time
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import pytest
 from support import SAMPLE, corpus, gzipped, run_cli
@@ -21,7 +23,8 @@ from corpusfmt.engine.executors import executor_factory
 from corpusfmt.engine.run import Late, run_tasks
 from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
 from corpusfmt.io import limits
-from corpusfmt.io.limits import Account, LimitReached, Limits, limited
+from corpusfmt.io.limits import UNLIMITED, Account, LimitReached, Limits, limited
+from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
 from corpusfmt.io.text import has_too_many_values
 from corpusfmt.model import Finding, Location, Problem, Severity, Tally
@@ -136,7 +139,10 @@ def test_time_ends_a_run(tmp_path: Path) -> None:
 
 
 def sleep_on(number: int) -> int:
-    time.sleep(60 if number == 1 else 0)
+    if number == 1:
+        # As in a call into a library that heeds no signals.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(60)
     return number
 
 
@@ -158,6 +164,84 @@ def test_processor_time_is_guarded_without_a_timeout(monkeypatch: pytest.MonkeyP
         Account("a").add(10, 10)
     with limited(Limits(timeout=1).of_own_files):
         Account("a").add(10, 10**12)
+
+
+def busy() -> None:
+    """What no check of ours interrupts."""
+    for _ in range(10**9):
+        pass
+
+
+needs_signals = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX alone has timers")
+
+
+@needs_signals
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [(Limits(timeout=0.2), "--timeout of 0.2 seconds"), (Limits(), "of processor time for 0 bytes")],
+    ids=["timeout", "guard"],
+)
+def test_time_ends_what_asks_no_meter(
+    bounds: Limits, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CPU_SECONDS", 0.2)
+    with pytest.raises(LimitReached, match=said), limited(bounds.begun()), publish(tmp_path / "out"):
+        busy()
+    assert list(tmp_path.iterdir()) == []
+    for timer, number in ((signal.ITIMER_REAL, signal.SIGALRM), (signal.ITIMER_VIRTUAL, signal.SIGVTALRM)):
+        assert (signal.getitimer(timer), signal.getsignal(number)) == ((0.0, 0.0), signal.SIG_DFL)
+
+
+@needs_signals
+def test_the_meter_asked_is_that_of_the_block_within(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CPU_SECONDS", 0.2)
+    with limited(Limits()), limited(Limits(None)) as inner:
+        inner.stored = 1_000_000
+        inner.limits = UNLIMITED
+        for _ in range(3 * 10**7):
+            pass
+    with limited(Limits()) as entered:
+        entered.stored = 10**9
+        for _ in range(3 * 10**7):
+            pass
+
+
+@needs_signals
+def test_who_swallows_the_end_of_time_is_told_again() -> None:
+    with limited(Limits(timeout=0.2).begun()) as entered:
+        with suppress(LimitReached):
+            busy()
+        with pytest.raises(LimitReached):
+            entered.check()
+
+
+@needs_signals
+def test_signals_that_a_program_has_use_for_are_left_to_it() -> None:
+    rung: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: rung.append(number))
+    try:
+        with limited(Limits(timeout=0.1).begun()) as entered:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            while not rung:
+                pass
+            with pytest.raises(LimitReached):
+                entered.check()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+@needs_signals
+def test_threads_set_no_timers() -> None:
+    found: list[tuple[float, float]] = []
+
+    def run() -> None:
+        with limited(Limits(timeout=100).begun()):
+            found.append(signal.getitimer(signal.ITIMER_REAL))
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [(0.0, 0.0)]
 
 
 def test_waiting_for_a_pattern_counts_as_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:

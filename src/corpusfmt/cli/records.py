@@ -35,19 +35,21 @@ def command(
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
     from corpusfmt.formats.croissant.records.stream import records
     from corpusfmt.formats.general import LINK_OUTSIDE_ROOT
+    from corpusfmt.io.limits import limited
     from corpusfmt.model import Coverage, Finding, Report, Tally
     from corpusfmt.report.text import concise
 
     tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
     limits = limits_of(max_expansion, max_total_bytes, timeout)
-    for each in records(path, record_set, follow_links=follow_links, limits=limits):
-        if isinstance(each, Finding):
-            tally.add(each)
-        elif coverage.documents == limit:
-            break
-        else:
-            sys.stdout.buffer.write(_line(each.values))
-            coverage.documents += 1
+    with limited(limits.begun().of_read_files):
+        for each in records(path, record_set, follow_links=follow_links, limits=limits):
+            if isinstance(each, Finding):
+                tally.add(each)
+            elif coverage.documents == limit:
+                break
+            else:
+                sys.stdout.buffer.write(_line(each.values))
+                coverage.documents += 1
     sys.stdout.buffer.flush()
     report = Report("croissant", "", tally, coverage)
     if tally.counts:

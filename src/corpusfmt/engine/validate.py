@@ -198,7 +198,7 @@ def _check_all(
 def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions, meter: Meter) -> None:
     judge = fmt.judge(options, plan.version, ".")
     try:
-        with within(meter, options.limits.of_read_files), within_limits(judge, "."):
+        with within_limits(judge, "."), within(meter, options.limits.of_read_files):
             fmt.finish(plan, facts, judge, options)
     except Exception as error:
         judge.crash("the dataset-level check", error)

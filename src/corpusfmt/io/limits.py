@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import mmap
 import os
+import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -29,6 +31,7 @@ FREE_BYTES = 256 * 1024 * 1024
 CPU_SECONDS = 20.0
 CPU_SECONDS_PER_BYTE = 5 / 1_000_000
 
+_LONG_SECONDS = 1e6
 _MOST_DECODER_MEMORY = 128 * 1024 * 1024
 
 
@@ -184,15 +187,63 @@ _METER: ContextVar[Meter] = ContextVar("meter", default=Meter(UNLIMITED))  # noq
 
 
 @contextmanager
-def limited(limits: Limits, spent: int = 0) -> Iterator[Meter]:
-    """Hold what is read in the block to bounds; `spent` is what the run has read before."""
+def limited(limits: Limits, spent: int = 0, *, interrupting: bool = True) -> Iterator[Meter]:
+    """Hold what is read in the block to bounds; `spent` is what the run has read before.
+
+    Without `interrupting`, a call into a library comes to its end: for a block in which a caller's code runs.
+    """
     entered = Meter(limits, spent)
     tokens = _METER.set(entered), between_findings.set(entered.check)
     try:
-        yield entered
+        with _interrupted(entered) if interrupting else nullcontext():
+            yield entered
     finally:
         _METER.reset(tokens[0])
         between_findings.reset(tokens[1])
+
+
+@contextmanager
+def _interrupted(meter: Meter) -> Iterator[None]:
+    """Let the time that is up end calls into libraries, too, where a signal can do so and nobody else has use for it.
+
+    It does so once, like Ctrl-C: what cleans up is not interrupted again. Whoever swallows it, asks the meter next.
+    """
+    found = _timer_for(meter.limits)
+    left = meter.seconds_left
+    if found is None or not left:
+        yield
+        return
+    timer, number = found
+
+    def ring(*_: object) -> None:
+        inner = _METER.get()
+        if inner.seconds_left > 0:  # more was read in the meantime
+            signal.setitimer(timer, min(inner.seconds_left + 1e-6, _LONG_SECONDS))
+        else:
+            signal.signal(number, signal.SIG_DFL)
+            inner.check()
+
+    signal.signal(number, ring)
+    try:
+        signal.setitimer(timer, min(left + 1e-6, _LONG_SECONDS))  # 0 would be never
+        yield
+    finally:
+        signal.setitimer(timer, 0)
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _timer_for(limits: Limits) -> tuple[int, int] | None:
+    """Return the timer and the signal for a bound on time, None where there is no such bound or they cannot be had."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return None
+    if limits.ends is not None:
+        timer, number = signal.ITIMER_REAL, signal.SIGALRM
+    elif limits.guards_processor:
+        timer, number = signal.ITIMER_VIRTUAL, signal.SIGVTALRM
+    else:
+        return None
+    is_free = signal.getsignal(number) is signal.SIG_DFL and not any(signal.getitimer(timer))
+    return (timer, number) if is_free else None
 
 
 @contextmanager

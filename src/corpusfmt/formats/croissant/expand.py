@@ -24,6 +24,7 @@ from corpusfmt.formats.croissant.contexts import (
 )
 from corpusfmt.formats.croissant.jsontree import escaped
 from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
+from corpusfmt.io.limits import meter
 
 # A name ending in "//" after its colon is never taken for a compact IRI, whatever prefixes a context declares.
 _STAMP = "corpusfmt://place"
@@ -270,6 +271,7 @@ class _Full:
                 warnings.simplefilter("ignore")  # what PyLD remarks on terms and types, the rules find themselves
                 expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
         except jsonld.JsonLdError as error:
+            meter().check()  # PyLD takes whatever is raised in it for a fault of the document
             raise self._fault(error) from error
         except RecursionError as error:
             reason = "the context refers to itself, or nests too deep"

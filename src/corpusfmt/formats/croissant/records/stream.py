@@ -47,7 +47,7 @@ def records(
 
 
 def _records(entry: Entry, record_set: str | None, limits: Limits) -> Generator[Record | Finding]:
-    with limited(limits):
+    with limited(limits, interrupting=False):  # what is yielded is used in the block
         entry = description_at(entry)
         description = understood(entry)
         yield from records_of(description, entry.folder(), named(description, record_set))
