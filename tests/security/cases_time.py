@@ -49,7 +49,7 @@ def _described(change: Callable[[Json], None], folder: Path) -> None:
     path = folder / "data/croissant.json"
     description = json.loads(path.read_bytes())
     change(description)
-    path.write_text(json.dumps(description), "utf-8")
+    path.write_text(json.dumps(description, ensure_ascii=False), "utf-8")
 
 
 def _unknown_names(description: Json) -> None:
@@ -120,6 +120,44 @@ def _contexts_of_types(description: Json) -> None:
     own = description["@context"] | {f"t{number}": "http://example.org/t" for number in range(20_000)}
     own["T"] = {"@id": "http://example.org/T", "@context": {"a": "http://example.org/a"}}
     description |= {"@context": [own], "hasPart": [{"@type": "T", "a": "x"} for _ in range(20_000)]}
+
+
+def _field(name: str, **properties: Any) -> Json:
+    return {"@type": "cr:Field", "@id": name, "dataType": "sc:Text"} | properties
+
+
+def _references(description: Json) -> None:
+    """Let each field refer to the next one."""
+    own = description["recordSet"][0]["field"][0]["source"]
+    description["recordSet"][0]["field"] = [
+        _field(f"r/{number}", source=own, references={"field": {"@id": f"r/{number + 1}"}}) for number in range(4_000)
+    ]
+
+
+def _drawn(description: Json) -> None:
+    """Draw each record set from the next one."""
+    description["recordSet"] = [
+        {
+            "@type": "cr:RecordSet",
+            "@id": f"r{number}",
+            "field": [_field(f"r{number}/a", source={"field": {"@id": f"r{number + 1}/a"}})],
+        }
+        for number in range(1_000)
+    ]
+    description["recordSet"][-1]["field"][0]["source"] = {"fileObject": {"@id": "rows"}, "extract": {"column": "n"}}
+
+
+def _lost_terms(description: Json) -> None:
+    """Leave the data types of many fields to schema.org."""
+    del description["@context"]["dataType"]
+    source = description["recordSet"][0]["field"][0]["source"]
+    description["recordSet"][0]["field"] = [_field(f"r/{number}", source=source) for number in range(20_000)]
+
+
+def _places(description: Json) -> None:
+    """Have findings far into a line that is not ASCII."""
+    _graph(description)
+    description["@graph"][1]["name"] = "ä" + "a" * 4_000_000
 
 
 def _escapes(description: Json) -> None:
@@ -215,6 +253,10 @@ ATTACKS = [
         ("data-sets-in-a-data-set", partial(_described, _data_sets), _DATA, ""),
         ("contexts-in-a-list", partial(_described, _contexts), _DATA, "CRO112"),
         ("data-sets-in-a-graph", partial(_described, _graph), _DATA, "CRO203"),
+        ("references-in-a-row", partial(_described, _references), _DATA, "CRO131"),
+        ("record-sets-drawn-from-each-other", partial(_described, _drawn), _DATA, "more than 20 record sets"),
+        ("types-that-the-context-lost", partial(_described, _lost_terms), _DATA, "CRO4"),
+        ("places-in-a-long-line", partial(_described, _places), _DATA, "CRO203"),
         ("file-sets", partial(_file_sets, "*q%d*.csv"), _DATA, "CRO605"),
         ("file-sets-of-a-folder", partial(_file_sets, "%d/**/*"), _DATA, "CRO605"),
         ("pattern-of-stars", partial(_pattern, "*a" * 3_000 + "b"), _DATA, "CRO605"),

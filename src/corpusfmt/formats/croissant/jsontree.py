@@ -79,6 +79,9 @@ def escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
+_STEP = 4096
+
+
 class Places:
     """Where the nodes of one JSON text stand in its file.
 
@@ -94,6 +97,8 @@ class Places:
         self._head_bytes = head_bytes
         self._ascii = page.isascii()
         self._line_starts = [0]
+        #: Up to each so many characters, how many bytes there are.
+        self._step_bytes = [0]
 
     def of(self, pointer: str) -> Location:
         """Return the place of a value by its JSON pointer; of the nearest node around it where it is not found."""
@@ -113,15 +118,26 @@ class Places:
         starts = self._starts_of_lines_up_to(offset)
         line = bisect_right(starts, offset)
         column = offset - starts[line - 1] + 1
-        byte = offset if self._ascii else len(self._page[:offset].encode("utf-8", "surrogatepass"))
+        byte = offset if self._ascii else self._byte_of(offset)
         return Location(self.path, line=line, column=column, byte=byte + self._head_bytes, pointer=pointer)
 
     def _starts_of_lines_up_to(self, offset: int) -> list[int]:
         # Most descriptions have a few findings near their top, and need no list of all their lines.
         starts = self._line_starts
-        while starts[-1] <= offset and (end := self._page.find("\n", starts[-1])) >= 0:
-            starts.append(end + 1)
+        while starts[-1] <= offset:
+            end = self._page.find("\n", starts[-1])
+            starts.append(end + 1 if end >= 0 else len(self._page) + 1)
         return starts
+
+    def _byte_of(self, offset: int) -> int:
+        starts = self._step_bytes
+        while len(starts) * _STEP <= offset:
+            starts.append(starts[-1] + self._bytes_between((len(starts) - 1) * _STEP, len(starts) * _STEP))
+        step = offset // _STEP
+        return starts[step] + self._bytes_between(step * _STEP, offset)
+
+    def _bytes_between(self, start: int, end: int) -> int:
+        return len(self._page[start:end].encode("utf-8", "surrogatepass"))
 
     @cached_property
     def _offsets(self) -> dict[str, int]:

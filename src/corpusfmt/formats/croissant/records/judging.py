@@ -124,6 +124,7 @@ class _DataJudge:
         self._targets: dict[tuple[int, int, str], Path] = {}
         self._broken: list[Fault] = []
         self.gaps: list[Gap] = []
+        self._left_out: set[Gap] = set()
         #: Records that were read.
         self.records = 0
 
@@ -260,7 +261,8 @@ class _DataJudge:
 
     def _leave_out(self, codes: Sequence[str], reason: NotRead) -> None:
         gap = Gap(tuple(codes), reason.path or self._description.places.path, str(reason))
-        if gap not in self.gaps:
+        if gap not in self._left_out:
+            self._left_out.add(gap)
             self.gaps.append(gap)
 
     def _not_decoded(self, leaves: Sequence[Leaf], values: int) -> None:
@@ -340,6 +342,8 @@ def _read_again(
 ) -> Iterator[tuple[bytes, list[Any], Location]]:
     """Yield the key, its values and the place of some rows of tables, which are in order."""
     wanted = next(rows, None)
+    if wanted is None:
+        return
     start = 0
     for table in tables:
         while wanted is not None and wanted < start + table.size:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +63,10 @@ class Table:
     nested: Mapping[int, Sequence[list[list[Any]]]] = field(default_factory=dict)
 
 
+#: Each of them reads all those that it draws from.
+_MOST_DRAWN = 20
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One record: values by the field's identifier as its author wrote it, and the place that it comes from.
@@ -87,6 +92,8 @@ class RecordReader:
         self._scratch = scratch
         self._numbers = count()
         self._reading: list[RecordSet] = []
+        #: The fields of record sets that others draw from, by pointer.
+        self._fields: dict[RecordSet, dict[str, Field]] = {}
 
     def __enter__(self) -> Self:
         self._closing.enter_context(self.patterns)
@@ -191,8 +198,11 @@ class RecordReader:
     def _of_record_set(self, record_set: RecordSet, takes: set[Take]) -> Iterator[Batch]:
         if record_set in self._reading:
             raise NotRead(f"{record_set.title}: it is drawn from itself")
-        fields = {pointer_of(each): each for each in record_set.every_field}
-        wanted = {take: fields[take.name] for take in takes}
+        if len(self._reading) >= _MOST_DRAWN:
+            raise NotRead(f"{record_set.title}: more than {_MOST_DRAWN} record sets are drawn from each other")
+        if record_set not in self._fields:
+            self._fields[record_set] = {pointer_of(each): each for each in record_set.every_field}
+        wanted = {take: self._fields[record_set][take.name] for take in takes}
         if record_set.rows is not None:
             yield _inline_batch(record_set, wanted)
             return
@@ -416,7 +426,10 @@ class _Shape:
 
     def __init__(self, plan: RecordPlan) -> None:
         self._plan = plan
-        self._fields = [(name_of(each), each) for each in plan.record_set.fields]
+
+    @cached_property
+    def _fields(self) -> list[tuple[str, Field]]:
+        return [(name_of(each), each) for each in self._plan.record_set.fields]
 
     def record(self, table: Table, row: int) -> dict[str, Any]:
         return {name: self.value(each, table, row) for name, each in self._fields}

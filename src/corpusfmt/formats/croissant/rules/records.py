@@ -397,8 +397,11 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
     Fix: add `dataType`, such as `sc:Text`.
     """
     if field.fallen("cr:dataType") and "cr:dataType" not in field.node.values:
-        lost = [each for each in field.description.lost_terms["dataType"] if isinstance(each, Field)]
-        if lost[0] is field and not several_lost(field.description):
+        if several_lost(field.description):
+            return
+        views = field.description.lost_terms["dataType"]
+        if next(each for each in views if isinstance(each, Field)) is field:
+            lost = [each for each in views if isinstance(each, Field)]
             message = f"{first_and_more(lost)}: the context does not map `dataType`, so that it means `sc:dataType`"
             hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
             yield Problem(message, field.place("cr:dataType"), hint, count=len(lost))
