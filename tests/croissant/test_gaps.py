@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -231,3 +232,16 @@ def test_a_description_of_0_8_is_not_judged(tmp_path: Path) -> None:
     report = check(tmp_path / "a.json", document(conformsTo="http://mlcommons.org/croissant/0.8"))
     gap = ("a.json", "the description", "a document of version 0.8")
     assert (report.verdict, report.coverage.gaps, report.by_rule) == ("incomplete", {gap: 1}, {"CRO204": 1})
+
+
+def test_every_process_gives_the_same_reasons(tmp_path: Path) -> None:
+    names = [f"field{number}" for number in range(8)]
+    nowhere = record_set(*(field(name, "nowhere", {"column": name}) for name in names))
+    drawn = [{**field(f"of_{name}", "x", None), "@id": f"s/{name}", "source": {"@id": f"r/{name}"}} for name in names]
+    path = write(tmp_path, [], nowhere, record_set(*drawn, name="s"))
+    said = set()
+    for seed in "1234":
+        done = run_cli("validate", path, "--data", env={**os.environ, "PYTHONHASHSEED": seed})
+        assert b"its source is no file, file set or field" in done.stdout
+        said.add(done.stdout)
+    assert len(said) == 1

@@ -32,8 +32,7 @@ def _first_row(entry: Entry) -> bytes:
     head = b""
     try:
         with entry.open() as file:
-            codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
-            for chunk in Chunks(file, codec, entry.path):
+            for chunk in Chunks(file, codec_of_name(entry.name), entry.path):
                 head += chunk
                 if b"\n" in chunk or len(head) >= _MOST_BYTES:
                     break

@@ -118,7 +118,7 @@ def codec_of_name(name: str) -> Codec:
     """Return the compression that a file's suffix announces: every reader in the field goes by suffix."""
     if name.endswith(".gz"):
         return "gzip"
-    if name.endswith(".zst"):
+    if name.endswith((".zst", ".zstd")):
         return "zstd"
     return "plain"
 

@@ -89,7 +89,7 @@ def _claims(entry: Entry) -> Detection | None:
 
 
 # Files that carry the name of their folder, or lie below `documents`, make a folder a corpus with a description in it.
-_CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zst)?")
+_CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zstd?)?")
 _CORPUS_FOLDERS = ("documents", "attributes")
 
 

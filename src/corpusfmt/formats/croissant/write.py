@@ -19,6 +19,7 @@ _MIME_TYPES = {
     ".jsonl": "application/jsonlines",
     ".parquet": "application/x-parquet",
     ".zst": "application/zstd",
+    ".zstd": "application/zstd",
 }
 # RFC 3987, section 2.2; `%` itself, so that no two names become one.
 _NOT_IN_IRIS = re.compile(r"[\s\x00-\x20\x7f-\x9f<>\"{}|\\^`%\ue000-\uf8ff]")

@@ -72,11 +72,6 @@ class _Source:
         return self._file.read(_STEP)
 
 
-def announced_codec(name: str) -> Codec:
-    """Return the compression that a suffix announces, `.zstd` included."""
-    return "zstd" if name.endswith(".zstd") else codec_of_name(name)
-
-
 def _found_codec(head: bytes, announced: Codec) -> str:
     found = codec_of_content(head)
     if found == "plain" and announced != "plain" and head.lstrip()[:1] != b"{":
@@ -134,7 +129,7 @@ class RowFile:
 
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
         at = Location(self.path)
-        codec = announced_codec(self._entry.name)
+        codec = codec_of_name(self._entry.name)
         source = _Source(file)
         if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
             self.whole = False

@@ -69,10 +69,9 @@ def scan(entry: Entry, language: str | None, options: CheckOptions, coverage: Co
     """Yield the records of a file in order; what is not clean beyond doubt, and what breaks the stream off, as `Doubtful`."""
     at = Location(entry.path)
     limit = options.max_line_bytes
-    codec = "zstd" if entry.name.endswith(".zstd") else codec_of_name(entry.name)
     try:
         with entry.open() as file:
-            chunks = Chunks(file, codec, entry.path)
+            chunks = Chunks(file, codec_of_name(entry.name), entry.path)
             try:
                 for block in blocks(chunks, limit):
                     if isinstance(block, LongLine):

@@ -129,7 +129,7 @@ _ARCHIVES = frozenset(
         "x-zstd-compressed-tar",
     )
 )  # fmt: skip
-_ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tzst|tar\.(gz|bz2|xz|zst))", re.IGNORECASE | re.DOTALL)
+_ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tzst|tar\.(gz|bz2|xz|zstd?))", re.IGNORECASE | re.DOTALL)
 
 
 def claims_archive(view: Resource, path: str) -> bool:
@@ -173,7 +173,7 @@ class _Chunked:
         return next(self._chunks, b"")
 
 
-_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "bz2": "bzip2", "xz": "xz"}
+_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bzip2", "xz": "xz"}
 
 
 def split_codec(name: str) -> tuple[str, Codec]:

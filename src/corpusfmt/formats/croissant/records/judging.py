@@ -18,7 +18,7 @@ from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Res
 from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
 from corpusfmt.formats.croissant.records.files import Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf, of_field
+from corpusfmt.formats.croissant.records.leaves import Leaf, of_field, takes_of
 from corpusfmt.formats.croissant.records.lookup import key_of
 from corpusfmt.formats.croissant.records.reader import RecordReader, Table, unmatched
 from corpusfmt.formats.croissant.records.rows import DELIMITERS, kind_of
@@ -222,7 +222,7 @@ class _DataJudge:
             self._unmatched(self._tables(origin, leaves), each, edge, folder)
 
     def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
-        takes = {leaf.take for leaf in leaves}
+        takes = takes_of(leaves)
         if isinstance(origin, Resource) and all(leaf.is_plain and leaf.take.kind == "column" for leaf in leaves):
 
             def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
@@ -234,7 +234,7 @@ class _DataJudge:
             yield from self._reader.batches(origin, takes)
 
     def _tables(self, origin: Origin, leaves: Sequence[Leaf]) -> Iterator[Table]:
-        for batch in self._reader.batches(origin, {leaf.take for leaf in leaves}):
+        for batch in self._reader.batches(origin, takes_of(leaves)):
             yield self._reader.evaluated(leaves, batch)
 
     def _target(self, leaf: Leaf) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,11 @@ def of_field(each: Field) -> Leaf:
     if owner is None:
         raise NotRead(f"{each.title}: it is in no record set")
     return Leaf(each, owner, Take("field", pointer_of(each)))
+
+
+def takes_of(leaves: Iterable[Leaf]) -> list[Take]:
+    """Return what leaves take out of their source, each once, in an order that is the same in every process."""
+    return sorted({leaf.take for leaf in leaves})
 
 
 def leaf_of(each: Field) -> Leaf:

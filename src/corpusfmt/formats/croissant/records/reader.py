@@ -27,7 +27,7 @@ from corpusfmt.formats.croissant.records.batches import (
 )
 from corpusfmt.formats.croissant.records.casts import Reason
 from corpusfmt.formats.croissant.records.files import Files, Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of
+from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of, takes_of
 from corpusfmt.formats.croissant.records.lookup import Lookup
 from corpusfmt.formats.croissant.records.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.records.rows import batches
@@ -137,7 +137,7 @@ class RecordReader:
             faults = self._look_up(join, lookups)
             if faults:
                 yield Table(0, {}, _nowhere, faults)
-        for batch in self.batches(tree.origin, {leaf.take for leaf in leaves}):
+        for batch in self.batches(tree.origin, takes_of(leaves)):
             table = self.evaluated(leaves, batch)
             if tree.joins:
                 yield from _joined(table, tree, lookups)
@@ -170,7 +170,7 @@ class RecordReader:
         kept = {name: [values[row] for row in good] for name, values in columns.items()}
         return Table(len(good), kept, lambda row: batch.at(good[row]), faults)
 
-    def batches(self, origin: Origin, takes: set[Take]) -> Iterator[Batch]:
+    def batches(self, origin: Origin, takes: Sequence[Take]) -> Iterator[Batch]:
         """Yield the rows of a file, a file set or a record set; where a file does not read on, its fault is the last."""
         if isinstance(origin, RecordSet):
             yield from self._of_record_set(origin, takes)
@@ -178,7 +178,7 @@ class RecordReader:
             yield from self.of_files(origin, takes, lambda _: None)
 
     def of_files(
-        self, origin: Resource, takes: set[Take], quickly: Callable[[Opened], Iterator[T] | None]
+        self, origin: Resource, takes: Sequence[Take], quickly: Callable[[Opened], Iterator[T] | None]
     ) -> Iterator[T | Batch]:
         """As `batches`, of a file or file set; `quickly` may have another way to read a file."""
         empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
@@ -191,11 +191,11 @@ class RecordReader:
                     yield from absent.rest()
                     return
                 rows = quickly(file)
-                yield from absent.of_file(batches(origin, file, sorted(takes))) if rows is None else rows
+                yield from absent.of_file(batches(origin, file, takes)) if rows is None else rows
             except Broken as broken:
                 yield Batch("", 0, empty, faults=[broken.fault])
 
-    def _of_record_set(self, record_set: RecordSet, takes: set[Take]) -> Iterator[Batch]:
+    def _of_record_set(self, record_set: RecordSet, takes: Sequence[Take]) -> Iterator[Batch]:
         if record_set in self._reading:
             raise NotRead(f"{record_set.title}: it is drawn from itself")
         if len(self._reading) >= _MOST_DRAWN:

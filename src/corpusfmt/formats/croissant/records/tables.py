@@ -12,7 +12,7 @@ from corpusfmt.formats.croissant.records.batches import Batch, Broken
 from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
 from corpusfmt.formats.croissant.records.csvrows import BOM, TableLines, body, shifted, table
 from corpusfmt.formats.croissant.records.files import Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf
+from corpusfmt.formats.croissant.records.leaves import Leaf, takes_of
 from corpusfmt.io.lines import Block, LongLine, blocks, lines
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
 
     `leaves` are columns without transformation; `keys` are made of some of them. Raises `Broken` as `rows.batches` does.
     """
-    takes = sorted({leaf.take for leaf in leaves})
+    takes = takes_of(leaves)
     pieces = _pieces(opened)
     first = next(pieces, None)
     if first is None:
@@ -135,7 +135,7 @@ def _slowly(
     leaves: Sequence[Leaf],
     long_line: LongLine | None = None,
 ) -> Iterator[Batch]:
-    takes = sorted({leaf.take for leaf in leaves})
+    takes = takes_of(leaves)
     before = lines([begun.data]) if begun.data else iter(())
     found = chain(
         shifted(before, begun.line, begun.byte),
