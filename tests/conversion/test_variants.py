@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from pathlib import Path
 
 import pytest
 from conversion.rows import data_files, document, read_rows, write_rows
-from support import SAMPLE, tree
+from support import LONG_LINE, SAMPLE, gzipped, tree
 
 import corpusfmt
 from corpusfmt.model import BadInput, UsageError
@@ -69,6 +71,27 @@ def test_deduplicated_text_of_oscar_1_0_keeps_its_name(tmp_path: Path) -> None:
     }  # fmt: skip
     corpusfmt.convert(tmp_path / "both/unshuffled/deduplicated", tmp_path / "cut", to="oscar-1.0", part_bytes=1_000)
     assert {"en_part_1.txt.gz", "en_part_2.txt.gz"} <= {path.name for path in (tmp_path / "cut/en").iterdir()}
+
+
+def test_text_that_is_not_deduplicated_is_not_called_so(tmp_path: Path) -> None:
+    texts = {"af": f"a {LONG_LINE}\n\nb {LONG_LINE}\n\na {LONG_LINE}\n\n", "de": f"a {LONG_LINE}\n\n"}
+    for language, text in texts.items():
+        path = tmp_path / f"oscar/{language}/{language}_dedup.txt.gz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(gzipped(text.encode()))
+    assert "OSC309" in corpusfmt.validate(tmp_path / "oscar").by_rule
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "dolma", to="dolma")
+    for source in ("oscar", "dolma"):
+        with pytest.raises(BadInput, match=r"af_dedup\.(txt|jsonl)\.gz: CNV101 cannot be kept: `_dedup` in the name"):
+            corpusfmt.convert(tmp_path / source, tmp_path / "refused", to="oscar-1.0")
+        assert not list((tmp_path / "refused").glob("af/*"))
+        shutil.rmtree(tmp_path / "refused")
+        out = tmp_path / f"from-{source}"
+        report = corpusfmt.convert(tmp_path / source, out, to="oscar-1.0", on_loss="warn")
+        assert report.results["losses"] == {"`_dedup` in the name of a text that repeats a line": 1}
+        assert {path.name for path in out.glob("*/*.txt.gz")} == {"af.txt.gz", "de_dedup.txt.gz"}
+        assert gzip.decompress((out / "af/af.txt.gz").read_bytes()) == texts["af"].encode()
+        assert corpusfmt.validate(out).verdict == "valid"
 
 
 def test_parts_of_variants_are_cut_apart(variants: Path, tmp_path: Path) -> None:

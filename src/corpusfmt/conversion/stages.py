@@ -16,6 +16,7 @@ import msgspec
 
 from corpusfmt.conversion.attributes import forget_language
 from corpusfmt.conversion.documents import Documents, Reading
+from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, OnLoss
 from corpusfmt.conversion.repeats import First, Identity, noting_keys, repeated_in
 from corpusfmt.formats import named_format
@@ -31,6 +32,7 @@ from corpusfmt.wording import clipped
 T = TypeVar("T")
 
 _SECTION_BYTES = 4 * 1024 * 1024
+_RENAMED = {"`_dedup` in the name of a text that repeats a line": 1}
 # In front of a stored document whose numbers only the standard library's decoder keeps.
 _WIDE = b"!"
 
@@ -127,6 +129,7 @@ def convert_shards(task: DirectTask) -> Converted:
         compression=task.target.compression,
         folder=task.target.destination / task.folder,
         aside=task.aside,
+        renaming=lambda: losses.add(_RENAMED, Location(path_of(task.readings[0].shard))),
     )
     result.files = {f"{task.folder}/{name}" if task.folder else name: facts for name, facts in files.items()}
     result.losses = dict(losses.counts)

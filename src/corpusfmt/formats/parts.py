@@ -55,6 +55,9 @@ class Writer(Generic[T]):
     with_sets: Callable[[Sequence[str]], Writer[T]] | None = None
     #: Give what names a document, where no two documents of a corpus may have the same: its source and its id.
     key: Callable[[Document], tuple[str, str]] | None = None
+    #: Give the stem under which a single part can be published, by its first file and a folder for unfinished files: another
+    #: where the name would promise what the part does not keep.
+    stem_kept: Callable[[str, Path, Path], str] = lambda stem, _file, _aside: stem
     #: Whether files are compressed in the way that `open_part` is told.
     gzip: bool = True
 
@@ -77,11 +80,13 @@ def write_parts(
     compression: CompressionName = COMPRESSION,
     folder: Path,
     aside: Path,
+    renaming: Callable[[], None] = lambda: None,
 ) -> dict[str, FileFacts]:
     """Write items into parts of about `part_bytes` of text, and publish all once the last is whole.
 
     A single part has the number `part`. Without `part_bytes` there is no other. `aside` is a folder of this call's own,
-    on the file system of `folder`. Returns the files by name. Nothing is published without items.
+    on the file system of `folder`. `renaming` is called before a part is published under another stem, because its name
+    would promise what it does not keep. Returns the files by name. Nothing is published without items.
     """
     aside.mkdir(parents=True, exist_ok=True)
     files_a_part = len(writer.names(stem, None))
@@ -99,6 +104,11 @@ def write_parts(
                 current = None
         if current is not None:
             parts.append(_ended(current, stack, files))
+    if len(parts) == 1 and part is None:
+        kept = writer.stem_kept(stem, _aside(aside, 0, 0), aside)
+        if kept != stem:
+            renaming()
+            stem = kept
     moves, facts = {}, {}
     for number, written in enumerate(parts):
         for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 else number + 1)):

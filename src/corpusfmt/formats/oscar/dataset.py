@@ -11,17 +11,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
-from corpusfmt.formats.oscar.check import Source, fingerprint_file, line_folder, record_folder
+from corpusfmt.formats.oscar.check import Source, check, fingerprint_file, line_folder, record_folder
 from corpusfmt.formats.oscar.metadata import Fault, RecordId, fingerprint, is_own, read_record
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
 from corpusfmt.io.keys import Place, repeated
+from corpusfmt.io.limits import UNLIMITED, limited
 from corpusfmt.io.lines import LongLine
-from corpusfmt.model import Location, Problem
-from corpusfmt.rules import Judge
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import Location, Problem, Tally
+from corpusfmt.rules import Grading, Judge
 
 _Value = TypeVar("_Value")
 #: How many places are read again at a time.
@@ -65,6 +68,18 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
             _judge_lines(folder, shards, judge, options)
         else:
             _judge_records(folder, scratch, shards, judge, options)
+
+
+def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
+    """Tell whether a line occurs twice in a text that was written; `scratch` is a folder for what is left of no use."""
+    part = Part(language, language, "1.0", dedup=True)
+    shard = Shard(0, language, {"text": entry_of(str(text))}, part)
+    judge = Judge(RULES, Grading(), version=part.version, path=".")
+    with TemporaryDirectory(dir=scratch) as folder, limited(UNLIMITED):
+        options = CheckOptions(version=part.version, scratch=Path(folder))
+        check(shard, options)
+        finish(Plan(part.version, [shard], Tally()), (), judge, options)
+    return judge.fired("OSC309")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,16 @@ def _names_deduplicated(language: str, part: int | None) -> list[str]:
     return _names(language + _DEDUPLICATED, part, metadata=False)
 
 
+def _stem_kept(stem: str, text: Path, aside: Path) -> str:
+    """Return the stem without the word that the text is deduplicated, where a line occurs twice in it."""
+    language = stem.removesuffix(_DEDUPLICATED)
+    if stem == language:
+        return stem
+    from corpusfmt.formats.oscar.dataset import repeats_a_line  # noqa: PLC0415 - a check, which few writers need
+
+    return language if repeats_a_line(text, language, aside) else stem
+
+
 def checksum_list(files: Mapping[str, FileFacts]) -> bytes:
     """Return `LL_sha256.txt` for files by name, in the two-space form that every tool reads, in natural order."""
     lines = (f"{files[name].sha256}  {name}\n" for name in sorted(files, key=_natural))
@@ -204,6 +214,14 @@ OSCAR_1_0 = Writer(
     by_language=True,
     folder=str,
     seal=_seal,
+    stem_kept=_stem_kept,
 )
 OSCAR_1_0_DEDUPLICATED = replace(OSCAR_1_0, names=_names_deduplicated)
-OSCAR_1_1 = replace(OSCAR_1_0, item=_item, names=partial(_names, metadata=True))
+OSCAR_1_1 = Writer(
+    item=_item,
+    open_part=PartWriter,
+    names=partial(_names, metadata=True),
+    by_language=True,
+    folder=str,
+    seal=_seal,
+)
