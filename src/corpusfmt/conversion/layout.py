@@ -14,7 +14,7 @@ from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.formats.oscar.layout import ROOT_FILES
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.io.paths import Entry, walk
-from corpusfmt.model import BadInput, Location, Severity, UsageError
+from corpusfmt.model import BadInput, Location, UsageError
 
 _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd)?",
@@ -147,17 +147,22 @@ def unnested_folders(folders: Iterable[str]) -> dict[str, str]:
     return {folder: repeating[0] if repeating else folder for folder in found}
 
 
-def refuse_unpaired(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None:
+_GO_ON = "; or convert the rest with --on-bad-record quarantine"
+
+
+def refuse_incomplete(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None:
     """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data.
 
-    A shard that lacks a file can go to quarantine, record by record.
+    What is missing can be done without in quarantine mode. There a shard that lacks a file is rejected, record by record.
     """
-    for each in plan.tally.findings:
-        if each.code in fmt.pairing_rules and each.severity is Severity.ERROR:
-            raise BadInput(each)
-    for found in map(fmt.unpaired, plan.shards if on_bad_record == "stop" else ()):
-        if found is not None:
-            raise BadInput(found)
+    for each in plan.errors(fmt.pairing_rules):
+        raise BadInput(each)
+    if on_bad_record == "stop":
+        for found in map(fmt.unpaired, plan.shards):
+            if found is not None:
+                raise BadInput(found)
+        for each in plan.errors(fmt.missing_rules):
+            raise BadInput(replace(each, problem=replace(each.problem, hint=each.hint + _GO_ON)))
     if not plan.shards:
         raise UsageError(f"nothing to convert: no {fmt.name} data found")
 

@@ -31,8 +31,8 @@ from corpusfmt.conversion.layout import (
     in_order,
     keep_apart,
     language_of,
+    refuse_incomplete,
     refuse_nested,
-    refuse_unpaired,
     unnested_folders,
     unread_files,
 )
@@ -74,7 +74,7 @@ from corpusfmt.io.keys import Place, repeated_in_batches
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes, refuse_link
-from corpusfmt.model import BadInput, Coverage, Location, Report, Severity, Tally, UsageError
+from corpusfmt.model import BadInput, Coverage, Finding, Location, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
 CODE_FORMAT = 7
@@ -173,8 +173,8 @@ def convert(
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     with limited(limits) as planned:
         plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
-    plan.refuse_links()
-    refuse_unpaired(fmt, plan, on_bad_record)
+    plan.refuse_unread()
+    refuse_incomplete(fmt, plan, on_bad_record)
     check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
     losses = Losses(on_loss)
     count_unread(fmt, plan, losses)
@@ -207,7 +207,8 @@ def convert(
             raise
         converted = [*converted, Converted(losses=dict(losses.counts))]
         files = _seal(workplace, writer, converted, run.target.format, target)
-    report = _report(target, target_version, plan, converted, on_loss, len(files))
+    missing = list(plan.errors(fmt.missing_rules))
+    report = _report(target, target_version, plan, missing, converted, on_loss, len(files))
     report.results["unread"] = unread_files(entry, fmt, plan)
     report.started, report.finished = started, _now()
     return report
@@ -468,7 +469,13 @@ def _seal(
 
 
 def _report(
-    target: Format, version: str, plan: Plan, converted: Sequence[Converted], on_loss: OnLoss, files: int
+    target: Format,
+    version: str,
+    plan: Plan,
+    missing: Sequence[Finding],
+    converted: Sequence[Converted],
+    on_loss: OnLoss,
+    files: int,
 ) -> Report:
     losses: Counter[str] = Counter()
     for each in converted:
@@ -477,6 +484,8 @@ def _report(
     for remark in plan.tally.findings:
         if remark.severity is Severity.INFO:
             tally.add(remark)
+    for error in missing:
+        tally.add(replace(error, severity=Severity.WARNING))
     severity = _LOSS_SEVERITIES[on_loss]
     for what, count in sorted(losses.items()):
         tally.add(replace(finding(NotKept(Location("."), what, count)), severity=severity))
@@ -486,6 +495,8 @@ def _report(
         documents=sum(each.documents for each in converted),
         bytes=sum(shard.size for shard in plan.shards),
     )
+    for error in missing:
+        coverage.gap(error.location.path, "layout", error.message)
     cut = sorted(path for each in converted for path in each.cut)
     for path in cut:
         coverage.gap(path, "rest of the file", "it breaks off, how much is missing is unknown")

@@ -13,12 +13,22 @@ from pathlib import Path
 from pkgutil import ModuleInfo, iter_modules
 from typing import Any
 
-from corpusfmt.formats.general import GENERAL, LINK_OUTSIDE_ROOT, judge_barred
+from corpusfmt.formats.general import GENERAL, judge_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, walk
-from corpusfmt.model import BadInput, Coverage, Document, Finding, Location, Tally, UsageError
+from corpusfmt.model import (
+    INCOMPLETE_CODES,
+    BadInput,
+    Coverage,
+    Document,
+    Finding,
+    Location,
+    Severity,
+    Tally,
+    UsageError,
+)
 from corpusfmt.rules import Grading, Judge, RuleSet
 
 
@@ -83,11 +93,15 @@ class Plan:
     coverage: Coverage = field(default_factory=Coverage)
     facts: Any = None
 
-    def refuse_links(self) -> None:
-        """Raise `BadInput` where something leads outside of what was named: part of the data may be there."""
+    def refuse_unread(self) -> None:
+        """Raise `BadInput` where something cannot be read or leads outside of what was named: part of the data may be there."""
         for each in self.tally.findings:
-            if each.code == LINK_OUTSIDE_ROOT:
+            if each.code in INCOMPLETE_CODES:
                 raise BadInput(each)
+
+    def errors(self, codes: frozenset[str]) -> Iterator[Finding]:
+        """Yield the errors of the layout that have one of these codes."""
+        return (each for each in self.tally.findings if each.code in codes and each.severity is Severity.ERROR)
 
 
 @dataclass(slots=True)
@@ -164,6 +178,8 @@ class Format:
     unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
+    #: Rules about the layout whose firing means that data is missing, or lies where no reader looks for it.
+    missing_rules: frozenset[str] = frozenset()
     #: Other names that the command line knows it by, each with the version that is meant ("" for any).
     aliases: Mapping[str, str] = field(default_factory=dict)
     #: Write corpora, by version; empty for formats that only describe.

@@ -23,5 +23,6 @@ FORMAT = Format(
     attribute_sets=attribute_sets,
     unread_rules={"DOL402": "attributes files of no documents"},
     pairing_rules=frozenset({"DOL401"}),
+    missing_rules=frozenset({"DOL109", "DOL410"}),
     writers={VERSION: DOLMA},
 )

@@ -39,7 +39,7 @@ ROOT_FILES = re.compile(
     re.IGNORECASE,
 )
 _UNFINISHED = ".corpusfmt"
-_LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zst|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
+_LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zstd?|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
 # How far down files are looked for: unshuffled/original/LL/file.
 _DEEPEST = FOLDERS_ABOVE + 2
 _LIST_HEAD = 64 * 1024
