@@ -244,7 +244,7 @@ class _Run:
         for path, data in trees.contents(folder).items():
             if CANARY.encode() in data or CANARY in path:
                 self.outcome.fail("leak", f"{self.case.action}: output", f"{path} holds text from outside the input")
-            if ".corpusfmt" not in path.split("/"):  # what an unfinished run keeps to go on from is its own business
+            if not _is_state(path):
                 self.say(path, data)
 
     def say_report(self, report: Report) -> None:
@@ -275,6 +275,11 @@ class _Run:
         options = dict(self.case.options)
         limits = options.pop("limits", None)
         return options, Limits(**limits) if limits else None
+
+
+def _is_state(path: str) -> bool:
+    """Tell whether a path is what an unfinished run keeps to go on from, which is its own business."""
+    return ".corpusfmt" in path.split("/")
 
 
 _TOTAL = re.compile(r"(\d+) bytes read, uncompressed; the limit of --max-total-bytes is (\d+)$")
@@ -376,7 +381,10 @@ def _made(run: _Run, make: Callable[[Path, Limits], Report], limits: Limits | No
     # A corpus is named after its folder.
     places = run.out("made"), run.out("fresh") / "made"
     gone_on, fresh = (_attempted(make, each) for each in places)
-    if type(gone_on) is not type(fresh) or trees.contents(places[0]) != trees.contents(places[1]):
+    published, expected = (
+        {path: data for path, data in trees.contents(each).items() if not _is_state(path)} for each in places
+    )
+    if type(gone_on) is not type(fresh) or published != expected:
         run.outcome.fail("limits", f"{run.case.action}: going on gives another corpus", f"{gone_on!r}\n{fresh!r}")
     if isinstance(gone_on, Exception):
         raise gone_on

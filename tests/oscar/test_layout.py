@@ -53,6 +53,15 @@ def test_a_part_alone_is_not_asked_for_the_others(tmp_path: Path) -> None:
     assert told(report) == [("OSC401", "de_part_2.txt.gz")]
 
 
+def test_two_single_texts_are_named(tmp_path: Path) -> None:
+    tree = release("1.1", PARTS).tree()
+    write(tree | {"af/af_dedup.txt.gz": tree["af/af.txt.gz"], "af/de.txt.gz": tree["af/af.txt.gz"]}, tmp_path)
+    for name in ("af_dedup.txt.gz", "de.txt.gz"):
+        (finding,) = (each for each in corpusfmt.validate(tmp_path).findings if each.code == "OSC106")
+        assert (finding.location.path, finding.message) == ("af/af.txt.gz", f"single file `af.txt.gz` beside `{name}`")
+        (tmp_path / "af" / name).unlink()
+
+
 def test_a_part_is_compared_with_its_digest(tmp_path: Path) -> None:
     tree = release("1.0", PARTS).tree()
     write(tree | {"af/af.txt.gz": gz(gunzip(tree["af/af.txt.gz"]) + b"x" * 120 + b"\n\n")}, tmp_path)

@@ -223,11 +223,12 @@ def mixed_single_and_parts(language: Language) -> Iterator[Problem]:
     Example: `en.txt.gz` beside `en_part_1.txt.gz`; `en.txt.gz` with `en_meta_part_1.jsonl.gz`.
     Fix: keep the one or the other; number all parts.
     """
-    if language.singles and (language.numbers or sum(parse_role(entry) == "text" for entry in language.singles) > 1):
-        other = sorted(language.numbers)
-        beside = f"part {other[0]}" if other else f"`{language.singles[1].name}`"
-        at = Location(language.singles[0].path)
-        message = f"single file `{language.singles[0].name}` beside {beside}"
+    texts = [entry for entry in language.singles if parse_role(entry) == "text"]
+    if language.singles and (language.numbers or len(texts) > 1):
+        single = language.singles[0] if language.numbers else texts[0]
+        beside = f"part {min(language.numbers)}" if language.numbers else f"`{texts[1].name}`"
+        at = Location(single.path)
+        message = f"single file `{single.name}` beside {beside}"
         yield Problem(message, at, "keep either one file or parts numbered from 1")
 
 
