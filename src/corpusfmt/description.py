@@ -13,7 +13,7 @@ from pathlib import Path
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
-from corpusfmt.formats import CheckOptions, Format, Rejected, Shard, detect, named_format, refuse_barred
+from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
 from corpusfmt.formats.croissant.records.casts import CASTS
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
 from corpusfmt.formats.oscar.languages import V2_LABELS
@@ -22,7 +22,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.streams import DigestReader
-from corpusfmt.model import BadInput, Document, Incomplete, Json, UsageError
+from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 
 #: Properties of a dataset that Croissant requires, and only its owner knows.
 REQUIRED = ("license", "creator", "url", "datePublished")
@@ -180,10 +180,10 @@ def describe(
 
     What only its owner knows of a dataset is called as in the options of the command; languages that are not given are
     those of the corpus. Paths are relative to `base`, the folder that the description will lie in, where the corpus is that
-    folder or below it, and else to the corpus. Every data file is read for its digest and for its documents;
+    folder or below it, and else to the corpus. Every data file is read for its digest, and documents for what they have;
     `follow_links` lets links lead out of it.
-    Raises `UsageError` where `path` is no corpus or a value cannot be, `BadInput` where its records are wrong, data is
-    missing or a part of it cannot be read, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
+    Raises `UsageError` where `path` is no corpus or a value cannot be, `BadInput` where its records are wrong or a part of
+    it cannot be read, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
     """
     details = Details.of(locals())
     return described_as(
@@ -212,8 +212,6 @@ def described_as(
     with within(meter):
         plan = fmt.plan(entry, CheckOptions(version=detection.version))
     plan.refuse_unread()
-    for each in plan.errors(fmt.pairing_rules | fmt.missing_rules):
-        raise BadInput(each)
     if not plan.shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {path}")
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
@@ -239,9 +237,7 @@ def described(kind: str, files: Mapping[str, FileFacts], below: str = "", *, roo
         fmt, version = named_format(kind)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root)), options).shards
-        assert fmt.read is not None
-        documents = (each for each in fmt.read(shards[0], options) if isinstance(each, Document))
-        contents |= _contents(islice(documents, 1), shards[0])
+        contents |= _contents(fmt, shards[0], options, at_most=1)
         contents = replace(contents, languages=frozenset())
     return _described(kind, files, contents, name, {}, below)
 
@@ -321,23 +317,10 @@ def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -
     for entry in shard.files.values():
         refuse_barred(entry)
     files = {entry.path: _facts(entry) for entry in shard.files.values()}
+    if _KINDS[kind].language is not None:
+        return _Look(files, Contents(_languages(kind, files)))
     fmt, _ = named_format(format_name)
-    documents = _all_documents(fmt, shard, options)
-    if _KINDS[kind].language is None:
-        return _Look(files, _contents(documents, shard))
-    for _ in documents:
-        pass
-    return _Look(files, Contents(_languages(kind, files)))
-
-
-def _all_documents(fmt: Format, shard: Shard, options: CheckOptions) -> Iterator[Document]:
-    """Yield the documents of a shard. Raises `BadInput` where a record is wrong or a file breaks off."""
-    assert fmt.read is not None
-    for each in fmt.read(shard, options):
-        if isinstance(each, Rejected):
-            raise BadInput(each.finding)
-        if isinstance(each, Document):
-            yield each
+    return _Look(files, _contents(fmt, shard, options))
 
 
 def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
@@ -345,11 +328,18 @@ def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(map(language, paths)) if language else frozenset()
 
 
-def _contents(documents: Iterable[Document], shard: Shard) -> Contents:
+def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:
+    assert fmt.read is not None
     languages: set[str] = set()
     fields: set[str] = set()
     odd: set[tuple[str, str]] = set()
-    for document in documents:
+    for document in islice(fmt.read(shard, options), at_most):
+        if isinstance(document, LeftOut):
+            continue
+        if isinstance(document, Rejected):
+            if at_most is None:
+                raise BadInput(document.finding)
+            continue
         if document.lang is not None:
             languages.add(document.lang)
         metadata = document.metadata or {}

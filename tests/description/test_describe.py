@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import gzip
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -343,23 +341,3 @@ def test_an_unusual_suffix_of_zstd_is_zstd(tmp_path: Path) -> None:
         each for each in corpusfmt.describe(tmp_path / "corpus")["distribution"] if each["@type"] == "cr:FileObject"
     )
     assert described["encodingFormat"] == "application/zstd"
-
-
-@pytest.mark.parametrize(
-    ("name", "damage", "said"),
-    [
-        ("af.txt.gz", lambda data: gzipped(gzip.decompress(data).replace(b"e", b"\xe9", 1)), b":1:"),
-        ("af.txt.gz", lambda data: data[:-20], b": GEN101 "),
-        ("af_meta.jsonl.gz", lambda data: gzipped(b"{" + gzip.decompress(data)), b":1:2: GEN301 "),
-    ],
-)
-def test_data_that_does_not_read_is_not_described(
-    name: str, damage: Callable[[bytes], bytes], said: bytes, oscar_corpus: Path, tmp_path: Path
-) -> None:
-    path = Path(shutil.copytree(oscar_corpus / "af", tmp_path / "oscar/af")) / name
-    path.write_bytes(damage(path.read_bytes()))
-    (tmp_path / "croissant.json").write_bytes(b"as it was")
-    done = run_cli("describe", tmp_path / "oscar", "-o", tmp_path / "croissant.json")
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.startswith(b"af/" + name.encode() + said)
-    assert (tmp_path / "croissant.json").read_bytes() == b"as it was"

@@ -399,12 +399,13 @@ def _attempted(make: Callable[[Path, Limits], Report], out: Path) -> Report | Ex
 
 
 # What keeps a part of the data from being read.
-_NOT_READ = frozenset({"GEN000", "GEN001", "GEN002", "GEN003", "GEN101", "GEN201"})
+_NOT_OPENED = frozenset({"GEN001", "GEN002"})
+_NOT_READ = _NOT_OPENED | {"GEN000", "GEN003", "GEN101", "GEN201"}
 
 
-def _check_all_was_read(run: _Run, of_source: Report) -> None:
+def _check_all_was_read(run: _Run, of_source: Report, not_read: frozenset[str]) -> None:
     """Hold a command that ended well to what `validate` could read."""
-    for code in sorted(_NOT_READ & of_source.by_rule.keys()):
+    for code in sorted(not_read & of_source.by_rule.keys()):
         run.outcome.fail("not read in silence", f"{run.case.action}: {code}", corpusfmt.render(of_source, "concise"))
 
 
@@ -414,7 +415,7 @@ def _convert(run: _Run) -> None:
     run.say_report(report)
     run.say_folder(run.out(""))
     if report.verdict is Verdict.VALID and not report.results["rejected"] and not report.results["losses"]:
-        _check_all_was_read(run, corpusfmt.validate(run.path))
+        _check_all_was_read(run, corpusfmt.validate(run.path), _NOT_READ)
     if not report.coverage.documents:
         return  # a corpus of nothing has no layout to be valid
     lost = {code for code, count in report.by_rule.items() if count}
@@ -438,7 +439,7 @@ def _describe(run: _Run) -> None:
     report = corpusfmt.validate(run.path.with_name("described.json"), format="croissant", data=True)
     run.path.with_name("described.json").unlink()
     of_data = corpusfmt.validate(run.path)
-    _check_all_was_read(run, of_data)
+    _check_all_was_read(run, of_data, _NOT_OPENED)
     # What is wrong with the data is wrong with what is said of it; that an address is none is a warning there.
     if of_data.counts["error"] or "OSC608" in of_data.by_rule:
         return

@@ -178,7 +178,7 @@ class Format:
     unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
     #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
-    #: Rules about the layout whose firing means that data is missing, or lies where no reader looks for it.
+    #: Rules about the layout whose firing means that data is missing.
     missing_rules: frozenset[str] = frozenset()
     #: Other names that the command line knows it by, each with the version that is meant ("" for any).
     aliases: Mapping[str, str] = field(default_factory=dict)

@@ -24,6 +24,6 @@ FORMAT = Format(
     source_name=SOURCE,
     unpaired=unpaired,
     pairing_rules=frozenset({"OSC106"}),
-    missing_rules=frozenset({"OSC102", "OSC104", "OSC105", "OSC107", "OSC108", "OSC109", "OSC203"}),
+    missing_rules=frozenset({"OSC105", "OSC107"}),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
 )
