@@ -23,7 +23,7 @@ using fuzzing::split;
 const std::vector<std::string> kText = {
     "a", "word", "an ordinary line of more than a word of any machine", "\u00e9", "\u0438", "\u7684", "\uac00", "\ue000",
     "\U0001F642", "\U0010ffff", "\u0928", "\u0928\u093c", "\u0930", "\u0933\u093c", "\u0915\u093c", "\u094d", "\u0301",
-    "\u0305", "\u064b", "\u0652", "\u1100", "\u1161", "\u11a8", "\ufdd0", "\ufe7f", "\ufeff", "\ud7ff", "\uffff", "\u00a0",
+    "\u00c3", "\u00c3\u00a9", "\u00e2\u20ac\u2122", "\u00f0\u0178\u02dc", "\\u00c3\\u00A9", "\\u00e2\\u20AC", "\u0305", "\u064b", "\u0652", "\u1100", "\u1161", "\u11a8", "\ufdd0", "\ufe7f", "\ufeff", "\ud7ff", "\uffff", "\u00a0",
 };
 const std::vector<std::string> kBlanks = {"\n", "\n", "\n\n", "\n\n", "\n\n\n", " ", "\t", "\r", "\v", "\f", "\n \n",
                                           "\n\t\r"};
@@ -149,8 +149,21 @@ Counts counts_of(std::string_view text) {
     return counts;
 }
 
+// The first place that a look at every byte finds.
+std::optional<size_t> double_encoding_at(std::string_view text, size_t start, bool escaped) {
+    const unsigned char* const begin = corpusfmt::bytes_of(text);
+    const unsigned char* const end = begin + text.size();
+    for (size_t place = start; place < text.size(); ++place) {
+        if (text[place] == '\xC3' && corpusfmt::is_double_encoded(begin, begin + place, end, corpusfmt::character_at)) {
+            return place;
+        }
+        if (escaped && corpusfmt::is_double_encoded(begin, begin + place, end, corpusfmt::escaped_character_at)) return place;
+    }
+    return std::nullopt;
+}
+
 struct Seen {
-    size_t texts = 0, nfc = 0, plain = 0, split = 0;
+    size_t texts = 0, nfc = 0, plain = 0, split = 0, twice = 0;
 };
 
 void exercise(const std::string& random, size_t least, Seen& seen) {
@@ -180,7 +193,14 @@ void exercise(const std::string& random, size_t least, Seen& seen) {
         fail("other texts between empty lines", text);
     }
 
+    const auto twice = corpusfmt::double_encoding_at<false>(text, least);
+    const auto in_json = corpusfmt::double_encoding_at<true>(text, least);
+    if (twice != double_encoding_at(text, least, false) || in_json != double_encoding_at(text, least, true)) {
+        fail("another place of a double encoding", text);
+    }
+
     ++seen.texts;
+    seen.twice += in_json.has_value();
     seen.nfc += nfc;
     seen.plain += plain.has_value();
     seen.split += pieces.has_value();
@@ -196,8 +216,8 @@ struct Harness {
     void round(Source& source) { take(random_text(source), source); }
 
     void summarise() const {
-        std::printf("%zu texts, of which %zu were accepted as NFC, %zu as plain and %zu split: nothing found\n", seen.texts,
-                    seen.nfc, seen.plain, seen.split);
+        std::printf("%zu texts, of which %zu were accepted as NFC, %zu as plain and %zu split, %zu suspected: nothing found\n",
+                    seen.texts, seen.nfc, seen.plain, seen.split, seen.twice);
     }
 };
 

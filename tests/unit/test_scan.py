@@ -127,6 +127,23 @@ def test_texts_are_split_where_empty_lines_stand_alone(text: str) -> None:
     assert native.split_at_empty_lines(data) == PYTHON.split_at_empty_lines(data) == expected
 
 
+DOUBLE_ENCODED = st.lists(
+    st.one_of(
+        st.sampled_from([*"aZ0\n\\u éÃ©Ââ€™ðŸ˜ï»¿É®×ßÅ‚Ø\x81", "\\u00c3", "\\u00C2", "\\u00a9", "\\u20ac", "\\u00e2"]),
+        st.integers(0x80, 0xFF).flatmap(lambda code: st.sampled_from([chr(code), f"\\u{code:04x}", f"\\u{code:04X}"])),
+        st.just("x" * 80),
+    ),
+    max_size=16,
+).map("".join)
+
+
+@given(DOUBLE_ENCODED, st.binary(max_size=3), st.integers(0, 20), st.booleans())
+@settings(max_examples=3000, deadline=None)
+def test_both_find_the_same_double_encodings(text: str, rest: bytes, start: int, escaped: bool) -> None:
+    data = text.encode() + rest
+    assert native.double_encoding_at(data, start, escaped) == PYTHON.double_encoding_at(data, start, escaped)
+
+
 def test_only_bytes_are_taken() -> None:
     for take in (native.is_certainly_nfc, native.count_lines, native.count_quotes, native.split_at_empty_lines):
         with pytest.raises(TypeError):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from corpusfmt.io.double_encoding import Repair, repair
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.streams import StreamFault
@@ -59,6 +60,15 @@ class BadText:
 
     at: Location
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleEncoded:
+    """Lines that look like UTF-8 that was read as Windows-1252 and encoded again: the first of them, and how many."""
+
+    at: Location
+    repair: Repair
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +227,23 @@ def invalid_utf8(text: BadText) -> Iterator[Problem]:
     yield Problem(f"not UTF-8: {text.reason}", text.at, "convert the text to UTF-8 from its true encoding")
 
 
+@GENERAL.rule("GEN202", "double-encoded", on=DoubleEncoded, severity=Severity.WARNING)
+def double_encoded(lines: DoubleEncoded) -> Iterator[Problem]:
+    """Text looks like UTF-8 that was read as Windows-1252 or Latin-1 and encoded again. Counted by lines.
+
+    A line is reported for what no real text has: several garbled characters in a row, a garbled one within a word, the
+    remains of a quotation mark or an emoji. A lone accented capital before punctuation (`NESCAFÉ®`) is left alone.
+
+    Why: words are not what they were, and take several times as many tokens.
+    Example: `cafÃ©` for `café`, `itâ€™s` for `it’s`, `ÐŸÑ€Ð¸Ð²ÐµÑ‚` for `Привет`.
+    Fix: find the step that reads UTF-8 as another encoding; to repair a text, encode it as Windows-1252 and decode that as UTF-8.
+    """
+    repair = lines.repair
+    message = f"text looks double-encoded: `{repair.found}`, expected `{repair.repaired}`"
+    hint = "encode it as Windows-1252 and decode that as UTF-8"
+    yield Problem(message, lines.at, hint, count=lines.count)
+
+
 @GENERAL.rule("GEN301", "invalid-json-line", on=BadJson)
 def invalid_json_line(line: BadJson) -> Iterator[Problem]:
     """A line of a JSON Lines file is not one strict JSON value, or nests deeper than 128 levels.
@@ -277,6 +304,13 @@ def judge_barred(entry: Entry, judge: Judge) -> bool:
     if entry.is_barred:
         judge.check(barred(entry, Location(entry.path)))
     return entry.is_barred
+
+
+def judge_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:
+    """Judge whether lines of a document, which occurs so many times, are double-encoded."""
+    repairs = list(filter(None, map(repair, text.split("\n"))))
+    if repairs:
+        judge.check(DoubleEncoded(at, repairs[0], len(repairs)), times)
 
 
 def judged_json(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:

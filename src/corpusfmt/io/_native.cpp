@@ -1,5 +1,5 @@
 // Scans of text that Python has no fast way for: how many lines, words and strings, where documents end, is it UTF-8 in
-// Normalisation Form C, is it plain?
+// Normalisation Form C, is it plain, was it encoded twice?
 //
 // Define CORPUSFMT_WITHOUT_PYTHON to compile the scans alone, as the fuzzing harness does.
 
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "../_double_encoding.hpp"
 #include "../_utf8.hpp"
 #include "../_words.hpp"
 #include "_nfc.hpp"
@@ -71,8 +72,6 @@ inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, ui
     return true;
 }
 
-const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
-
 // Whether a text is UTF-8 and, as its code points show one by one, in NFC. False says nothing.
 bool is_certainly_nfc(std::string_view text) {
     const Kinds& known = kinds();
@@ -101,13 +100,17 @@ inline bool is_printable_ascii(const unsigned char* at) {
     return ((word | ((word - in_each_byte(0x20)) & ~word)) & in_each_byte(0x80)) == 0;
 }
 
-// Whether a line is of at least so many code points, certainly NFC, not blank, and without control characters but tabs.
+// Whether a line is of at least so many code points, certainly NFC and not encoded twice, not blank, and without control
+// characters but tabs.
 bool is_plain_line(const unsigned char* at, const unsigned char* end, size_t least, const Kinds& known) {
     if (static_cast<size_t>(end - at) < least || *at == ' ' || *at == '\t') return false;
+    const unsigned char* const begin = at;
     size_t characters = 0;
     uint32_t before = 0;
     while (at < end) {
         if (*at >= 0x80) {
+            const bool may_be_twice = *at == kDoubleEncodedLead && end - at > 2 && is_suspect(at);
+            if (may_be_twice && is_double_encoded(begin, at, end, character_at)) return false;
             // C1 control characters and the byte order mark are among those left to Python.
             if ((*at == 0xC2 && end - at > 1 && at[1] < 0xA0) || (*at == 0xEF && end - at > 2 && at[1] == 0xBB)) return false;
             if (!step_over_nfc(at, end, before, known)) return false;
@@ -273,6 +276,17 @@ PyObject* plain_text(PyObject*, PyObject* arguments) {
     });
 }
 
+PyObject* double_encoding_at(PyObject*, PyObject* arguments) {
+    const char* data;
+    Py_ssize_t size, start;
+    int escaped;
+    if (!PyArg_ParseTuple(arguments, "y#np:double_encoding_at", &data, &size, &start, &escaped)) return nullptr;
+    const auto from = static_cast<size_t>(std::max<Py_ssize_t>(start, 0));
+    const std::string_view lines(data, static_cast<size_t>(size));
+    const auto found = escaped ? corpusfmt::double_encoding_at<true>(lines, from) : corpusfmt::double_encoding_at<false>(lines, from);
+    return PyLong_FromSsize_t(found ? static_cast<Py_ssize_t>(*found) : -1);
+}
+
 PyMethodDef kMethods[] = {
     {"is_certainly_nfc", is_certainly_nfc, METH_O,
      "is_certainly_nfc(data) -> whether data is UTF-8 in NFC; False says nothing."},
@@ -283,6 +297,8 @@ PyMethodDef kMethods[] = {
     {"count_quotes", count_quotes, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
     {"split_at_empty_lines", split_at_empty_lines, METH_O,
      "split_at_empty_lines(data) -> what stands between them, each with its number of lines, or None."},
+    {"double_encoding_at", double_encoding_at, METH_VARARGS,
+     "double_encoding_at(data, start, escaped) -> the first place where text may have been encoded twice, or -1."},
     {nullptr, nullptr, 0, nullptr},
 };
 

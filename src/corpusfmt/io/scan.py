@@ -9,6 +9,7 @@ try:
         count_lines,
         count_quotes,
         count_words,
+        double_encoding_at,
         is_certainly_nfc,
         plain_text,
         split_at_empty_lines,
@@ -35,8 +36,8 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         """Return how many lines there are, and numbers and places (bytes) of the empty ones, both from 0.
 
         Only where all others have at least `least` code points, are UTF-8 in Normalisation Form C, do not begin with
-        white space and have no control characters but tabs, no two empty ones follow each other and all end with LF.
-        None says nothing.
+        white space and have no control characters but tabs, none may have been encoded twice, no two empty ones follow
+        each other and all end with LF. None says nothing.
         """
         del data, least
         return None
@@ -52,5 +53,35 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
             return None
         return [(text, text.count(b"\n") + 1) for text in data.split(b"\n\n")]
 
+    # What Windows-1252 has where Latin-1 has control characters.
+    _OTHERS = [bytes([byte]).decode("cp1252") for byte in range(0x80, 0xA0) if byte not in b"\x81\x8d\x8f\x90\x9d"]
+    _FOLLOWING = b"(?:\xc2[\x80-\xbf]|%s)" % "|".join(_OTHERS).encode()
+    _ESCAPED = rb"(?i:\\u(?:00[89ab][0-9a-f]|%s))" % b"|".join(b"%04x" % ord(other) for other in _OTHERS)
+    _TWICE = (
+        rb"\xc3(?=.[\xc2-\xff])(?:[\x82\x83]@|[\xa2\xaf]@{2}|\xb0@{3}|(?<=[a-z]\xc3)[\x82-\x96\x98-\x9e]@"
+        rb"|(?:[\x82-\x9f]@|[\xa0-\xaf]@{2}|[\xb0-\xb4]@{3})(?=\xc3[\x82-\xbf]))"
+    ).replace(b"@", _FOLLOWING)
+    _ESCAPED_TWICE = (
+        rb"\\u00(?=[c-fC-F].\\)(?:(?i:c[23])@|(?i:e[2f])@{2}|(?i:f0)@{3}|(?<=[a-z]\\u00)(?i:c[2-9a-f]|d[0-689a-e])@"
+        rb"|(?:(?i:c[2-9a-f]|d[0-9a-f])@|(?i:e[0-9a-f])@{2}|(?i:f[0-4])@{3})(?=\\u00(?i:c[2-9a-f]|[d-f][0-9a-f])))"
+    ).replace(b"@", _ESCAPED)
+    _IN_TEXT, _IN_JSON = re.compile(_TWICE), re.compile(_TWICE + b"|" + _ESCAPED_TWICE)
 
-__all__ = ["count_lines", "count_quotes", "count_words", "is_certainly_nfc", "plain_text", "split_at_empty_lines"]
+    def double_encoding_at(data: bytes, start: int, escaped: bool, /) -> int:
+        """Return the first place from `start` on where text may be UTF-8 that was encoded twice, or -1.
+
+        The place is that of a character beyond ASCII, or where `escaped`, of an escape of JSON.
+        """
+        match = (_IN_JSON if escaped else _IN_TEXT).search(data, start)
+        return match.start() if match else -1
+
+
+__all__ = [
+    "count_lines",
+    "count_quotes",
+    "count_words",
+    "double_encoding_at",
+    "is_certainly_nfc",
+    "plain_text",
+    "split_at_empty_lines",
+]

@@ -2,7 +2,7 @@
 //
 // A row is read once, in one pass of a parser that is stricter than JSON where JSON leaves room: what it accepts is
 // strict UTF-8 and strict JSON, has no name twice in one object, no number that 64 bits cannot hold, and breaks none of
-// the rules about documents or attributes, those about spans excepted. Whatever it does not accept is not wrong yet:
+// the rules about documents or attributes, those about spans excepted; no text looks as if it was encoded twice. Whatever it does not accept is not wrong yet:
 // the rules judge it, in Python, and find the words and the place. So every doubt is a "no" here, and hash collisions,
 // deep nesting or numbers near the limits need no care beyond that.
 //
@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../_double_encoding.hpp"
 #include "../../_utf8.hpp"
 
 namespace corpusfmt {
@@ -115,6 +116,7 @@ inline uint64_t hash_of(std::string_view name) {
 struct String {
     std::string_view raw;  // between the quotation marks
     size_t saved = 0;      // by how many characters escapes make the raw text longer
+    bool accents = false;  // whether escapes stand for characters from U+00C0 to U+00FF
 };
 
 struct Number {
@@ -151,10 +153,11 @@ class Parser {
         if (!take('"')) return false;
         const char* const begin = at_;
         found.saved = 0;
+        found.accents = false;
         for (;;) {
             at_ = end_of_plain_text(at_, end_);
             if (*at_ == '"') break;
-            if (!take('\\') || !escape(found.saved)) return false;
+            if (!take('\\') || !escape(found)) return false;
         }
         found.raw = {begin, static_cast<size_t>(at_ - begin)};
         ++at_;
@@ -288,21 +291,22 @@ class Parser {
     }
 
     // One character's escape, behind its backslash; surrogates must come in pairs.
-    bool escape(size_t& saved) {
+    bool escape(String& found) {
         const char kind = *at_;
         if (kind != 'u') {
             if (!is_short_escape(kind)) return false;
             ++at_;
-            saved += 1;
+            found.saved += 1;
             return true;
         }
         ++at_;
         uint32_t unit;
         if (!four_hex_digits(unit)) return false;
-        saved += 5;
+        found.saved += 5;
+        found.accents |= unit >= 0xC0 && unit <= 0xFF;
         if (unit < 0xD800 || unit > 0xDFFF) return true;
         if (unit > 0xDBFF || !word("\\u") || !four_hex_digits(unit)) return false;
-        saved += 6;
+        found.saved += 6;
         return unit >= 0xDC00 && unit <= 0xDFFF;
     }
 
@@ -491,6 +495,8 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
         if (name == "text") {
             String text;
             if (!parser.string(text)) return false;
+            if (!ascii && double_encoding_at<false>(text.raw, 0)) return false;
+            if (text.accents && double_encoding_at<true>(text.raw, 0)) return false;
             row.length = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
             return has_text = true;
         }

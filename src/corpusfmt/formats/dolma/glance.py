@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
+from corpusfmt.io.scan import double_encoding_at
 
 try:
     from corpusfmt.formats.dolma import _native
@@ -42,7 +43,8 @@ def _may_lose_digits(data: bytes) -> bool:
 def glance_at_documents(data: bytes) -> DocumentsGlance | None:
     """Return the columns of a block of whole lines, or None where a rule may have something to say."""
     if not _BUILT:
-        clean = None if _may_lose_digits(data) else clean_documents(data)
+        doubtful = _may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
+        clean = None if doubtful else clean_documents(data)
         return None if clean is None else DocumentsGlance(clean.ids, clean.sources, list(map(len, clean.texts)))
     columns = _native.documents(data)
     return None if columns is None else DocumentsGlance(*columns)

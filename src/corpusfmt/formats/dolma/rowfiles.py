@@ -20,7 +20,7 @@ from corpusfmt.formats.dolma.rows import (
     pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import BrokenStream, TooLong, barred, judged_json
+from corpusfmt.formats.general import BrokenStream, TooLong, barred, judge_text, judged_json
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
@@ -277,7 +277,10 @@ def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> 
     """Judge one row of documents, which follows itself so many times; return its object where it has one."""
     row = explain(line, at, judge, times)
     if row is not None:
-        judge.check(DocumentRow(_of_record(at, row), row), times)
+        place = _of_record(at, row)
+        judge.check(DocumentRow(place, row), times)
+        if isinstance(text := row.get("text"), str):
+            judge_text(text, replace(place, pointer=pointer("text")), judge, times)
     return row
 
 

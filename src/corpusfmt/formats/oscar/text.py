@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from corpusfmt.formats.general import BadText, TooLong
+from corpusfmt.formats.general import BadText, DoubleEncoded, TooLong
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
+from corpusfmt.io.double_encoding import repair, suspect_lines
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.scan import is_certainly_nfc, plain_text
@@ -217,6 +218,7 @@ class TextScan:
         self._limit = max_line_bytes
         self._keys = keys
         self._sightings = Sightings()
+        self._double_encoded: DoubleEncoded | None = None
         # The document that is still open: its first line and byte, and how many separators came since the last one.
         self._open_line = 0
         self._open_byte = 0
@@ -232,6 +234,7 @@ class TextScan:
             return
         if self._accept(block.data):
             return
+        self._double_encoding(block)
         import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
         data = block.data
@@ -303,9 +306,24 @@ class TextScan:
                 self._sightings.note(NoFinalNewline(at=Location(self._path, self.lines)))
         for seen in self._sightings:
             self._judge.check(seen)
+        if self._double_encoded is not None:
+            self._judge.check(self._double_encoded)
 
     def _at(self, line: int, byte: int, column: int | None = None) -> Location:
         return Location(self._path, line, byte, column)
+
+    def _double_encoding(self, block: Block) -> None:
+        for number, byte, line in suspect_lines(block.data):
+            text = line.decode("utf-8", "replace")
+            found = repair(text)
+            if found is None:
+                continue
+            if self._double_encoded is not None:
+                self._double_encoded = replace(self._double_encoded, count=self._double_encoded.count + 1)
+            else:
+                before = len(text[: found.start].encode())
+                at = self._at(block.line + number, block.byte + byte + before, before + 1)
+                self._double_encoded = DoubleEncoded(at, found)
 
     def _odd_separators(
         self, data: bytes, codes: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]

@@ -17,7 +17,7 @@ from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.io.jsonlines import AnyJson, decoded_lines
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.scan import count_quotes
+from corpusfmt.io.scan import count_quotes, double_encoding_at
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Coverage, Document, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
@@ -108,6 +108,8 @@ def _rows(data: bytes, path: str, line: int, byte: int, language: str | None) ->
 
 def _clean(data: bytes, language: str | None) -> list[Json] | None:
     """Return the records of whole lines, None where a rule may have something to say."""
+    if double_encoding_at(data, 0, True) >= 0:
+        return None
     rows = decoded_lines(_decode, data)
     if rows is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from corpusfmt.formats.general import judged_json
+from corpusfmt.formats.general import judge_text, judged_json
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
 from corpusfmt.io.text import StrictJson, json_type
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -216,4 +216,7 @@ def explain(line: bytes, at: Location, language: str | None, judge: Judge, times
     if not isinstance(value, dict):
         return None
     judge.check(Record(at, value, language), times)
+    content = value.get("content")
+    if isinstance(content, str):
+        judge_text(content, replace(at, pointer="/content"), judge, times)
     return value

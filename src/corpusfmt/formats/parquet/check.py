@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.general import within_limits
-from corpusfmt.formats.parquet.rows import Trouble, columns_of, judge_row, opened, rows
+from corpusfmt.formats.general import BadText, judge_text, within_limits
+from corpusfmt.formats.parquet.rows import Row, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -65,12 +66,19 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
                 for row in rows(table, columns):
                     judge_row(row, judge)
+                    _judge_text(row, judge)
                     judge.coverage.documents += 1
                 if not judge.coverage.documents:
                     judge.check(NoRows(Location(entry.path)))
     except Trouble as trouble:
         judge.check(trouble.subject)
     return ShardResult(judge.tally, judge.coverage, facts)
+
+
+def _judge_text(row: Row | BadText, judge: Judge) -> None:
+    text = row.fields.get(row.columns.text) if isinstance(row, Row) else None
+    if isinstance(text, str) and not text.isascii() and double_encoding_at(text.encode(), 0, False) >= 0:
+        judge_text(text, row.at, judge)
 
 
 def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:

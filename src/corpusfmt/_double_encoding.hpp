@@ -1,0 +1,118 @@
+// UTF-8 that was read as Windows-1252 and encoded again: where may it begin? io/double_encoding.py has the verdict.
+
+#ifndef CORPUSFMT_DOUBLE_ENCODING_HPP
+#define CORPUSFMT_DOUBLE_ENCODING_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "_utf8.hpp"
+
+namespace corpusfmt {
+
+constexpr unsigned char kDoubleEncodedLead = 0xC3;  // of the UTF-8 of U+00C0 to U+00FF
+
+inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+
+// The byte that Windows-1252, or Latin-1 where that has none, reads as a character beyond ASCII; 0 where none is.
+constexpr unsigned byte_read_as(uint32_t point) {
+    if (point < 0x100) return point < 0x80 ? 0 : point;
+    constexpr uint32_t kOthers[] = {0x0152, 0x0153, 0x0160, 0x0161, 0x0178, 0x017D, 0x017E, 0x0192, 0x02C6,
+                                    0x02DC, 0x2013, 0x2014, 0x2018, 0x2019, 0x201A, 0x201C, 0x201D, 0x201E,
+                                    0x2020, 0x2021, 0x2022, 0x2026, 0x2030, 0x2039, 0x203A, 0x20AC, 0x2122};
+    for (const uint32_t other : kOthers) {
+        if (point == other) return 0x80;  // which of the continuation bytes it is does not matter here
+    }
+    return 0;
+}
+
+struct Character {
+    unsigned byte = 0;  // that it was read from, see above
+    size_t length = 0;
+};
+
+// The character beyond ASCII at a place of UTF-8.
+inline Character character_at(const unsigned char* at, const unsigned char* end) {
+    if (end - at >= 2 && at[0] >= 0xC2 && at[0] < 0xE0 && is_continuation(at[1])) {
+        return {byte_read_as((at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu)), 2};
+    }
+    if (end - at >= 3 && at[0] == 0xE2 && is_continuation(at[1]) && is_continuation(at[2])) {
+        return {byte_read_as(0x2000u | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu)), 3};
+    }
+    return {};
+}
+
+// The character that an escape of JSON at a place stands for.
+inline Character escaped_character_at(const unsigned char* at, const unsigned char* end) {
+    constexpr size_t kLength = 6;
+    if (static_cast<size_t>(end - at) < kLength || at[0] != '\\' || at[1] != 'u') return {};
+    uint32_t point = 0;
+    for (const unsigned char* digit = at + 2; digit < at + kLength; ++digit) {
+        const unsigned char lower = *digit | 0x20;
+        const bool is_letter = lower >= 'a' && lower <= 'f';
+        if (!is_letter && (*digit < '0' || *digit > '9')) return {};
+        point = point << 4 | (is_letter ? lower - 'a' + 10u : *digit - unsigned{'0'});
+    }
+    return {byte_read_as(point), kLength};
+}
+
+// Whether a character was read from the first byte of UTF-8 that real text does not have there: see double_encoding.py.
+template <typename Read>
+bool is_double_encoded(const unsigned char* begin, const unsigned char* at, const unsigned char* end, Read read) {
+    const Character lead = read(at, end);
+    if (lead.byte < 0xC2 || lead.byte > 0xF4) return false;
+    const size_t following = lead.byte < 0xE0 ? 1 : lead.byte < 0xF0 ? 2 : 3;
+    const unsigned char* next = at + lead.length;
+    for (size_t count = 0; count < following; ++count) {
+        const Character character = read(next, end);
+        if (character.byte < 0x80 || character.byte >= 0xC0) return false;
+        next += character.length;
+    }
+    switch (lead.byte) {
+        case 0xC2: case 0xC3: case 0xE2: case 0xEF: case 0xF0: return true;
+        case 0xD7: case 0xDF: break;  // no upper-case letters
+        default:
+            if (following == 1 && at > begin && at[-1] >= 'a' && at[-1] <= 'z') return true;
+    }
+    return read(next, end).byte >= 0xC2;
+}
+
+// Whether a character begins at a place that is among the few worth a closer look. Reads `kLookAhead` bytes.
+constexpr size_t kLookAhead = 7;
+constexpr bool is_suspect(const unsigned char* at) { return (at[0] == kDoubleEncodedLead) & (at[2] >= 0xC2) & (at[2] != kDoubleEncodedLead); }
+constexpr bool is_suspect_escape(const unsigned char* at) {
+    return (at[0] == '\\') & (at[3] == '0') & ((at[4] | 0x20) >= 'c') & (at[6] == '\\');
+}
+
+// The first place from `start` on where text may be UTF-8 that was read as Windows-1252 and encoded again, or nowhere.
+template <bool kEscaped>
+std::optional<size_t> double_encoding_at(std::string_view data, size_t start) {
+    constexpr size_t kBlock = 64;
+    const unsigned char* const begin = bytes_of(data);
+    const unsigned char* const end = begin + data.size();
+    for (const unsigned char* at = begin + std::min(start, data.size()); at < end;) {
+        size_t count = static_cast<size_t>(end - at);
+        if (count >= kBlock + kLookAhead) {
+            count = kBlock;
+            unsigned char any = 0;
+            for (size_t place = 0; place < kBlock; ++place) {
+                any |= static_cast<unsigned char>(is_suspect(at + place) | (kEscaped && is_suspect_escape(at + place)));
+            }
+            if (!any) count = 0;
+        }
+        for (size_t place = 0; place < count; ++place) {
+            const bool found = at[place] == kDoubleEncodedLead ? is_double_encoded(begin, at + place, end, character_at)
+                               : kEscaped && at[place] == '\\' && is_double_encoded(begin, at + place, end, escaped_character_at);
+            if (found) return static_cast<size_t>(at + place - begin);
+        }
+        at += count ? count : kBlock;
+    }
+    return std::nullopt;
+}
+
+}  // namespace corpusfmt
+
+#endif

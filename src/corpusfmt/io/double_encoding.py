@@ -1,0 +1,104 @@
+"""UTF-8 that was read as Windows-1252 or Latin-1 and encoded once more (`cafÃ©`): is a line such text, and what was it?
+
+A character is taken back to the byte that it was read from. A run of characters beyond ASCII is garbled where these bytes
+are strict UTF-8 from the first to the last, as hardly any run of real words is. What is left are accented letters before
+punctuation (`NESCAFÉ®`, `TÉŽ`, `Spaß“`), so a run is evidence only where real text would not have it at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corpusfmt.io.scan import double_encoding_at
+
+# Windows-1252 where it differs from Latin-1; five of its bytes have no character, and are read as those of Latin-1.
+_READ_FROM = {ord(bytes([byte]).decode("cp1252", "replace")): byte for byte in range(0x80, 0xA0)}
+_READ_FROM.pop(ord("\N{REPLACEMENT CHARACTER}"))
+_RUN = re.compile(f"[\x80-\xff{''.join(map(chr, _READ_FROM))}]+")
+# Punctuation that stands behind a letter in real text. Whatever else follows `Ã` was a letter.
+_PUNCTUATION = "\xa0\xad«»®°²³´·¹¿‚„…‘’“”•–—™‹›"
+# What real text does not have: quotation marks and the like, emoji, a byte order mark, U+FFFD; a capital within a word in
+# lower case, or right behind a number or a stop.
+_EVIDENCE = re.compile(
+    f"(?:â[€\x80]|ð[Ÿ\x9f]|ï»¿|ï¿½|[ÂÃ][^{_PUNCTUATION}]|(?<=[a-z])[Â-ÖØ-Þ]|(?<=[0-9.,;:!?%)])Â|Ã[^’](?=[a-z]))"
+)
+_MOST_ROUNDS = 4
+_EXCERPT = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A line that looks double-encoded: as it is, as it was meant, and where (in characters from 0) the first run is."""
+
+    found: str
+    repaired: str
+    start: int
+
+
+def repair(line: str) -> Repair | None:
+    """Return how a line reads when its encoding is undone, as often as it was done; None for a line that looks right.
+
+    One piece of evidence is enough where every character beyond ASCII belongs to a garbled run, else two.
+    """
+    first = _undone(line)
+    if first is None:
+        return None
+    start, repaired = first
+    for _ in range(_MOST_ROUNDS - 1):
+        again = _undone(repaired)
+        if again is None:
+            break
+        repaired = again[1]
+    return Repair(_excerpt(line, start), _excerpt(repaired, start), start)
+
+
+def _undone(line: str) -> tuple[int, str] | None:
+    garbled = []
+    whole = sum(map(len, _RUN.findall(line))) == sum(not character.isascii() for character in line)
+    for run in _RUN.finditer(line):
+        text = _decoded(run[0])
+        if text is None:
+            whole = False
+        else:
+            garbled.append((run, text, len(text) > 1 or _EVIDENCE.match(line, run.start())))
+    evidence = [each for each in garbled if each[2]]
+    if len(evidence) < (1 if whole else 2):
+        return None
+    parts, end = [], 0
+    for run, text, _ in garbled if whole else evidence:
+        parts += [line[end : run.start()], text]
+        end = run.end()
+    return evidence[0][0].start(), "".join([*parts, line[end:]])
+
+
+def _decoded(run: str) -> str | None:
+    try:
+        return run.translate(_READ_FROM).encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _excerpt(line: str, start: int) -> str:
+    begin = max(start - _EXCERPT // 3, 0)
+    end = begin + _EXCERPT
+    return ("…" if begin else "") + line[begin:end].strip() + ("…" if end < len(line) else "")
+
+
+def suspect_lines(data: bytes, *, escaped: bool = False) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the lines of a block that `repair` may have something to say of, with number and byte, both from 0.
+
+    `escaped` says that the lines are JSON, which may write characters as escapes.
+    """
+    number = counted = 0
+    place = double_encoding_at(data, 0, escaped)
+    while place >= 0:
+        start = data.rfind(b"\n", 0, place) + 1
+        end = data.find(b"\n", place)
+        if end < 0:
+            end = len(data)
+        number += data.count(b"\n", counted, start)
+        counted = start
+        yield number, start, data[start:end]
+        place = double_encoding_at(data, end, escaped)
