@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from corpusfmt.conversion import convert
     from corpusfmt.description import describe
-    from corpusfmt.engine.run import Progress
+    from corpusfmt.engine.progress import Progress
     from corpusfmt.engine.validate import validate
     from corpusfmt.formats.croissant.records.stream import records
     from corpusfmt.io.limits import Limits
@@ -67,7 +67,7 @@ __all__ = [
 _HOMES = {
     "Limits": "corpusfmt.io.limits",
     "Override": "corpusfmt.rules",
-    "Progress": "corpusfmt.engine.run",
+    "Progress": "corpusfmt.engine.progress",
     "Selection": "corpusfmt.pipeline.options",
     "Sourcing": "corpusfmt.pipeline.options",
     "build": "corpusfmt.pipeline.run",

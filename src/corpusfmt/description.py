@@ -12,7 +12,8 @@ from pathlib import Path
 
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
+from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
 from corpusfmt.formats.croissant.records.casts import CASTS
 from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
@@ -293,24 +294,19 @@ def _looks(
     workers: int,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[_Look]:
-    done = Progress(0, len(shards), 0, sum(shard.size for shard in shards))
-
-    def finished(index: int, _: _Look | Died) -> None:
-        nonlocal done
-        done = replace(done, shards=done.shards + 1, bytes=done.bytes + shards[index].size)
-        if progress:
-            progress(done)
-
     window = workers * RESULTS_WAITING_A_WORKER
     look_at = partial(_look_at, kind, fmt.name, options)
     engine = executor_factory(None, workers)
-    looks = run_tasks(look_at, shards, engine, window=window, finished=finished, meter=meter)
-    for shard, look in zip(shards, looks, strict=True):
-        if isinstance(look, Late):
-            raise options.limits.late(shard.name)
-        if isinstance(look, Died):
-            raise Incomplete(f"a worker died every time ({look.reason})")
-        yield look
+    with ShardProgress(progress, [shard.size for shard in shards]) as shown:
+        looks = run_tasks(
+            look_at, shards, engine, window=window, finished=shown.finished, meter=meter, gauge=shown.gauge
+        )
+        for shard, look in zip(shards, looks, strict=True):
+            if isinstance(look, Late):
+                raise options.limits.late(shard.name)
+            if isinstance(look, Died):
+                raise Incomplete(f"a worker died every time ({look.reason})")
+            yield look
 
 
 def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -> _Look:

@@ -13,7 +13,7 @@ from conversion.rows import beside, document, read_rows, write_rows
 from support import run_cli, tree
 
 import corpusfmt
-from corpusfmt.engine.run import Progress
+from corpusfmt.engine.progress import Progress
 from corpusfmt.io import keys
 from corpusfmt.model import BadInput
 

@@ -21,7 +21,7 @@ from support import LONG_LINE, SAMPLE, corpus, run_cli, tree, wet_file, wet_reco
 
 import corpusfmt
 from corpusfmt.cli import progress
-from corpusfmt.engine.run import Progress
+from corpusfmt.engine.progress import Progress
 from corpusfmt.pipeline.options import Sourcing
 
 

@@ -16,7 +16,8 @@ from support import gzipped, zstd
 import corpusfmt
 from corpusfmt.engine import lock
 from corpusfmt.engine.executors import Workers
-from corpusfmt.engine.run import Progress, run_tasks
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.formats.croissant.globs import matches
 from corpusfmt.formats.croissant.records.casts import CASTS

@@ -10,6 +10,7 @@ import pytest
 
 import corpusfmt
 from corpusfmt import formats
+from corpusfmt.engine.progress import Gauge, Progress, note_read
 from corpusfmt.engine.validate import grading
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.model import UsageError
@@ -93,3 +94,42 @@ def test_thousands_of_runs_leave_nothing_open(dolma_corpus: Path) -> None:
         assert corpusfmt.validate(shard, format="dolma").verdict.value == "valid"
     after = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
     assert after <= before + 2
+
+
+@pytest.fixture(scope="module")
+def large_shard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of one file of 24 MB, which repeats as many keys as a search on disk takes."""
+    root = tmp_path_factory.mktemp("large")
+    row = '{"id": "%d", "text": "' + "x" * 60 + '", "source": "web"}\n'
+    (root / "documents").mkdir()
+    (root / "documents" / "0.jsonl").write_text("".join(row % (number % 199_000) for number in range(240_000)), "utf-8")
+    return root
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_progress_moves_within_one_file_and_while_keys_are_compared(large_shard: Path, jobs: int) -> None:
+    steps: list[Progress] = []
+    report = corpusfmt.validate(large_shard, jobs=jobs, progress=steps.append)
+    assert report.by_rule == {"DOL313": 41_000}
+    first, last = steps[0], steps[-1]
+    assert (first.shards, first.bytes, first.shards_total) == (0, 0, 1)
+    assert first.bytes_total == last.bytes_total == last.bytes > 20_000_000
+    within = [step.bytes for step in steps if step.shards == 0 and step.bytes]
+    assert within == sorted(within)
+    assert jobs == 2 or len(within) >= 4
+    compared = [step.note for step in steps if step.note]
+    assert compared[0] == "comparing files"
+    assert len(set(compared)) >= 4
+    assert compared[-1].endswith(" MB read")
+
+
+def test_a_task_that_is_read_elsewhere_is_seen_from_here(tmp_path: Path) -> None:
+    seen: list[dict[int, int]] = []
+    gauge = Gauge(tmp_path / "read", seen.append)
+    note_read(gauge.file, 1, 7)  # on a machine that does not have the file
+    assert not gauge.file.exists()
+    gauge.file.touch()
+    note_read(gauge.file, 1, 7)
+    note_read(gauge.file, 3, 1 << 40)
+    gauge.look([0, 1, 3, 9])
+    assert seen == [{0: 0, 1: 7, 3: 1 << 40, 9: 0}]

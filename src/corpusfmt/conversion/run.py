@@ -63,7 +63,7 @@ from corpusfmt.conversion.stages import (
 )
 from corpusfmt.description import described
 from corpusfmt.engine.executors import Workers, default_jobs, prepare
-from corpusfmt.engine.run import Progress
+from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format, refuse_barred

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from corpusfmt.engine.executors import stop
+from corpusfmt.engine.executors import SerialExecutor, stop
+from corpusfmt.engine.progress import Gauge, note_read
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
 
 T = TypeVar("T")
@@ -31,16 +32,8 @@ _NAP_SECONDS = 0.1
 # A task ends by itself where the time is up; after so long it is ended.
 _GRACE_SECONDS = 2.0
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: tasks and bytes (of input on disk, where known) done, of all; a total of 0 is not known yet."""
-
-    shards: int
-    shards_total: int
-    bytes: int
-    bytes_total: int
-    note: str = ""
+# How often it is looked how far the tasks are that run.
+_GAUGE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +56,10 @@ class _Measured(Generic[R]):
     read: int
 
 
-def _measured(function: Callable[[T], R], limits: Limits, spent: int, task: T) -> _Measured[R]:
-    with limited(limits, spent) as meter:
+def _measured(
+    function: Callable[[T], R], limits: Limits, spent: int, tell: Callable[[int], None] | None, task: T
+) -> _Measured[R]:
+    with limited(limits, spent, tell) as meter:
         return _Measured(function(task), meter.read)
 
 
@@ -77,8 +72,10 @@ class _Flight(Generic[T, R]):
         source: Iterator[T | None],
         open_executor: Callable[[], Executor],
         meter: Meter,
+        gauge: Gauge | None,
     ) -> None:
         self.function = function
+        self.gauge = gauge
         self.meter = meter
         self.limits = meter.limits
         #: The bound that ended the run before its last task.
@@ -100,7 +97,7 @@ class _Flight(Generic[T, R]):
         self.starved = False
         while len(self.flying) + len(self.done) < window and (index := self._next()) is not None:
             try:
-                future = self.executor.submit(self._bound(), self.tasks[index])
+                future = self.executor.submit(self._bound(index), self.tasks[index])
             except BrokenExecutor:
                 self._requeue(index)
                 self.broken = True
@@ -109,8 +106,17 @@ class _Flight(Generic[T, R]):
             if future.done():
                 break
 
-    def _bound(self) -> Callable[[T], _Measured[R]]:
-        return partial(_measured, self.function, self.limits, self.meter.total)
+    def _bound(self, index: int) -> Callable[[T], _Measured[R]]:
+        return partial(_measured, self.function, self.limits, self.meter.total, self._teller(index))
+
+    def _teller(self, index: int) -> Callable[[int], None] | None:
+        """Return what a task tells of the bytes that it has read."""
+        gauge = self.gauge
+        if gauge is None:
+            return None
+        if isinstance(self.executor, SerialExecutor):
+            return lambda read: gauge.moved({index: read})
+        return partial(note_read, gauge.file, index)
 
     def _next(self) -> int | None:
         if self.waiting:
@@ -144,6 +150,8 @@ class _Flight(Generic[T, R]):
         """Wait for something to end, or a moment where tasks are still to come; return the indexes of what ended."""
         if self.flying:
             wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
+            if self.gauge is not None and not isinstance(self.executor, SerialExecutor):
+                self.gauge.look(self.flying.values())
         elif self.starved:
             time.sleep(_NAP_SECONDS)
         landed: list[int] = []
@@ -169,8 +177,12 @@ class _Flight(Generic[T, R]):
         """Return how long to wait for a task to end."""
         if self.starved:
             return _NAP_SECONDS
+        patience = None if self.gauge is None else _GAUGE_SECONDS
         ends = self.limits.ends
-        return None if ends is None else max(0.0, ends + _GRACE_SECONDS - time.time()) + _NAP_SECONDS
+        if ends is None:
+            return patience
+        left = max(0.0, ends + _GRACE_SECONDS - time.time()) + _NAP_SECONDS
+        return left if patience is None else min(left, patience)
 
     def _taken(self, future: Future[_Measured[R]]) -> R:
         measured = future.result()
@@ -206,7 +218,7 @@ class _Flight(Generic[T, R]):
     def _alone(self, index: int) -> R | Died:
         executor = self.open_executor()
         try:
-            return self._taken(executor.submit(self._bound(), self.tasks[index]))
+            return self._taken(executor.submit(self._bound(index), self.tasks[index]))
         except MemoryError:
             return Died("not enough memory")
         except BrokenExecutor as error:
@@ -225,6 +237,7 @@ def run_tasks(
     close: Callable[[Executor], None] = stop,
     limits: Limits = UNLIMITED,
     meter: Meter | None = None,
+    gauge: Gauge | None = None,
 ) -> Iterator[R | Died | Late]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
@@ -234,9 +247,10 @@ def run_tasks(
 
     Where a bound of the run is reached, as each task ends, no more tasks are started, and what still runs two seconds
     after the time is up is ended and gives `Late`; `LimitReached` is raised after all that ended. `meter` has the bounds
-    and counts what the run reads, where that is more than its tasks; else it is `limits`.
+    and counts what the run reads, where that is more than its tasks; else it is `limits`. `gauge` shows how
+    far the tasks are that run.
     """
-    flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits))
+    flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits), gauge)
     following = 0
     try:
         while True:

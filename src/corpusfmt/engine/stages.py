@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from corpusfmt.engine.executors import Workers
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.io.limits import UNLIMITED, Limits, Meter
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json

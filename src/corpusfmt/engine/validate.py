@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, Progress, run_tasks
+from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.formats import (
     CheckOptions,
     Format,
@@ -154,51 +155,53 @@ def _check_all(
     coverage = plan.coverage
     coverage.shards_total = len(plan.shards)
     coverage.sampled = len(shards) < len(plan.shards)
-    done = Progress(0, len(shards), 0, total)
-
-    def finished(index: int, _: object) -> None:
-        nonlocal done
-        done = replace(done, shards=done.shards + 1, bytes=done.bytes + shards[index].size)
-        if progress:
-            progress(done)
-
     known = options.grading.known
     # A baseline may be large: a worker is given what it counts in the files of a shard.
     alone = replace(options, grading=replace(options.grading, known={}))
-    results = run_tasks(
-        partial(_check_task, fmt.name, alone),
-        [(shard, known) for shard in shards] if len(shards) == 1 else zip(shards, _divided(known, shards), strict=True),
-        executor_factory(engine, workers),
-        window=workers * RESULTS_WAITING_A_WORKER,
-        finished=finished,
-        meter=meter,
-    )
-    facts = []
-    checked = []
-    try:
-        for shard, outcome in zip(shards, results, strict=True):
-            result = _ended(fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
-            plan.tally.merge(result.tally)
-            coverage.add(result.coverage)
-            coverage.shards_seen += 1
-            checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
-            if result.facts is not None:
-                facts.append(result.facts)
-    except LimitReached as limit:
-        judge = fmt.judge(options, plan.version, ".")
-        reason = f"{limit.reason}; {coverage.shards_seen} of {len(shards)} shards were read"
-        judge.check(LimitReached(reason, limit.hint))
-        plan.tally.merge(judge.tally)
-    if progress:
-        progress(replace(done, note="comparing files"))
-    _judge_whole(fmt, plan, facts, options, meter)
+    with ShardProgress(progress, [shard.size for shard in shards]) as shown:
+        results = run_tasks(
+            partial(_check_task, fmt.name, alone),
+            [(shard, known) for shard in shards]
+            if len(shards) == 1
+            else zip(shards, _divided(known, shards), strict=True),
+            executor_factory(engine, workers),
+            window=workers * RESULTS_WAITING_A_WORKER,
+            finished=shown.finished,
+            meter=meter,
+            gauge=shown.gauge,
+        )
+        facts = []
+        checked = []
+        try:
+            for shard, outcome in zip(shards, results, strict=True):
+                result = _ended(fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
+                plan.tally.merge(result.tally)
+                coverage.add(result.coverage)
+                coverage.shards_seen += 1
+                checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+                if result.facts is not None:
+                    facts.append(result.facts)
+        except LimitReached as limit:
+            judge = fmt.judge(options, plan.version, ".")
+            reason = f"{limit.reason}; {coverage.shards_seen} of {len(shards)} shards were read"
+            judge.check(LimitReached(reason, limit.hint))
+            plan.tally.merge(judge.tally)
+        shown.compared(0)
+        _judge_whole(fmt, plan, facts, options, meter, shown)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
 
 
-def _judge_whole(fmt: Format, plan: Plan, facts: Sequence[object], options: CheckOptions, meter: Meter) -> None:
+def _judge_whole(
+    fmt: Format,
+    plan: Plan,
+    facts: Sequence[object],
+    options: CheckOptions,
+    meter: Meter,
+    shown: ShardProgress,
+) -> None:
     judge = fmt.judge(options, plan.version, ".")
     try:
-        with within_limits(judge, "."), within(meter, options.limits.of_read_files):
+        with within_limits(judge, "."), within(meter, options.limits.of_read_files, shown.compared):
             fmt.finish(plan, facts, judge, options)
     except Exception as error:
         judge.crash("the dataset-level check", error)

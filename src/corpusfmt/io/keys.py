@@ -14,6 +14,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from corpusfmt.io.limits import meter
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -118,7 +120,9 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[
             if len(many) > 1:
                 yield many
         else:
-            yield from _groups(runs, *_joined([_slice(run, low, high) for run in runs]))
+            pairs = _joined([_slice(run, low, high) for run in runs])
+            meter().add(len(pairs[0]) * _PAIR_BYTES, 0)
+            yield from _groups(runs, *pairs)
 
 
 @dataclass(slots=True)

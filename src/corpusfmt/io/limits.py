@@ -32,6 +32,9 @@ CPU_SECONDS = 20.0
 CPU_SECONDS_PER_BYTE = 5 / 1_000_000
 
 _LONG_SECONDS = 1e6
+# So often it is told how far reading is: a few times a second.
+_TOLD_EVERY = 4 * 1024 * 1024
+
 _MOST_DECODER_MEMORY = 128 * 1024 * 1024
 
 
@@ -112,8 +115,10 @@ class LimitReached(Incomplete):
 class Meter:
     """What one task has read so far, and its processor time."""
 
-    def __init__(self, limits: Limits, spent: int = 0) -> None:
+    def __init__(self, limits: Limits, spent: int = 0, tell: Callable[[int], None] | None = None) -> None:
         self.limits = limits
+        self._tell = tell
+        self._told = 0
         #: Bytes read as they are stored, and as they are meant.
         self.stored = 0
         self.read = 0
@@ -128,6 +133,9 @@ class Meter:
         """Account for bytes that were read."""
         self.stored += stored
         self.read += read
+        if self._tell is not None and self.stored - self._told >= _TOLD_EVERY:
+            self._told = self.stored
+            self._tell(self.stored)
         self.check(path)
 
     def fresh(self, file: object, first: int, upto: int) -> int:
@@ -187,12 +195,16 @@ _METER: ContextVar[Meter] = ContextVar("meter", default=Meter(UNLIMITED))  # noq
 
 
 @contextmanager
-def limited(limits: Limits, spent: int = 0, *, interrupting: bool = True) -> Iterator[Meter]:
+def limited(
+    limits: Limits, spent: int = 0, tell: Callable[[int], None] | None = None, *, interrupting: bool = True
+) -> Iterator[Meter]:
     """Hold what is read in the block to bounds; `spent` is what the run has read before.
+
+    `tell` is given the number of bytes read, as they are stored, every few megabytes.
 
     Without `interrupting`, a call into a library comes to its end: for a block in which a caller's code runs.
     """
-    entered = Meter(limits, spent)
+    entered = Meter(limits, spent, tell)
     tokens = _METER.set(entered), between_findings.set(entered.check)
     try:
         with _interrupted(entered) if interrupting else nullcontext():
@@ -247,9 +259,9 @@ def _timer_for(limits: Limits) -> tuple[int, int] | None:
 
 
 @contextmanager
-def within(run: Meter, limits: Limits | None = None) -> Iterator[None]:
+def within(run: Meter, limits: Limits | None = None, tell: Callable[[int], None] | None = None) -> Iterator[None]:
     """Hold what is read in the block to the bounds of a run, or to these, and count it with what that has read before."""
-    with limited(limits or run.limits, run.total) as entered:
+    with limited(limits or run.limits, run.total, tell) as entered:
         try:
             yield
         finally:

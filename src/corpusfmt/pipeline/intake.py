@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from corpusfmt.engine.run import Died, Progress
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import Died
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container

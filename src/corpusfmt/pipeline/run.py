@@ -15,7 +15,7 @@ import msgspec
 from corpusfmt._version import VERSION
 from corpusfmt.description import described
 from corpusfmt.engine.executors import Workers
-from corpusfmt.engine.run import Progress
+from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, BrokenStream, OutOfBounds, Unreadable

@@ -1,0 +1,98 @@
+"""How far the shards of a run are, also within one that is large, in whatever process of this machine it is read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+_COUNT_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: tasks and bytes (of input on disk, where known) done, of all; a total of 0 is not known yet."""
+
+    shards: int
+    shards_total: int
+    bytes: int
+    bytes_total: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How many bytes each task has read so far; `moved` is told those of the tasks that run, now and then.
+
+    Tasks write their counts into a file, which other processes have too; one on another machine does not.
+    """
+
+    file: Path
+    moved: Callable[[dict[int, int]], None]
+
+    def look(self, tasks: Iterable[int]) -> None:
+        """Tell how many bytes some tasks have read."""
+        counts = {}
+        with self.file.open("rb") as file:
+            for task in tasks:
+                file.seek(task * _COUNT_BYTES)
+                counts[task] = int.from_bytes(file.read(_COUNT_BYTES), "little")
+        self.moved(counts)
+
+
+def note_read(gauge: Path, task: int, read: int) -> None:
+    """Write down how many bytes a task has read."""
+    with suppress(OSError), gauge.open("r+b") as file:
+        file.seek(task * _COUNT_BYTES)
+        file.write(read.to_bytes(_COUNT_BYTES, "little"))
+
+
+class ShardProgress:
+    """Shows how far the shards are that are checked or described, if anybody wants to see it."""
+
+    def __init__(self, show: Callable[[Progress], None] | None, sizes: Sequence[int]) -> None:
+        self.gauge: Gauge | None = None
+        self._show = show
+        self._sizes = sizes
+        self._done = Progress(0, len(sizes), 0, sum(sizes))
+        self._inside: dict[int, int] = {}
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._show:
+            folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="corpusfmt-progress-")))
+            file = folder / "read"
+            file.touch()
+            self.gauge = Gauge(file, self._moved)
+            self._tell()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def finished(self, index: int, _: object) -> None:
+        """Take note of a shard that was read to its end."""
+        self._inside.pop(index, None)
+        self._done = replace(
+            self._done, shards=self._done.shards + 1, bytes=self._done.bytes + self._sizes[index], note=""
+        )
+        self._tell()
+
+    def compared(self, read: int) -> None:
+        """Take note of how much was read after all shards, to compare them."""
+        self._done = replace(
+            self._done, note=f"comparing files, {read / 1e6:,.0f} MB read" if read else "comparing files"
+        )
+        self._tell()
+
+    def _moved(self, counts: dict[int, int]) -> None:
+        self._inside = counts
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._show:
+            inside = sum(min(read, self._sizes[index]) for index, read in self._inside.items())
+            self._show(replace(self._done, bytes=self._done.bytes + inside))
