@@ -94,7 +94,21 @@ bool is_known_nfc(const std::vector<uint32_t>& points) {
     return true;
 }
 
+// The first place that a look at every byte finds.
+std::optional<size_t> double_encoding_at(std::string_view text, size_t start, bool escaped) {
+    const unsigned char* const begin = corpusfmt::bytes_of(text);
+    const unsigned char* const end = begin + text.size();
+    for (size_t place = start; place < text.size(); ++place) {
+        if (text[place] == '\xC3' && corpusfmt::is_double_encoded(begin, begin + place, end, corpusfmt::character_at)) {
+            return place;
+        }
+        if (escaped && corpusfmt::is_double_encoded(begin, begin + place, end, corpusfmt::escaped_character_at)) return place;
+    }
+    return std::nullopt;
+}
+
 bool is_plain(std::string_view line, size_t least) {
+    if (double_encoding_at(line, 0, false)) return false;
     const auto points = decoded(line);
     if (!points || points->size() < least || line[0] == ' ' || line[0] == '\t' || !is_known_nfc(*points)) return false;
     return std::none_of(points->begin(), points->end(), [](uint32_t point) {
@@ -147,19 +161,6 @@ Counts counts_of(std::string_view text) {
         is_escaped = byte == '\\' && !is_escaped;
     }
     return counts;
-}
-
-// The first place that a look at every byte finds.
-std::optional<size_t> double_encoding_at(std::string_view text, size_t start, bool escaped) {
-    const unsigned char* const begin = corpusfmt::bytes_of(text);
-    const unsigned char* const end = begin + text.size();
-    for (size_t place = start; place < text.size(); ++place) {
-        if (text[place] == '\xC3' && corpusfmt::is_double_encoded(begin, begin + place, end, corpusfmt::character_at)) {
-            return place;
-        }
-        if (escaped && corpusfmt::is_double_encoded(begin, begin + place, end, corpusfmt::escaped_character_at)) return place;
-    }
-    return std::nullopt;
 }
 
 struct Seen {
