@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ _Subject = TypeVar("_Subject")
 _Check = Callable[[_Subject], Iterator[Problem]]
 
 PROFILES = ("standard", "strict")
+# What a rule may be graded for: a version, a profile, both, each in all cases or in minor ones alone.
+_GRADE = re.compile(r"(?=.)(?:[0-9.]+(?:/|$))?(?:(?:standard|strict)(?:/|$))?(?:minor)?(?<!/)")
 
 #: Called every so many findings; raises `Incomplete` where a bound of the run is reached.
 between_findings: ContextVar[Callable[[], None]] = ContextVar("between_findings", default=lambda: None)
@@ -67,6 +70,10 @@ class RuleSet:
         `grades` is that of `Rule`: severities for versions, profiles and the minor case.
         `requires` names rules whose firing in the same shard makes this one meaningless there.
         """
+        if unknown := [key for key in grades or () if not _GRADE.fullmatch(key)]:
+            raise ValueError(
+                f"rule {code} is graded for `{unknown[0]}`, expected a version, a profile, or the minor case of one"
+            )
 
         def register(check: _Check[_Subject]) -> _Check[_Subject]:
             self._add(Rule(code, slug, severity, on, check, spec, frozenset(requires), dict(grades or {})))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 from support import REPOSITORY
 
+from corpusfmt.formats import formats
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
 from corpusfmt.rules import Grading, Judge, Override, RuleSet
@@ -224,3 +226,21 @@ def test_what_is_taken_back_is_said_in_one_order() -> None:
         done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True)
         orders.add(done.stdout)
     assert orders == {b"['TST102', 'GEN000', 'TST101']\n"}
+
+
+@pytest.mark.parametrize("key", ["stict", "", "minor/strict", "1.0-strict", "strict/", "strict/1.0", "error"])
+def test_a_grade_for_what_there_is_not_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="expected a version, a profile, or the minor case of one"):
+        RuleSet().rule("XYZ101", "x", on=int, grades={key: None})
+
+
+def test_a_rule_may_be_graded_for_versions_profiles_and_minor_cases() -> None:
+    for key in ("1.0", "strict", "1.0/strict", "minor", "1.0/minor", "strict/minor", "22.01/standard/minor"):
+        RuleSet().rule("XYZ101", "x", on=int, grades={key: None})
+
+
+def test_the_page_of_rules_knows_a_title_for_every_rule() -> None:
+    maker = runpy.run_path(str(REPOSITORY / "docs" / "make_rules.py"))
+    rule = next(iter(formats()["dolma"].rules))
+    with pytest.raises(ValueError, match="no title for rules like XYZ101"):
+        list(maker["_lines"]({"XYZ101": rule}))
