@@ -74,9 +74,8 @@ def tarred(members: Mapping[str, bytes]) -> bytes:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Return every file below a folder by its relative path, but the record of a finished conversion."""
-    files = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".corpusfmt.json")
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+    """Return every file below a folder by its relative path."""
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 def corpus(root: Path) -> dict[str, bytes]:

@@ -62,11 +62,11 @@ def snapshot(root: Path) -> str:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Return the regular files below a folder by path, but records of finished conversions, which hold times of inputs."""
+    """Return the regular files below a folder by path."""
     start = len(os.fsencode(root)) + 1
     found = {}
     for path, status in _entries(os.fsencode(root)):
-        if stat.S_ISREG(status.st_mode) and not path.endswith(b"/.corpusfmt.json"):
+        if stat.S_ISREG(status.st_mode):
             with open(path, "rb", buffering=0) as file:
                 found[os.fsdecode(path[start:])] = file.read()
     return found

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.console import say, warn
+from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
@@ -187,8 +187,6 @@ def command(
             limits=limits,
             progress=show,
         )
-    if report.results.get("finished"):
-        warn(f"nothing to do: {destination} holds the finished conversion of these files with these choices")
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     say(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
     for remark in report.findings:

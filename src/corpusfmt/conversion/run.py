@@ -23,7 +23,6 @@ import msgspec
 
 from corpusfmt.conversion.attributes import LANGUAGE_SET
 from corpusfmt.conversion.documents import Reading
-from corpusfmt.conversion.finished import finished, note_finished
 from corpusfmt.conversion.layout import (
     Group,
     are_filed,
@@ -187,14 +186,6 @@ def convert(
     sets = [_sets(fmt, writer, options, group) for group in grouped]
     settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
-    unread = unread_files(entry, fmt, plan)
-    missing = list(plan.errors(fmt.missing_rules))
-    identity = digest(_fingerprint(settings, shards), unread, [error.message for error in missing])
-    if (former := finished(workplace.destination, identity)) is not None:
-        report = _report(target, target_version, plan, missing, former, on_loss)
-        report.results |= {"unread": unread, "finished": True}
-        report.started, report.finished = started, _now()
-        return report
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     with Workers(engine, jobs) as workers, workplace.claimed():
         run = _Run(
@@ -214,10 +205,11 @@ def convert(
         except (BadInput, UsageError):
             workplace.give_up()
             raise
-        whole = _whole([*converted, Converted(losses=dict(losses.counts))])
-        _seal(workplace, writer, whole, run.target.format, target, identity)
-    report = _report(target, target_version, plan, missing, whole, on_loss)
-    report.results["unread"] = unread
+        converted = [*converted, Converted(losses=dict(losses.counts))]
+        files = _seal(workplace, writer, converted, run.target.format, target)
+    missing = list(plan.errors(fmt.missing_rules))
+    report = _report(target, target_version, plan, missing, converted, on_loss, len(files))
+    report.results["unread"] = unread_files(entry, fmt, plan)
     report.started, report.finished = started, _now()
     return report
 
@@ -286,7 +278,7 @@ class _Run:
                 self.workplace.aside(task_name),
                 keys / task_name if self.writer.key is not None else None,
             )
-            tasks.append(StageTask(task_name, argument, _fingerprint(self.settings, group.shards)))
+            tasks.append(StageTask(task_name, argument, self._fingerprint(group.shards)))
         weights = [sum(shard.size for shard in group.shards) for group in grouped]
         if self.writer.key is not None:
             return self._unrepeated(tasks, weights, keys)
@@ -358,14 +350,14 @@ class _Run:
             name = f"{shard.index:06d}"
             container = self.workplace.state / "sort" / f"{name}.box"
             argument = SortTask(self._reading(shard), container, self.workplace.aside(name))
-            tasks.append(StageTask(name, argument, _fingerprint(self.settings, [shard])))
+            tasks.append(StageTask(name, argument, self._fingerprint([shard])))
         sizes = [shard.size for shard in shards]
         sorted_shards = self.stages.run_whole(
             "sort", sort_shard, tasks, Converted, sizes, stands=lambda task, _: is_container(task.container)
         )
         containers = tuple(task.argument.container for task in tasks)
         part_bytes = self.size or PART_BYTES
-        fingerprint = _fingerprint(self.settings, shards)
+        fingerprint = self._fingerprint(shards)
         folders: Counter[str] = Counter()
         for each in sorted_shards:
             folders.update(each.folders)
@@ -379,6 +371,11 @@ class _Run:
         sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
         return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
+
+    def _fingerprint(self, shards: Sequence[Shard]) -> str:
+        """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
+        files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
+        return digest(*self.settings, [(file.path, file.size, file.version, read_as) for file, read_as in files])
 
     def _reading(self, shard: Shard) -> Reading:
         sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
@@ -403,12 +400,6 @@ def _is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
     """Tell whether the files that a task of an earlier run wrote are still there."""
     keys = task.keys if isinstance(task, DirectTask) else None
     return (keys is None or keys.is_dir()) and all_there(task.target.destination, converted.files)
-
-
-def _fingerprint(settings: tuple[object, ...], shards: Sequence[Shard]) -> str:
-    """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
-    files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
-    return digest(*settings, [(file.path, file.size, file.version, read_as) for file, read_as in files])
 
 
 def _numbered_through(
@@ -454,26 +445,12 @@ def _sets(fmt: Format, writer: Writer[Any], options: Options, group: Group) -> t
     return tuple(sorted(found | new))
 
 
-def _whole(converted: Sequence[Converted]) -> Converted:
-    """Return what became of all tasks."""
+def _seal(
+    workplace: Workplace, writer: Writer[Any], converted: Sequence[Converted], to: str, target: Format
+) -> dict[str, FileFacts]:
     files: dict[str, FileFacts] = {}
-    losses: Counter[str] = Counter()
     for each in converted:
         files |= each.files
-        losses.update(each.losses)
-    return Converted(
-        files,
-        documents=sum(each.documents for each in converted),
-        rejected=sum(each.rejected for each in converted),
-        cut=sorted(path for each in converted for path in each.cut),
-        losses=dict(losses),
-    )
-
-
-def _seal(
-    workplace: Workplace, writer: Writer[Any], converted: Converted, to: str, target: Format, identity: str
-) -> None:
-    files = converted.files
     for folder in sorted({path.rpartition("/")[0] for path in files}):
         own = {path.rpartition("/")[2]: facts for path, facts in files.items() if path.rpartition("/")[0] == folder}
         for name, facts in writer.seal(workplace.destination / folder, own, workplace.state).items():
@@ -487,8 +464,8 @@ def _seal(
     description = described(kind, files, below, root=root, name=root.name)
     text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
     publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
-    note_finished(workplace, identity, converted)
     workplace.release()
+    return files
 
 
 def _report(
@@ -496,9 +473,13 @@ def _report(
     version: str,
     plan: Plan,
     missing: Sequence[Finding],
-    converted: Converted,
+    converted: Sequence[Converted],
     on_loss: OnLoss,
+    files: int,
 ) -> Report:
+    losses: Counter[str] = Counter()
+    for each in converted:
+        losses.update(each.losses)
     tally = Tally()
     for remark in plan.tally.findings:
         if remark.severity is Severity.INFO:
@@ -506,24 +487,25 @@ def _report(
     for error in missing:
         tally.add(replace(error, severity=Severity.WARNING))
     severity = _LOSS_SEVERITIES[on_loss]
-    for what, count in sorted(converted.losses.items()):
+    for what, count in sorted(losses.items()):
         tally.add(replace(finding(NotKept(Location("."), what, count)), severity=severity))
     coverage = Coverage(
         shards_seen=len(plan.shards),
         shards_total=len(plan.shards),
-        documents=converted.documents,
+        documents=sum(each.documents for each in converted),
         bytes=sum(shard.size for shard in plan.shards),
     )
     for error in missing:
         coverage.gap(error.location.path, "layout", error.message)
-    for path in converted.cut:
+    cut = sorted(path for each in converted for path in each.cut)
+    for path in cut:
         coverage.gap(path, "rest of the file", "it breaks off, how much is missing is unknown")
     report = Report(target.name, version, tally, coverage)
     report.results = {
-        "files": len(converted.files),
-        "rejected": converted.rejected,
-        "cut": converted.cut,
-        "losses": converted.losses,
+        "files": files,
+        "rejected": sum(each.rejected for each in converted),
+        "cut": cut,
+        "losses": dict(losses),
     }
     return report
 

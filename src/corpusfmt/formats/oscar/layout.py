@@ -35,7 +35,7 @@ _LABELS = frozenset(LABELS)
 #: Files beside the language directories that belong to a release without being part of the schema.
 ROOT_FILES = re.compile(
     r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
-    r"|.+\.(sig|asc|sigstore(\.json)?)|\.corpusfmt\.json",
+    r"|.+\.(sig|asc|sigstore(\.json)?)",
     re.IGNORECASE,
 )
 _UNFINISHED = ".corpusfmt"
