@@ -39,7 +39,7 @@ test: $(VENV)/.develops
 attacks: $(VENV)/.develops
 	CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
 
-## Pin what users see of each finding of the fixtures: read the difference before you commit it.
+## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
 

@@ -33,9 +33,9 @@ def input_of(case: Path) -> Path:
     return folder if folder.is_dir() else next(iter(sorted(case.glob("input.*"))))
 
 
-def report_of(case: Path) -> Report:
+def report_of(case: Path, **more: Any) -> Report:
     """Validate a case as its `expected.json` says."""
-    arguments = dict(expected_of(case)["arguments"])
+    arguments = expected_of(case)["arguments"] | more
     if "blocklist" in arguments:
         arguments["blocklist"] = case / arguments["blocklist"]
     return corpusfmt.validate(input_of(case), **arguments)
@@ -95,6 +95,16 @@ def test_case(case: Path) -> None:
 def test_no_two_formats_claim_the_same_input(case: Path) -> None:
     entry = entry_of(str(input_of(case)))
     assert len([fmt.name for fmt in formats().values() if fmt.detect(entry)]) <= 1
+
+
+@pytest.mark.parametrize("case", CASES[::7], ids=name_of)
+def test_a_baseline_knows_what_it_counted(case: Path, tmp_path: Path) -> None:
+    report = report_of(case)
+    saved = tmp_path / "base.json"
+    saved.write_text(corpusfmt.render(report, "json"), "utf-8")
+    again = report_of(case, baseline=saved)
+    assert (again.findings, again.unmatched) == ([], [])
+    assert sum(each["count"] for each in again.suppressed) == sum(report.counts.values())
 
 
 @pytest.mark.parametrize("case", CASES[::17], ids=name_of)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from support import LONG_LINE, gzipped, run_cli, tree
 
 from corpusfmt.cli.catalogue import known_rules
@@ -23,12 +22,6 @@ def dolma(folder: Path, *rows: object) -> Path:
     return folder
 
 
-def test_0_nothing_found(tmp_path: Path) -> None:
-    done = run_cli("validate", dolma(tmp_path / "d", DOCUMENT))
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.endswith(b"VALID: 0 errors, 0 warnings\n")
-
-
 def test_1_findings_and_what_counts_as_failure(tmp_path: Path) -> None:
     bad = dolma(tmp_path / "bad", DOCUMENT, DOCUMENT)
     done = run_cli("validate", bad)
@@ -39,59 +32,6 @@ def test_1_findings_and_what_counts_as_failure(tmp_path: Path) -> None:
     warned = dolma(tmp_path / "warned", DOCUMENT | {"added": "yesterday"})
     assert run_cli("validate", warned).returncode == 0
     assert run_cli("validate", warned, "--fail-on", "warning").returncode == 1
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("validate", "missing"),
-        ("validate", "missing-*.jsonl"),
-        ("validate", ".", "--format", "avro"),
-        ("validate", ".", "--format", "oscar-9"),
-        ("validate", ".", "--profile", "lenient"),
-        ("validate", ".", "--select", "DOL9"),
-        ("validate", ".", "--output-format", "yaml"),
-        ("validate", ".", "--report", "junit"),
-        ("validate", ".", "--report", "yaml=out"),
-        ("validate", ".", "--config", "missing.toml"),
-        ("validate", ".", "--baseline", "missing.json"),
-        ("validate", ".", "--sample", "150%"),
-        ("validate", ".", "--engine", "threads"),
-        ("validate", ".", "--blocklist", "missing.txt"),
-        ("validate", "-"),
-        ("validate", ".", "--no-such-option"),
-        ("validate",),
-        ("convert", "missing", "out", "--to", "dolma"),
-        ("convert", ".", "out", "--to", "croissant"),
-        ("convert", ".", "out", "--to", "avro"),
-        ("build", "missing", "--output", "out"),
-        ("build", ".", "--output", "out", "--recipe", "oscar-9"),
-        ("build", ".", "--output", "out", "--langid", "guess"),
-        ("build", ".", "--output", "out", "--model", "missing.bin"),
-        ("build", "--output", "out"),
-        ("build", ".", "--output", "out", "--scratch-limit", "much"),
-        ("build", ".", "--output", "out", "--scratch-limit", "0GB"),
-        ("build", ".", "--output", "out", "--watch", "d"),
-        ("build", ".", "--output", "out", "--base", "d"),
-        ("build", ".", "--output", "out", "--log", "missing/log.jsonl"),
-        ("describe", "missing"),
-        ("detect", "empty"),
-        ("rule", "XYZ999"),
-        ("recipe", "oscar-9"),
-        ("report", "render", "missing.jsonl"),
-        ("no-such-command",),
-    ],
-    ids=" ".join,
-)
-def test_2_wrong_usage_says_what_to_do(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    (tmp_path / "empty").mkdir()
-    dolma(tmp_path / "d", DOCUMENT)
-    given = ["d" if each == "." else each for each in arguments]
-    done = run_cli(*given, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.strip()
-    assert b"Traceback" not in done.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def test_3_what_could_not_be_read(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_reports_on_standard_output_and_in_folders_that_are_not_there(tmp_path: 
     assert [json.loads(line)["kind"] for line in lines[2:-1]] == ["run", "finding", "summary"]
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
     done = run_cli("validate", "d", "--report", "json=no/such/report.json", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (2, b"error: no such folder for a report: no/such\n")
+    assert (done.returncode, done.stderr) == (2, b"error: no such folder for --report: no/such\n")
 
 
 @pytest.mark.parametrize("count", [1, 5_000])

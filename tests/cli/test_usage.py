@@ -12,20 +12,6 @@ from support import LONG_LINE, SAMPLE, gzipped, run_cli, wet_file, wet_record
 import corpusfmt
 
 
-def test_rules_by_the_beginning_of_their_codes() -> None:
-    done = run_cli("rule", "osc20")
-    titles = [line for line in done.stdout.decode().split("\n") if line.startswith("OSC")]
-    assert [title.split()[0] for title in titles] == [f"OSC{number}" for number in range(201, 208)]
-    assert run_cli("rule", "checksum-mismatch").stdout == run_cli("rule", "OSC205").stdout
-
-
-@pytest.mark.parametrize("name", ["OSC9", "", "checksum"])
-def test_a_rule_that_there_is_not(name: str) -> None:
-    done = run_cli("rule", name)
-    message = f"error: unknown rule {name!r}; `corpusfmt rule` lists codes and slugs\n"
-    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
-
-
 def test_one_of_anything_is_told_as_one(tmp_path: Path) -> None:
     wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
     built = run_cli("build", tmp_path / "a.warc.wet.gz", "-o", tmp_path / "o").stdout.decode()
@@ -33,14 +19,6 @@ def test_one_of_anything_is_told_as_one(tmp_path: Path) -> None:
     assert " of text\n  1 language\n" in built
     converted = run_cli("convert", tmp_path / "o", tmp_path / "d", "--to", "dolma").stdout.decode()
     assert converted == f"1 shard -> {tmp_path / 'd'}: 1 document in 1 file\n"
-
-
-def test_convert_does_not_read_standard_input(tmp_path: Path) -> None:
-    done = run_cli("convert", "-", tmp_path / "out", "--to", "dolma", stdin=b"{}")
-    assert (done.returncode, (tmp_path / "out").exists()) == (2, False)
-    assert done.stderr == (
-        b"error: convert reads files and folders, not standard input: write it to a file and name that\n"
-    )
 
 
 @pytest.mark.parametrize("option", ["-o", "--output"])

@@ -237,8 +237,12 @@ def test_a_saved_report_without_kept_findings_comes_back(tmp_path: Path) -> None
 
 def test_a_baseline_of_several_inputs_is_divided() -> None:
     whole = Baseline("b", {("A", "one/x"): 1, ("B", "two/x/y"): 2, ("C", "two"): 3, ("D", "twofold/x"): 4})
-    assert whole.below("one").occurrences == {("A", "x"): 1}
-    assert whole.below("two").occurrences == {("B", "x/y"): 2, ("C", "."): 3, ("C", "two"): 3}
+    assert whole.below("one/").occurrences == {("A", "x"): 1}
+    assert whole.below("two/").occurrences == {("B", "x/y"): 2, ("C", "."): 3, ("C", "two"): 3}
+    assert whole.below("twofold/y").occurrences == {("D", "x"): 4} | {
+        (code, f"../{path}"): count for (code, path), count in whole.occurrences.items() if code != "D"
+    }
+    assert whole.below("two/x/y").occurrences == {("B", "."): 2, ("B", "y"): 2}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"kind":"run"}\n', "null\n", '{\n"findings": 3}', "[" * 100_000])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import posixpath
 import re
 import shutil
 import sys
@@ -49,26 +50,34 @@ def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tupl
 
 
 def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterator[tuple[str, Entry]]:
-    """Expand the globs that no shell did. Raises `UsageError` for a path that is none, and a glob that matches nothing."""
+    """Expand the globs that no shell did; the name of a folder ends with `/` then.
+
+    Raises `UsageError` for a path that is none, and a glob that matches nothing.
+    """
     for shown, path in given:
         several = is_pattern(path)
-        yield from ((entry.url if several else shown, entry) for entry in matching(path, follow_links=follow_links))
+        for entry in matching(path, follow_links=follow_links):
+            name = (entry.url if several else shown).rstrip("/")
+            yield f"{name}/" if entry.kind == "directory" else name, entry
 
 
 def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Report:
-    """Return one report over several inputs; with more than one, findings' paths start with the input as it was named."""
+    """Return one report over several inputs; with more than one, paths are as seen from where the inputs were named.
+
+    The name of a folder ends with `/`.
+    """
     if len(reports) == 1:
         return reports[0][1]
     tally, coverage = Tally(max(report.tally.cap for _, report in reports)), Coverage()
     for shown, report in reports:
-        tally.merge(_below(shown.rstrip("/"), report.tally))
-        coverage.add(_coverage_below(shown.rstrip("/"), report.coverage))
+        tally.merge(_below(shown, report.tally))
+        coverage.add(_coverage_below(shown, report.coverage))
     kinds = {(report.format, report.version) for _, report in reports}
     name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
     whole = Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
     whole.unmatched = _unmatched([report for _, report in reports], whole, baseline)
     whole.shards = [
-        Checked(tuple(_join(shown.rstrip("/"), path) for path in shard.paths), shard.seconds)
+        Checked(tuple(_join(shown, path) for path in shard.paths), shard.seconds)
         for shown, report in reports
         for shard in report.shards
     ]
@@ -124,7 +133,11 @@ def _moved(root: str, finding: Finding) -> Finding:
 
 
 def _join(root: str, path: str) -> str:
-    return root if path in {".", root.rpartition("/")[2]} else f"{root}/{path}"
+    folder = posixpath.dirname(root)
+    if path in {".", posixpath.basename(root.rstrip("/"))}:
+        return root.rstrip("/")
+    joined = posixpath.join(folder, path)
+    return posixpath.normpath(joined) if path.startswith("../") else joined
 
 
 def share(text: str | None) -> float | None:

@@ -130,7 +130,7 @@ def command(
                 select=names(select) or tuple(settings.select),
                 ignore=(*names(ignore), *settings.ignore),
                 overrides=settings.overrides,
-                baseline=known if len(inputs) == 1 else known.below(shown.rstrip("/")),
+                baseline=known if len(inputs) == 1 else known.below(shown),
                 jobs=jobs,
                 engine=engine,
                 sample=share(sample),

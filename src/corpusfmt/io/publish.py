@@ -55,8 +55,10 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
 
 
 def refuse_output(path: str | Path, what: str) -> None:
-    """Raise `UsageError` for a file that `publish` would not write, before hours of work instead of after them."""
+    """Raise `UsageError` for a file in no folder or that `publish` would not write, before hours of work, not after."""
     refuse_remote(path, what)
+    if not Path(path).parent.is_dir():
+        raise UsageError(f"no such folder for {what}: {Path(path).parent}")
     is_written_in_place(Path(path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,13 +38,23 @@ class Baseline:
         return f"{ENTRY} {code} in {path}"
 
     def below(self, root: str) -> Baseline:
-        """Return what it counted below one of several inputs, whose paths begin with it; of a file itself it is `.`, too."""
+        """Return what it counted of one of several inputs, by the paths that it has there; of the input itself it is `.`, too.
+
+        The name of a folder ends with `/`. A file is reported with what is beside it, and beside its folder.
+        """
+        folder, name = posixpath.split(root)
+        prefixes = {folder and f"{folder}/": ""}
+        if name and folder:
+            prefixes[posixpath.dirname(folder) and f"{posixpath.dirname(folder)}/"] = "../"
         found: dict[tuple[str, str], int] = {}
         for (code, path), count in self.occurrences.items():
-            if path == root:
-                found |= dict.fromkeys([(code, "."), (code, root.rpartition("/")[2])], count)
-            elif path.startswith(f"{root}/"):
-                found[code, path[len(root) + 1 :]] = count
+            if path == root.rstrip("/"):
+                found |= dict.fromkeys([(code, "."), (code, path.rpartition("/")[2])], count)
+                continue
+            for prefix, shown in prefixes.items():
+                if path.startswith(prefix):
+                    found[code, shown + path[len(prefix) :]] = count
+                    break
         return Baseline(self.name, found)
 
 

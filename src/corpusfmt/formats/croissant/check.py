@@ -141,7 +141,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         found = [entry]
     version = options.version or _version(found[0])
     shards = [Shard(index, each.path, {"description": each}) for index, each in enumerate(found)]
-    return Plan(version, shards, Tally(options.max_per_rule))
+    return Plan(version, shards, Tally(options.max_per_rule, options.grading.known))
 
 
 def _version(entry: Entry) -> str:

@@ -503,7 +503,7 @@ class _Planner:
         self._options = options
         self._version = version
         self.shards: list[Shard] = []
-        self.tally = Tally(options.max_per_rule)
+        self.tally = Tally(options.max_per_rule, options.grading.known)
         self.coverage = Coverage()
 
     def _judge(self, path: str) -> Judge:

@@ -62,7 +62,7 @@ def plan_reading(entry: Entry, options: CheckOptions) -> Plan:
     roles = {"description": entry, **{f"data {number}": each for number, each in enumerate(data.values())}}
     target = _NOT_IN_FILE_NAMES.sub("_", chosen.name)[:_LONGEST_NAME].strip("._") or "records"
     shard = Shard(0, f"{entry.path} {chosen.name}", roles, target=target)
-    return Plan(description.version, [shard], Tally(options.max_per_rule))
+    return Plan(description.version, [shard], Tally(options.max_per_rule, options.grading.known))
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected | LeftOut]:

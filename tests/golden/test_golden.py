@@ -1,0 +1,75 @@
+"""Sessions of commands, word for word: what each prints on standard output and error, and its exit status.
+
+`commands.toml` is the table of what is run, `expected` has a file for each session, and `make pins` writes those anew.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from support import LONG_LINE, run_cli, tree, wet_file, wet_record
+
+from corpusfmt._version import VERSION
+
+HERE = Path(__file__).parent
+EXPECTED = HERE / "expected"
+SESSIONS: dict[str, dict[str, int]] = tomllib.loads((HERE / "commands.toml").read_text("utf-8"))
+# What varies by nature, and what stands for it.
+VARYING = (
+    (re.escape(VERSION), "<version>"),
+    (r'((?:started|finished)": ?")[^"]+', r"\1<time>"),
+    (r'(\btime=")[\d.]+', r"\1<seconds>"),
+    (r"broken(.*) after \d+ compressed", r"broken\1 after <size> compressed"),
+    (r'("sha256": ")[^"]+', r"\1<digest>"),
+)
+
+
+def path_of(session: str) -> Path:
+    return EXPECTED / f"{session}.txt"
+
+
+def make_input(folder: Path) -> None:
+    """Copy the input: `.text` is compressed, `.cut` is, too, and loses its last bytes."""
+    shutil.copytree(HERE / "input", folder)
+    for path in [*folder.rglob("*.gz.text"), *folder.rglob("*.gz.cut")]:
+        data = gzip.compress(path.read_bytes(), compresslevel=0, mtime=0)  # of a size that all compressors agree on
+        path.with_suffix("").write_bytes(data if path.suffix == ".text" else data[:-4])
+        path.unlink()
+    records = [wet_record(1, f"{LONG_LINE}\nshort\n"), wet_record(2, f"{LONG_LINE}\n"), wet_record(3, b"\xff\n")]
+    broken = wet_file(folder / "wet/broken.warc.wet.gz", records[:1])
+    broken.write_bytes(broken.read_bytes()[:-4])
+    wet_file(folder / "wet/a.warc.wet.gz", records)
+
+
+def transcript(session: str, folder: Path) -> str:
+    """Run the commands of a session, and return them with what they print; each must end with its status."""
+    make_input(folder)
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    printed = []
+    for command, status in SESSIONS[session].items():
+        before = tree(folder)
+        done = run_cli(*shlex.split(command), cwd=folder, env=environment)
+        assert (command, done.returncode) == (command, status), done.stderr.decode()
+        assert status != 2 or tree(folder) == before, "wrong usage changes nothing"
+        errors = done.stderr and b"(on standard error)\n" + done.stderr
+        printed.append(f"$ corpusfmt {command}\n{(done.stdout + errors).decode()}")
+    text = "\n".join(printed).replace(folder.as_uri(), "file://<folder>").replace(str(folder), "<folder>")
+    for pattern, name in VARYING:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_what_users_see(session: str, tmp_path: Path) -> None:
+    assert transcript(session, tmp_path / "input") == path_of(session).read_text("utf-8")
+
+
+def test_nothing_is_left_over() -> None:
+    assert {path_of(session) for session in SESSIONS} == set(EXPECTED.iterdir())
