@@ -31,3 +31,18 @@ def lines_of(*lengths: int) -> st.SearchStrategy[bytes]:
 def texts() -> st.SearchStrategy[bytes]:
     """Return bytes in which lines end often, in every way that there is and in those that there only seem to be."""
     return st.lists(st.sampled_from(_PIECES), max_size=40).map(b"".join)
+
+
+def damaged(*whole: bytes) -> st.SearchStrategy[bytes]:
+    """Return one of these with a byte changed, bytes lost or the end cut off, more often near where it begins or ends."""
+    return st.sampled_from(whole).flatmap(_damaged)
+
+
+def _damaged(data: bytes) -> st.SearchStrategy[bytes]:
+    last = len(data) - 1
+    places = st.integers(0, min(32, last)) | st.integers(max(0, last - 32), last) | st.integers(0, last)
+    # What stands there instead, and of how many bytes.
+    instead = st.tuples(st.binary(min_size=1, max_size=1), st.just(1)) | st.tuples(
+        st.just(b""), st.integers(1, 16) | st.just(len(data))
+    )
+    return st.builds(lambda place, new: data[:place] + new[0] + data[place + new[1] :], places, instead)

@@ -111,7 +111,7 @@ def unplaced(document: Document) -> Document:
     return replace(document, lang=None, metadata=metadata or None)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(documents=st.lists(foreign(), min_size=1, max_size=4), data=st.data())
 def test_dolma(documents: list[Document], data: st.DataObject) -> None:
     for document in documents:
@@ -122,21 +122,21 @@ def test_dolma(documents: list[Document], data: st.DataObject) -> None:
     assert list(written_and_read("dolma", documents)) == [replace(each, attribute_rows={}) for each in documents]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(documents=st.lists(foreign(), min_size=1, max_size=4))
 @example(documents=[Document("1", "\0\r\u2028", source=source) for source in ("a", "b", None)])
 def test_parquet(documents: list[Document]) -> None:
     assert list(written_and_read("parquet", documents)) == documents
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(documents=st.lists(foreign(), min_size=1, max_size=4))
 @example(documents=[Document("1", "\n" * 3_000, source="a"), Document("1", "a\n\n" * 3_000, source="b")])
 def test_documents_of_another_origin_in_oscar_1_1(documents: list[Document]) -> None:
     assert list(written_and_read("oscar-1.1", documents)) == [replace(each, lang="en") for each in documents]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(documents=st.lists(of_oscar(), min_size=1, max_size=4, unique_by=record_id_of))
 def test_documents_of_oscar_in_oscar_1_1(documents: list[Document]) -> None:
     found = list(written_and_read("oscar-1.1", documents))
@@ -147,7 +147,7 @@ def test_documents_of_oscar_in_oscar_1_1(documents: list[Document]) -> None:
 LINES_1_0 = LINE.filter(lambda line: line.strip(" \t\r") and "\n" not in line)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(texts=st.lists(st.lists(LINES_1_0, min_size=1, max_size=4).map("\n".join), min_size=1, max_size=4))
 def test_oscar_1_0(texts: list[str]) -> None:
     found = list(written_and_read("oscar-1.0", [Document(str(number), text) for number, text in enumerate(texts)]))

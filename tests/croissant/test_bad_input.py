@@ -12,6 +12,7 @@ import pytest
 from croissant.documents import CONTEXT, VALID_SAMPLES, check, document, errors
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import damaged
 
 from corpusfmt.formats.croissant.graph import Description, View
 from corpusfmt.formats.croissant.nodes import Node
@@ -103,13 +104,18 @@ def test_nothing_is_left_to_collect(tmp_path: Path) -> None:
         gc.enable()
 
 
-STRICT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+STRICT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @STRICT
-@given(st.binary(max_size=200) | st.binary(max_size=50).map(lambda data: b'{"@type":"sc:Dataset",' + data))
+@given(damaged(json.dumps(document()).encode()) | st.binary(max_size=200))
 def test_arbitrary_bytes(tmp_path: Path, data: bytes) -> None:
     assert "GEN000" not in check(tmp_path / "a.json", data).by_rule
+
+
+def test_what_pyld_remarks_on_a_context_is_not_passed_on(tmp_path: Path) -> None:
+    # Warnings are errors in tests.
+    assert check(tmp_path / "a.json", {"@context": {"@foo": [], "containedIn": []}}).by_rule == {"CRO112": 1}
 
 
 KEYS = st.sampled_from([

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from croissant.documents import check, document, errors
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import gzipped, run_cli
 
@@ -890,7 +890,6 @@ def test_a_member_that_is_a_link(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text/csv", "text/tsv", "application/json", "application/jsonlines", "text/plain"])
-@settings(deadline=None)
 @given(content=st.binary(max_size=200) | st.text('ab,"\n\r\t[]{}:1é', max_size=60).map(str.encode))
 def test_any_bytes(kind: str, content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("any")

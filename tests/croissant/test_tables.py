@@ -99,7 +99,7 @@ def csv_bytes(draw: st.DrawFn) -> bytes:
     return (end.join(lines) + draw(st.sampled_from(["", end]))).encode() + draw(st.sampled_from([b"", b"\xff\n", b'"']))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(csv_bytes(), st.sampled_from(TYPES), st.integers(1, 40))
 @example(b'a,b\n1,"x\n2,y"\n3,z\n', "sc:Integer", 6)
 @example(b'a,b\n1,5" pipe\n2,6" pipe\n', "sc:Integer", 100)
@@ -135,3 +135,11 @@ def test_plain_tables_take_no_loop(kind: str) -> None:
 def test_hashes_differ(keys: list[bytes]) -> None:
     assert len({*hashes_of(keys).tolist()}) == len(keys)
     assert hashes_of(keys).tolist() == [int(hashes_of([key])[0]) for key in keys]
+
+
+def test_a_key_of_two_columns_is_there_where_both_are() -> None:
+    columns: list[Any] = [Column(Take("column", name), CASTS["sc:Text"]) for name in "ab"]
+    opened = Opened("t.csv", "t.csv", iter([b"a,b\n,x\nz,\nz,x\n"]))
+    (part,) = tables.judged(opened, ",", columns, [tables.KeyOf(columns, required=False)])
+    assert isinstance(part, tables.Accepted)
+    assert part.keys[0][1].tolist() == [False, False, True]

@@ -71,7 +71,7 @@ def fresh_judge() -> Judge:
 
 
 @given(row=_documents)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_documents(row: Any) -> None:
     line = json.dumps(row).encode()
     judge = fresh_judge()
@@ -82,7 +82,7 @@ def test_documents(row: Any) -> None:
 
 
 @given(row=_attributes)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @example(row={"id": "1", "attributes": {"a": [[0, -1, 0]]}})
 @example(row={"id": "1", "attributes": {"a": [[0, 5, 0]]}})
 def test_attributes(row: Any) -> None:

@@ -44,7 +44,7 @@ def test_fuzzed_buffers(backend: Classifier, min_chars: int) -> None:
     assert_same(backend.classify(buffer, min_chars), stock.classify(ORACLE, buffer, min_chars))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(
         st.sampled_from([piece.encode() for piece in PIECES] + list(BROKEN) + [b"\n", b"\n", b"\n\n"]) | st.binary()

@@ -29,6 +29,9 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.LShift: ast.RShift,
     ast.RShift: ast.LShift,
 }
+# These fail at once with their arguments the other way round, which would make the tests look better than they are, or do
+# not mind their order.
+_NEVER_SWAPPED = {"isinstance", "issubclass", "getattr", "map", "filter", "partial", "max", "min"}
 # Deleted only where the rest still has all names that it needs.
 _DELETABLE = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 
@@ -44,6 +47,7 @@ class Mutant:
     end: int
     before: str
     after: str
+    in_function: bool = True
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.start] + self.after.encode() + source[self.end :]
@@ -61,7 +65,15 @@ def mutants(module: str, source: bytes) -> Iterator[Mutant]:
     lines = [0]
     for line in source.split(b"\n"):
         lines.append(lines[-1] + len(line) + 1)
-    for node, operator, after in _changes(ast.parse(source)):
+    tree = ast.parse(source)
+    in_functions = {
+        line
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.Lambda)
+        for body in (function.body if isinstance(function.body, list) else [function.body])
+        for line in range(body.lineno, (body.end_lineno or body.lineno) + 1)
+    }
+    for node, operator, after in _changes(tree):
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = lines[node.lineno - 1] + node.col_offset
@@ -70,7 +82,7 @@ def mutants(module: str, source: bytes) -> Iterator[Mutant]:
         text = ast.unparse(after)
         # A statement stays on its line; an expression may have stood without parentheses.
         text = text if isinstance(node, ast.stmt | ast.Constant | ast.JoinedStr) else f"({text})"
-        yield Mutant(module, node.lineno, operator, start, end, before, text)
+        yield Mutant(module, node.lineno, operator, start, end, before, text, node.lineno in in_functions)
 
 
 _Change = tuple[ast.expr | ast.stmt, str, ast.AST]
@@ -80,7 +92,9 @@ def _changes(tree: ast.Module) -> Iterator[_Change]:
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Assert | ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal):
+        if isinstance(node, ast.Assert | ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal) or _is_list_of_names(
+            node
+        ):
             continue
         if isinstance(node, ast.expr | ast.stmt):
             for operator, after in _of(node):
@@ -106,6 +120,11 @@ def _is_documentation(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
+def _is_list_of_names(node: ast.AST) -> bool:
+    """Tell whether this is `__all__`, which nothing that runs looks at."""
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+
+
 def _is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
@@ -126,7 +145,7 @@ def _of(node: ast.expr | ast.stmt) -> Iterator[tuple[str, ast.AST]]:
         yield "text", ast.JoinedStr([ast.Constant("XX"), *node.values])
     elif isinstance(node, ast.IfExp):
         yield "boolean", ast.IfExp(node.test, node.orelse, node.body)
-    elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+    elif isinstance(node, ast.Return) and node.value is not None and not _is_nothing(node.value):
         yield "return", ast.Return(ast.Constant(None))
     elif isinstance(node, ast.Call) and _can_be_swapped(node):
         yield "arguments", ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
@@ -148,11 +167,11 @@ def _of_constant(node: ast.Constant) -> Iterator[tuple[str, ast.AST]]:
 
 def _can_be_swapped(call: ast.Call) -> bool:
     first = call.args[:2]
-    # These fail at once with their arguments the other way round: they would make the tests look better than they are.
-    if len(first) < 2 or ast.unparse(call.func) in {"isinstance", "issubclass", "getattr", "map", "filter", "partial"}:
+    if len(first) < 2 or ast.unparse(call.func) in _NEVER_SWAPPED:
         return False
     return ast.dump(first[0]) != ast.dump(first[1]) and not any(isinstance(each, ast.Starred) for each in first)
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_nothing(node: ast.expr) -> bool:
+    """Tell whether this is None, or False, which is as good."""
+    return isinstance(node, ast.Constant) and (node.value is None or node.value is False)

@@ -16,7 +16,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "call":
+    if report.when == "call" and report.passed:  # what fails without a mutant says nothing of one
         _durations[report.nodeid] = report.duration
     if report.failed and (target := os.environ.get("CORPUSFMT_FAILED")):
         Path(target).write_text(report.nodeid, "utf-8")

@@ -21,6 +21,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +54,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 # Tests may look at each other's time, at processes and at the whole tree of files: a mutant says nothing to them.
 _LEFT_OUT = ("tests/mutants/", "tests/fuzz/", "tests/test_meta.py", "tests/test_contributing.py")
+#: Mutants that no test can notice, each with the reason: by module, line of code and what the change makes of it.
+EQUIVALENT: Mapping[tuple[str, str, str], str] = {
+    (module, each["line"], each["after"]): each["reason"]
+    for module, listed in tomllib.loads((_HERE / "equivalent.toml").read_text("utf-8")).items()
+    for each in listed
+}
 _MOST_SECONDS_OF_TESTS = 40.0
 _MEMORY = 6 << 30
 # The status of a process that failed before its tests began.
@@ -104,6 +111,19 @@ def reached() -> dict[str, dict[int, set[str]]]:
                 for line in numbits_to_nums(numbits):
                     found[module][line].add(test)
     return found
+
+
+def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set[str]:
+    """Return the tests that may notice a mutant: those that reach its line.
+
+    What runs when a module is imported runs once in a process, in whatever test comes first. What comes of it is used by all
+    tests that reach functions of the package.
+    """
+    if mutant.in_function:
+        return lines.get(mutant.module, {}).get(mutant.line, set())
+    package = Path(mutant.module).parent
+    beside = [of_module for module, of_module in lines.items() if Path(module).parent == package]
+    return {test for of_module in beside for tests in of_module.values() for test in tests}
 
 
 def sample(size: int, seed: int) -> list[tuple[str, Mutant]]:
@@ -220,7 +240,7 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
     while pending or running:
         while pending and len(running) < workers:
             group, mutant = pending.pop(0)
-            tests = in_order(lines[mutant.module].get(mutant.line, set()), durations)
+            tests = in_order(tests_of(mutant, lines), durations)
             if not tests:
                 yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0)
                 continue
@@ -238,8 +258,11 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
                 os.killpg(child, signal.SIGKILL)
             if not ended:
                 os.waitpid(child, 0)
+            log = (Path(folder.name) / "log").read_text("utf-8", "replace")
             if ended and os.waitstatus_to_exitcode(status) == _BROKEN:
-                raise SystemExit((Path(folder.name) / "log").read_text("utf-8"))
+                raise SystemExit(log)
+            if "ERROR: not found: " in log:
+                raise SystemExit(f"tests have changed since they were recorded: use --record\n{log}")
             failed = Path(folder.name) / "failed"
             by = failed.read_text("utf-8") if failed.exists() else f"status {status}"
             outcome = "timeout" if not ended else "killed" if status else "survived"
@@ -259,27 +282,43 @@ def key_of(mutant: Mutant) -> str:
     return f"{mutant.module} {digest} {mutant.start} {mutant.end} {mutant.after}"
 
 
+def reason_of(module: str, line: int, after: str) -> str:
+    """Return why a mutant is equivalent to the code, if it is listed as that."""
+    code = (_PACKAGE / module).read_text("utf-8").split("\n")[line - 1].strip()
+    return EQUIVALENT.get((module, code, after), "")
+
+
+def _outcome(result: Mapping[str, Any]) -> str:
+    if result["outcome"] in {"killed", "timeout"}:
+        return "killed"
+    mutant = result["mutant"]
+    return "equivalent" if reason_of(mutant["module"], mutant["line"], mutant["after"]) else "survived"
+
+
 def table(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the rows of the table in docs/testing.md."""
-    yield "| modules | mutants | killed | survived | killed of all |"
-    yield "|---|--:|--:|--:|--:|"
+    yield "| modules | mutants | equivalent | killed | survived | killed of the others |"
+    yield "|---|--:|--:|--:|--:|--:|"
     counts: dict[str, Counter[str]] = {group: Counter() for group in [*GROUPS, "all"]}
     for result in results:
         for group in (result["group"], "all"):
-            counts[group]["killed" if result["outcome"] in {"killed", "timeout"} else "survived"] += 1
+            counts[group][_outcome(result)] += 1
     for group, found in counts.items():
-        if total := sum(found.values()):
+        if total := found["killed"] + found["survived"]:
             share = f"{100 * found['killed'] / total:.0f} %"
-            yield f"| {group} | {total} | {found['killed']} | {found['survived']} | {share} |"
+            cells = (group, found.total(), found["equivalent"], found["killed"], found["survived"], share)
+            yield f"| {' | '.join(map(str, cells))} |"
 
 
 def survivors(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each mutant that no test noticed."""
+    """Yield a line for each mutant that no test noticed, with the reason where none could."""
     for result in sorted(results, key=lambda each: (each["mutant"]["module"], each["mutant"]["line"])):
         if result["outcome"] in {"survived", "unreached"}:
             mutant = result["mutant"]
             change = f"{' '.join(mutant['before'].split())[:70]} -> {' '.join(mutant['after'].split())[:70]}"
-            yield f"{mutant['module']}:{mutant['line']}: {result['outcome']}, {mutant['operator']}: {change}"
+            reason = reason_of(mutant["module"], mutant["line"], mutant["after"])
+            said = f"equivalent ({reason})" if reason else result["outcome"]
+            yield f"{mutant['module']}:{mutant['line']}: {said}, {mutant['operator']}: {change}"
 
 
 def main() -> int:

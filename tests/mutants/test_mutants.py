@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from mutants.operators import mutants
-from mutants.run import GROUPS, in_order, sample
+from mutants.run import EQUIVALENT, GROUPS, in_order, reason_of, sample, tests_of
 from support import REPOSITORY
+
+import corpusfmt
 
 
 @pytest.mark.parametrize(
@@ -24,8 +26,10 @@ from support import REPOSITORY
         ("def f(a: 'A' = 1) -> 'B':\n    'Docs.'\n    return a", {"0", "2", "return None"}),
         ("f(a, b, c=1)", {"(f(b, a, c=1))", "0", "2", "pass"}),
         ("isinstance(a, b)", {"pass"}),
+        ("max(a, b)", {"pass"}),
+        ("def f(): return False", {"True"}),
         ("raise E(f'{a} is {1}')", {"pass", "f'XX{a} is {1}'"}),
-        ("import a\nassert a == 1", set()),
+        ("import a\nassert a == 1\n__all__ = ['a']", set()),
     ],
 )
 def test_changes(code: str, expected: set[str]) -> None:
@@ -40,6 +44,22 @@ def test_the_sample_has_mutants_of_every_module() -> None:
     assert len(chosen) >= 1000
     assert {group for group, _ in chosen} == set(GROUPS)
     assert chosen == sample(1000, 1)
+
+
+def test_what_runs_at_import_is_noticed_by_tests_of_the_package() -> None:
+    source = b"LIMIT = 1\ndef f(a=2):\n    return 3\n"
+    reached = {"p/m.py": {1: {"first"}, 3: {"t::m"}}, "p/n.py": {7: {"t::n"}}, "q/o.py": {1: {"t::o"}}}
+    found = {each.before: tests_of(each, reached) for each in mutants("p/m.py", source)}
+    assert found["1"] == found["2"] == {"first", "t::m", "t::n"}
+    assert found["3"] == {"t::m"}
+
+
+def test_what_is_listed_as_equivalent_is_a_mutant() -> None:
+    package = Path(corpusfmt.__file__).parent
+    for module in {module for module, _, _ in EQUIVALENT}:
+        found = {(each.line, each.after) for each in mutants(module, (package / module).read_bytes())}
+        reasons = {reason_of(module, line, after) for line, after in found}
+        assert reasons >= {reason for (listed, _, _), reason in EQUIVALENT.items() if listed == module}
 
 
 def test_the_fastest_test_of_each_file_comes_first() -> None:

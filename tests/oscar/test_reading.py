@@ -254,7 +254,7 @@ def test_surplus_separators_of_1_1_are_told_and_cost_no_document(tmp_path: Path)
 GAPS = [b"\n\n", b"\n \n", b"\n\n\n", b"\n\t\r\n", b"\n\r\n"]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     texts=st.lists(st.lists(st.sampled_from([b"a", b" b", b"\rc", b"\xc2\x85"]), min_size=1, max_size=3), max_size=12),
     data=st.data(),

@@ -90,7 +90,7 @@ def test_a_text_that_breaks_off_shows_nothing(tmp_path: Path) -> None:
 LINES = st.sampled_from(["", " ", "\r", "a", "b\r", "\u0085", "\u2028", "😀 c", "x" * 300])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     releases=st.lists(st.lists(LINES, max_size=8), min_size=1, max_size=3), end=st.sampled_from([b"", b"\n", b"\n\n"])
 )

@@ -37,7 +37,7 @@ def converted(source: Path, destination: Path, **options: Any) -> list[dict[str,
     return read_rows(destination)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(rows=ROWS)
 def test_every_field_comes_back(rows: list[dict[str, Any]]) -> None:
     documents = [{"id": str(number)} | row for number, row in enumerate(rows)]

@@ -97,7 +97,7 @@ def plainly(line: bytes, *, strip: bool, nfc: bool) -> bytes:
 
 
 @given(RECORDS, st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_records_are_cleaned_line_by_line(records: list[bytes], strip: bool, nfc: bool, native: bool) -> None:
     lines = Lines(min_chars=0, min_confidence=0, strip_carriage_returns=strip, nfc=nfc)
     counts = Counter[str]()

@@ -45,7 +45,7 @@ lines = st.tuples(
 
 
 @given(st.lists(st.lists(lines, max_size=8), max_size=5), st.booleans(), st.sampled_from([0.0, 0.8, 2.0]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_documents_are_the_same(plain: ModuleType, records: list[list[Any]], adjacent: bool, least: float) -> None:
     text, ends = b"", array("q")
     columns: tuple[array[Any], ...] = (array("q"), array("q"), array("i"), array("f"))
@@ -91,7 +91,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     st.lists(st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")), max_size=6), max_size=9),
     st.integers(0, 6),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_sets_of_lines_are_the_same(plain: ModuleType, texts: list[list[bytes]], most: int) -> None:
     ours, known, other = native.Xxh64LineSet(most), plain.Xxh64LineSet(most), LineSet(xxhash.xxh64_digest, most)
     for lines in texts * 2:
@@ -128,7 +128,7 @@ words_of_hashes = st.sampled_from([0, 1, 255, 2**63, 2**64 - 1])
     ),
     st.tuples(words_of_hashes, words_of_hashes).map(sorted),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_repetitions_are_the_same(
     plain: ModuleType, words: int, inputs: list[tuple[int, list[tuple[int, int]]]], ends: list[int]
 ) -> None:
@@ -182,7 +182,7 @@ ODD_HEADERS: list[bytes] = [
     st.integers(1, 9000),
     st.integers(0, 2**32),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_records_are_the_same(
     plain: ModuleType, records: list[tuple[bytes, bytes, bytes]], end: bytes, size: int, seed: int
 ) -> None:

@@ -21,9 +21,12 @@ from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.formats.croissant.globs import matches
 from corpusfmt.formats.croissant.records.casts import CASTS
+from corpusfmt.formats.croissant.rules.dataset import is_date
+from corpusfmt.formats.dolma import rowfiles
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Incomplete, Location, Rule, Severity
+from corpusfmt.pipeline.compact import groups
 from corpusfmt.pipeline.scratch import Scratch
 
 WINDOW = 4
@@ -214,3 +217,37 @@ def test_a_finding_in_a_row_has_the_pointer_of_its_value(tmp_path: Path) -> None
         ("DOL407", Location(file, 1, 0, pointer="/attributes/a~1b~0c")),
         ("DOL604", Location(file, 1, 0, pointer="/attributes/a~1b~0c/1", record="1")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("time", "real"),
+    [("23:59:60Z", True), ("23:59:60", True), ("05:29:60+05:30", True), ("05:44:60+05:45", True), ("23:58:60Z", False)],
+)
+def test_a_leap_second_ends_an_hour_or_a_part_of_one(time: str, real: bool) -> None:
+    assert is_date(f"2016-12-31T{time}") is real
+
+
+def test_findings_are_where_they_are_however_rows_are_cut_into_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f'{{"id": "{number}", "text": "x", "source": "s"}}' for number in range(20)]
+    rows[13] = rows[13].replace('"x"', "7")
+    said = [f'{{"id": "{number}", "attributes": {{"a__b__c": []}}}}' for number in range(20)]
+    said[17] = said[17].replace("[]", "[[0, 9, 1.0]]")
+    for folder, lines_of_file in (("documents", rows), ("attributes/a", said)):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "0.jsonl").write_text("".join(f"{line}\n" for line in lines_of_file))
+
+    def found() -> list[tuple[str, Location]]:
+        return [(each.code, each.location) for each in corpusfmt.validate(tmp_path).findings]
+
+    whole = found()
+    assert [(code, at.line) for code, at in whole] == [("DOL305", 14), ("DOL604", 18)]
+    monkeypatch.setattr(rowfiles, "PIECE", 100)
+    assert found() == whole
+
+
+@pytest.mark.parametrize("inputs", [1, 7, 64, 1000])
+def test_every_container_is_in_one_group(inputs: int) -> None:
+    found = groups(range(inputs))
+    assert [each for group in found for each in group] == list(range(inputs))

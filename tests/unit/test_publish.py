@@ -33,6 +33,13 @@ def _umask() -> int:
     return current
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not list open files")
+def test_no_file_stays_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    publish_bytes(tmp_path / "file", b"whole")
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_an_exception_leaves_what_was_there(tmp_path: Path) -> None:
     target = tmp_path / "file"
     publish_bytes(target, b"old")

@@ -267,9 +267,7 @@ class _Full:
         from pyld import jsonld  # noqa: PLC0415 - slow to import, and most descriptions do without
 
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what PyLD remarks on terms and types, the rules find themselves
-                expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
+            expanded = _expanded(tree)
         except jsonld.JsonLdError as error:
             meter().check()  # PyLD takes whatever is raised in it for a fault of the document
             raise self._fault(error) from error
@@ -399,11 +397,20 @@ def _about(term: Any) -> str:
     return f" (`{term}`)" if isinstance(term, str) else ""
 
 
+def _expanded(tree: Any) -> list[Any]:
+    from pyld import jsonld  # noqa: PLC0415
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what PyLD remarks on terms and types, the rules find themselves
+        expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
+    return expanded
+
+
 def _context_fault(context: dict[str, Any]) -> str | None:
     from pyld import jsonld  # noqa: PLC0415
 
     try:
-        jsonld.expand({"@context": context}, {"base": _BASE, "documentLoader": _load})
+        _expanded({"@context": context})
     except jsonld.JsonLdError as error:
         return str(error.code or error.type)
     except (ExpansionFault, RecursionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
