@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,25 @@ def test_a_saved_report_is_rendered_into_a_file(option: str, output_format: str,
     done = run_cli(*arguments, option, tmp_path / "shown")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert (tmp_path / "shown").read_bytes() == shown.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_shows_how_far_a_run_is(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "x", "source": "s"}\n')
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "corpusfmt", "validate", "a.jsonl", "--output-format", "concise"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=end) as run:
+        os.close(end)
+        shown = b""
+        with suppress(OSError):  # how Linux says that nobody writes to it any more
+            while piece := os.read(terminal, 65536):
+                shown += piece
+        os.close(terminal)
+        assert run.stdout is not None
+        assert run.stdout.read() == b"VALID: 0 errors, 0 warnings\n"
+    assert run.returncode == 0
+    assert b"validating 1 of 1" in shown
 
 
 WITHOUT_MODEL = """

@@ -224,7 +224,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 CONTENT = {"m.txt": b"x\n" * 40, "d/n.txt": b""}
 PACKED = (
     zipped(CONTENT),
-    zipped(CONTENT, zipfile.ZIP_BZIP2),
+    *(zipped(CONTENT, method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)),
     tarred(CONTENT),
     *(compress(tarred(CONTENT)) for compress in (gzip.compress, bz2.compress, lzma.compress)),
 )

@@ -62,6 +62,7 @@ EQUIVALENT: Mapping[tuple[str, str, str], str] = {
 }
 _MOST_SECONDS_OF_TESTS = 40.0
 _MEMORY = 6 << 30
+_ENVIRONMENT = {"PYTHONPATH": str(_HERE / "hook"), "PYTHONDONTWRITEBYTECODE": "1"}
 # The status of a process that failed before its tests began.
 _BROKEN = 70
 
@@ -113,7 +114,7 @@ def reached() -> dict[str, dict[int, set[str]]]:
     return found
 
 
-def tests_of(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set[str]:
+def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set[str]:
     """Return the tests that may notice a mutant: those that reach its line.
 
     What runs when a module is imported runs once in a process, in whatever test comes first. What comes of it is used by all
@@ -193,11 +194,9 @@ def _try(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
         log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        os.environ |= {
+        os.environ |= _ENVIRONMENT | {
             "CORPUSFMT_MUTANT": f"{name}={source}",
             "CORPUSFMT_FAILED": str(folder / "failed"),
-            "PYTHONPATH": str(_HERE / "hook"),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
         }
         sys.dont_write_bytecode = True
@@ -240,7 +239,7 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
     while pending or running:
         while pending and len(running) < workers:
             group, mutant = pending.pop(0)
-            tests = in_order(tests_of(mutant, lines), durations)
+            tests = in_order(noticing(mutant, lines), durations)
             if not tests:
                 yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0)
                 continue
@@ -274,6 +273,14 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
                 Result(mutant, group, outcome, by if outcome == "killed" else "", len(tests), round(seconds, 1)),
             )
         time.sleep(0.02)
+
+
+def fail_anyway(tests: Sequence[str]) -> str:
+    """Run tests without a mutant as they are run with one; return what pytest says of those that fail."""
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:cov", *tests]
+    environment = os.environ | _ENVIRONMENT
+    done = subprocess.run(command, cwd=_ROOT, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode else ""
 
 
 def key_of(mutant: Mutant) -> str:
@@ -345,6 +352,9 @@ def main() -> int:
     results = [done[key_of(mutant)] for _, mutant in chosen]
     for line in [*survivors(results), "", *table(results)]:
         print(line)
+    if said := fail_anyway(sorted({each["by"] for each in results if "::" in each["by"]})):
+        print(f"\nThese tests killed mutants, but fail without one, too:\n{said}")
+        return 1
     return 0
 
 

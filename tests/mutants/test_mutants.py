@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mutants.operators import mutants
-from mutants.run import EQUIVALENT, GROUPS, in_order, reason_of, sample, tests_of
+from mutants.run import EQUIVALENT, GROUPS, fail_anyway, in_order, noticing, reason_of, sample
 from support import REPOSITORY
 
 import corpusfmt
@@ -49,7 +49,7 @@ def test_the_sample_has_mutants_of_every_module() -> None:
 def test_what_runs_at_import_is_noticed_by_tests_of_the_package() -> None:
     source = b"LIMIT = 1\ndef f(a=2):\n    return 3\n"
     reached = {"p/m.py": {1: {"first"}, 3: {"t::m"}}, "p/n.py": {7: {"t::n"}}, "q/o.py": {1: {"t::o"}}}
-    found = {each.before: tests_of(each, reached) for each in mutants("p/m.py", source)}
+    found = {each.before: noticing(each, reached) for each in mutants("p/m.py", source)}
     assert found["1"] == found["2"] == {"first", "t::m", "t::n"}
     assert found["3"] == {"t::m"}
 
@@ -66,6 +66,12 @@ def test_the_fastest_test_of_each_file_comes_first() -> None:
     durations = {"a::1": 0.2, "a::2": 0.1, "b::1": 5.0, "c::1": 100.0}
     assert in_order({"a::1", "a::2", "b::1", "z::1"}, durations) == ["a::2", "b::1", "a::1"]
     assert in_order({"c::1"}, durations) == ["c::1"]
+
+
+def test_what_fails_without_a_mutant_kills_none() -> None:
+    this = "tests/mutants/test_mutants.py"
+    assert fail_anyway([f"{this}::test_the_fastest_test_of_each_file_comes_first"]) == ""
+    assert fail_anyway([f"{this}::test_there_is_none_of_this_name"])
 
 
 def test_processes_of_commands_run_the_mutant(tmp_path: Path) -> None:
