@@ -793,6 +793,28 @@ def test_many_references_that_lead_nowhere(tmp_path: Path) -> None:
     assert [each.location.line for each in report.findings if each.code == "CRO613"][:10] == list(range(2, 12))
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_references_to_several_columns_of_a_file(missing: bool, tmp_path: Path) -> None:
+    names = ["id", "title", *(["user"] if missing else [])]
+    films = [field("", "films.csv", {"column": name}, **{"@id": f"films/{name}"}) for name in names]
+    columns = {"id": "id", "title": "title", "user": "id"}
+    views = [field(name, "views.csv", {"column": columns[name]}, references={"@id": f"films/{name}"}) for name in names]
+    contents = {"films__csv": b"id,title\n1,2\n3,4\n", "views__csv": b"id,title\n1,1\n2,2\n3,4\n5,5\n"}
+    path = write(tmp_path, TABLES, record_set(*films, name="films"), record_set(*views), **contents)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    found = [(each.location.line, each.message) for each in report.findings if each.code == "CRO613"]
+    assert [(line, message.rpartition(": ")[2]) for line, message in found] == [
+        (2, "`1` is no value of `films/title`"),
+        (3, "`2` is no value of `films/id`"),
+        (5, "`5` is no value of `films/id`"),
+        (5, "`5` is no value of `films/title`"),
+    ]
+    left_out = [reason for _, what, reason in report.coverage.not_run if what == "CRO613"]
+    assert left_out == (
+        ['recordSet "films" › field "films/user": some of its values cannot be read'] if missing else []
+    )
+
+
 def test_references_of_inline_records_into_files(tmp_path: Path) -> None:
     inline = {"@type": "cr:Field", "@id": "r/film", "dataType": "sc:Integer", "references": {"@id": "films/id"}}
     path = write(tmp_path, TABLES, FILMS, record_set(inline, data=[{"r/film": 1}, {"r/film": 8}]), **CONTENTS)

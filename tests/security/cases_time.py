@@ -134,6 +134,35 @@ def _references(description: Json) -> None:
     ]
 
 
+def _foreign(folder: Path) -> None:
+    """Let each column of a table refer to one of another table, and find nothing there."""
+    names = [f"c{number}" for number in range(4_000)]
+
+    def change(description: Json) -> None:
+        file = description["distribution"][0] | {"encodingFormat": "text/csv"}
+        description["distribution"] = [
+            file | {"@id": each, "name": each, "contentUrl": f"{each}.csv"} for each in ("left", "right")
+        ]
+        description["recordSet"] = [
+            {
+                "@type": "cr:RecordSet",
+                "@id": table,
+                "field": [
+                    _field(f"{table}/{name}", source={"fileObject": {"@id": table}, "extract": {"column": name}})
+                    | ({"references": {"field": {"@id": f"right/{name}"}}} if table == "left" else {})
+                    for name in names
+                ],
+            }
+            for table in ("left", "right")
+        ]
+
+    _described(change, folder)
+    header = ",".join(names)
+    for table in ("left", "right"):
+        row = ",".join(table for _ in names)
+        (folder / "data" / f"{table}.csv").write_text(f"{header}\n{row}\n{row}\n", "utf-8")
+
+
 def _drawn(description: Json) -> None:
     """Draw each record set from the next one."""
     description["recordSet"] = [
@@ -254,6 +283,7 @@ ATTACKS = [
         ("contexts-in-a-list", partial(_described, _contexts), _DATA, "CRO112"),
         ("data-sets-in-a-graph", partial(_described, _graph), _DATA, "CRO203"),
         ("references-in-a-row", partial(_described, _references), _DATA, "CRO131"),
+        ("references-that-dangle", _foreign, _DATA, "CRO613"),
         ("record-sets-drawn-from-each-other", partial(_described, _drawn), _DATA, "more than 20 record sets"),
         ("types-that-the-context-lost", partial(_described, _lost_terms), _DATA, "CRO4"),
         ("places-in-a-long-line", partial(_described, _places), _DATA, "CRO203"),

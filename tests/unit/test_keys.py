@@ -84,10 +84,10 @@ def test_no_group_is_held_that_does_not_fit(of_one_hash: Path, monkeypatch: pyte
 def test_a_hash_that_too_many_keys_have_is_matched_without_holding_them(of_one_hash: Path, tmp_path: Path) -> None:
     targets = tmp_path / "targets"
     targets.mkdir()
-    assert sum(1 for _ in unmatched(of_one_hash, targets, 640)) == 3000
+    assert sum(1 for _ in unmatched(of_one_hash, [targets], 640)) == 3000
     writer = KeyWriter(targets, 0)
     writer.add(_TOP - 1, 0)
     writer.close()
-    assert sorted(unmatched(of_one_hash, targets, 640)) == [
+    assert sorted(unmatched(of_one_hash, [targets], 640)) == [
         (shard, row) for shard in range(3) for row in range(0, 1000, 10)
     ]

@@ -161,14 +161,14 @@ def digest_of(*parts: str) -> bytes:
     return digest.digest()
 
 
-def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Place]:
-    """Yield the places, as (shard, row), whose keys have a hash that no key below `targets` has, in no order.
+def unmatched(folder: Path, targets: Iterable[Path], memory: int = DEFAULT_MEMORY) -> Iterator[Place]:
+    """Yield the places, as (shard, row), whose keys have a hash that no key in the folders `targets` has, in no order.
 
     A key that is among the targets is never yielded; one that is not goes unnoticed where hashes collide.
     """
     import numpy as np  # noqa: PLC0415
 
-    runs, wanted = sorted(folder.glob("*.keys")), sorted(targets.glob("*.keys"))
+    runs, wanted = sorted(folder.glob("*.keys")), _runs_in(targets)
     for low, high in _ranges([*runs, *wanted], memory):
         if high - low == 1:
             if not len(_Many(wanted, low)):
@@ -180,9 +180,9 @@ def unmatched(folder: Path, targets: Path, memory: int = DEFAULT_MEMORY) -> Iter
             yield position >> ROW_BITS, position & ((1 << ROW_BITS) - 1)
 
 
-def few_hashes(folder: Path) -> npt.NDArray[np.uint64] | None:
-    """Return the hashes of all keys in a folder, sorted, where they are few enough to be held; else None."""
-    runs = sorted(folder.glob("*.keys"))
+def few_hashes(folders: Iterable[Path]) -> npt.NDArray[np.uint64] | None:
+    """Return the hashes of all keys in some folders, sorted, where they are few enough to be held; else None."""
+    runs = _runs_in(folders)
     if _number(runs) > _FEW_KEYS:
         return None
     import numpy as np  # noqa: PLC0415
@@ -198,6 +198,10 @@ def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.
         return np.zeros(len(hashes), dtype=np.bool_)
     found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
     return found
+
+
+def _runs_in(folders: Iterable[Path]) -> list[Path]:
+    return sorted(run for folder in folders for run in folder.glob("*.keys"))
 
 
 def _number(runs: Iterable[Path]) -> int:

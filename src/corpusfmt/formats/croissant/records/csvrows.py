@@ -47,12 +47,13 @@ def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[
 
 def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Sequence[Take]) -> Iterator[Batch]:
     """Yield the rows after the header."""
-    missing = [take for take in takes if take.name not in header]
+    place_of = {name: place for place, name in reversed([*enumerate(header)])}
+    missing = [take for take in takes if take.name not in place_of]
     if missing:
         faults: list[Fault] = [no_column(source.path, take, header) for take in missing]
         yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
         return
-    places = [header.index(take.name) for take in takes]
+    places = [place_of[take.name] for take in takes]
     csv.field_size_limit(MAX_LINE_BYTES)
     width = len(header)
     rows = csv.reader(source.text(), delimiter=delimiter)

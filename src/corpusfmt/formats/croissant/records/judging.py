@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource, reference_id
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NotRead
+from corpusfmt.formats.croissant.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
 from corpusfmt.formats.croissant.records.files import Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf, of_field, takes_of
+from corpusfmt.formats.croissant.records.leaves import Leaf, leaf_of, of_field, takes_of
 from corpusfmt.formats.croissant.records.lookup import key_of
 from corpusfmt.formats.croissant.records.reader import RecordReader, Table, unmatched
 from corpusfmt.formats.croissant.records.rows import DELIMITERS, kind_of
@@ -35,7 +36,7 @@ from corpusfmt.formats.croissant.records.trees import (
 from corpusfmt.formats.croissant.rules.data import key_fields
 from corpusfmt.formats.croissant.rules.files import DataFault, Gap
 from corpusfmt.formats.croissant.rules.wording import clip
-from corpusfmt.io.keys import KeyWriter, among, few_hashes, repeated
+from corpusfmt.io.keys import ROW_BITS, KeyWriter, Place, among, few_hashes, repeated
 from corpusfmt.io.keys import unmatched as absent
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location
@@ -46,22 +47,28 @@ _MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:Vide
 _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613")
 
 
+# What tells a field that is referenced from others.
+_Name = tuple[int, int, str]
+# How often one source is read for what refers to it: several columns of a file take one time.
+_MOST_PASSES = 100
+# Multiples of it differ in all bits.
+_ODD, _MOST_HASH = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
 @dataclass(eq=False)
 class _Watched:
     """Keys that one pass over a source collects: the values of some leaves of each row, as hashes on local disk.
 
-    Those that are `known` are left out: a reference that is found needs no second look.
+    Several share a writer: `number` keeps their rows apart, `salt` their hashes. Those that are `known` are left out: a
+    reference that is found needs no second look.
     """
 
     key: KeyOf
-    folder: Path
+    writer: KeyWriter
+    number: int = 0
+    salt: int = 0
     known: npt.NDArray[np.uint64] | None = None
-    writer: KeyWriter = field(init=False)
     row: int = 0
-
-    def __post_init__(self) -> None:
-        self.folder.mkdir()
-        self.writer = KeyWriter(self.folder, 0)
 
     def accept(self, part: tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]) -> None:
         """Take the rows of a block."""
@@ -79,10 +86,19 @@ class _Watched:
         self.row += table.size
 
     def _write(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        hashes = hashes ^ np.uint64(self.salt)
         if self.known is not None:
             strange = ~among(hashes, self.known)
             hashes, rows = hashes[strange], rows[strange]
-        self.writer.extend_array(hashes, (rows + self.row).astype(np.uint64))
+        self.writer.extend_array(hashes, (rows + (self.number << ROW_BITS | self.row)).astype(np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where the keys of a field that is referenced are; those of others may be there, too, with another salt."""
+
+    folder: Path
+    salt: int
 
 
 def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tuple[bytes, ...]]]:
@@ -121,7 +137,9 @@ class _DataJudge:
         self._description = description
         self._reader = reader
         self._tell = tell
-        self._targets: dict[tuple[int, int, str], Path] = {}
+        self._targets: dict[_Name, _Target | NotRead] = {}
+        self._salts = (number * _ODD & _MOST_HASH for number in count())
+        self._passes: Counter[int] = Counter()
         self._broken: list[Fault] = []
         self.gaps: list[Gap] = []
         self._left_out: set[Gap] = set()
@@ -170,7 +188,8 @@ class _DataJudge:
         key = _leaves_of(fields, plan.tree.everything())
         if len(key) < len(fields):
             raise NotRead(f"{plan.record_set.title}: its key is in nested records, or made of other fields")
-        watched = _Watched(KeyOf(key), self._folder())
+        folder = self._folder()
+        watched = _Watched(KeyOf(key), KeyWriter(folder, 0))
         unmatched_at: set[Location] = set()
         for table in self._reader.tables(plan.tree):
             if table.size:
@@ -179,24 +198,30 @@ class _DataJudge:
                 self._nulls(key, table, unmatched_at)
                 watched.take(table)
         watched.writer.close()
-        self._repeated(plan.record_set, lambda: self._reader.tables(plan.tree), watched)
+        self._repeated(plan.record_set, lambda: self._reader.tables(plan.tree), key, folder)
 
     def _source(
         self, record_set: RecordSet, origin: Origin, leaves: list[Leaf], key: list[Leaf], edges: list[Edge]
     ) -> None:
         """Read one source of a record set: judge its values, its key, and its foreign keys."""
+        self._collect([edge.remote for edge in edges])
         targets = []
         for edge in edges:
-            try:
-                targets.append((edge, self._target(edge.remote)))
-            except NotRead as reason:
-                self._leave_out(("CRO613",), reason)
-        watched = [_Watched(KeyOf(key), self._folder())] if key else []
+            target = self._targets[_name_of(edge.remote)]
+            if isinstance(target, NotRead):
+                self._leave_out(("CRO613",), target)
+            else:
+                targets.append((edge, target))
+        folders = list(dict.fromkeys(target.folder for _, target in targets))
+        known = few_hashes(folders)
+        own, references = self._folder(), self._folder()
+        watched = [_Watched(KeyOf(key), KeyWriter(own, 0))] if key else []
+        writer = KeyWriter(references, 0)
         foreign = [
-            (_Watched(KeyOf([edge.local], required=False), self._folder(), few_hashes(at)), edge, at)
-            for edge, at in targets
+            _Watched(KeyOf([edge.local], required=False), writer, number, target.salt, known)
+            for number, (edge, target) in enumerate(targets)
         ]
-        followed = [*watched, *(each for each, _, _ in foreign)]
+        followed = [*watched, *foreign]
         before = self.records
         for part in self._parts(origin, leaves, [each.key for each in followed]):
             if isinstance(part, Accepted):
@@ -216,10 +241,9 @@ class _DataJudge:
         self._not_decoded(leaves, self.records - before)
         for each in followed:
             each.writer.close()
-        for each in watched:
-            self._repeated(record_set, lambda: self._tables(origin, leaves), each)
-        for each, edge, folder in foreign:
-            self._unmatched(self._tables(origin, leaves), each, edge, folder)
+        if key:
+            self._repeated(record_set, lambda: self._tables(origin, leaves), key, own)
+        self._unmatched(self._tables(origin, leaves), [edge for edge, _ in targets], absent(references, folders))
 
     def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
         takes = takes_of(leaves)
@@ -237,25 +261,71 @@ class _DataJudge:
         for batch in self._reader.batches(origin, takes_of(leaves)):
             yield self._reader.evaluated(leaves, batch)
 
-    def _target(self, leaf: Leaf) -> Path:
-        """Return where the keys of a field that is referenced are, collected once."""
-        name = (id(leaf.origin), id(leaf.field), leaf.take.name)
-        if name not in self._targets:
-            watched = _Watched(KeyOf([leaf], required=False), self._folder())
-            for part in self._parts(leaf.origin, [leaf], [watched.key]):
+    def _collect(self, remotes: Iterable[Leaf]) -> None:
+        """Collect the keys of fields that are referenced, each once; columns of one file are read together."""
+        waiting = {name: _as_read(remote) for remote in remotes if (name := _name_of(remote)) not in self._targets}
+        together: defaultdict[object, dict[_Name, Leaf]] = defaultdict(dict)
+        for name, leaf in waiting.items():
+            is_column = isinstance(leaf.origin, FileObject) and leaf.take.kind == "column"
+            together[id(leaf.origin) if is_column else name][name] = leaf
+        for leaves in together.values():
+            self._collect_together(leaves)
+
+    def _collect_together(self, leaves: dict[_Name, Leaf]) -> None:
+        origin = next(iter(leaves.values())).origin
+        while leaves:
+            self._passes[id(origin)] += 1
+            if self._passes[id(origin)] > _MOST_PASSES:
+                reason = NotRead(
+                    f"{origin.title}: it would be read more than {_MOST_PASSES} times for what refers to it"
+                )
+                self._targets |= dict.fromkeys(leaves, reason)
+                return
+            missing = self._collect_in_one_pass(origin, leaves)
+            # A table without one of the columns is not read at all.
+            leaves = {
+                name: leaf
+                for name, leaf in leaves.items()
+                if missing and leaf.take not in missing and isinstance(self._targets[name], _Target)
+            }
+
+    def _collect_in_one_pass(self, origin: Origin, leaves: Mapping[_Name, Leaf]) -> set[Take]:
+        """Collect keys where they can be read, and return the columns that are missing."""
+        folder = self._folder()
+        writer = KeyWriter(folder, 0)
+        followed = {}
+        for name, leaf in leaves.items():
+            salt = next(self._salts)
+            self._targets[name] = _Target(folder, salt)
+            followed[name] = _Watched(KeyOf([leaf], required=False), writer, salt=salt)
+        missing: set[Take] = set()
+        try:
+            for part in self._parts(origin, list(leaves.values()), [each.key for each in followed.values()]):
                 if isinstance(part, Accepted):
-                    watched.accept(part.keys[0])
+                    for each, keys in zip(followed.values(), part.keys, strict=True):
+                        each.accept(keys)
                     continue
-                table = self._reader.evaluated([leaf], part)
-                if table.faults:
-                    raise NotRead(f"{leaf.field.title}: some of its values cannot be read")
-                watched.take(table)
-            watched.writer.close()
-            self._targets[name] = watched.folder
-        return self._targets[name]
+                lacking = {fault.take for fault in part.faults if isinstance(fault, NoColumn)}
+                missing |= lacking
+                is_damaged = any(not isinstance(fault, NoColumn) for fault in part.faults)
+                for name, each in followed.items():
+                    if isinstance(self._targets[name], NotRead):
+                        continue
+                    leaf = leaves[name]
+                    table = self._reader.evaluated([leaf], replace(part, faults=[]))
+                    if is_damaged or leaf.take in lacking or table.faults:
+                        self._targets[name] = NotRead(f"{leaf.field.title}: some of its values cannot be read")
+                    else:
+                        each.take(table)
+        except NotRead as reason:
+            self._targets |= dict.fromkeys(leaves, reason)
+        writer.close()
+        return missing
 
     def _folder(self) -> Path:
-        return self._reader.spill("keys")
+        folder = self._reader.spill("keys")
+        folder.mkdir()
+        return folder
 
     # --- telling ---
 
@@ -286,9 +356,11 @@ class _DataJudge:
                     message = f"{leaf.field.title}: a key without a value"
                     self._tell(DataFault("null", message, table.at(row), "give the record a key"))
 
-    def _repeated(self, record_set: RecordSet, tables: Callable[[], Iterator[Table]], watched: _Watched) -> None:
+    def _repeated(
+        self, record_set: RecordSet, tables: Callable[[], Iterator[Table]], key: Sequence[Leaf], folder: Path
+    ) -> None:
         """Read the rows again whose keys have equal hashes: only those whose keys are equal are told of."""
-        groups = repeated(watched.folder)
+        groups = repeated(folder)
         first = next(groups, None)
         if first is None:
             return
@@ -303,10 +375,14 @@ class _DataJudge:
             wanted = (row for (row,) in seen.execute("SELECT row FROM candidate ORDER BY row"))
             told = 0
             beyond: DataFault | None = None
-            for key, values, at in _read_again(tables(), watched.key.leaves, wanted):
-                row = seen.execute("SELECT place FROM seen WHERE key = ?", (key,)).fetchone()
+            for _, table, index in _read_again(tables(), wanted):
+                values = [table.columns[id(leaf)][index] for leaf in key]
+                parts = [key_of(value) or b"" for value in values]
+                joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+                at = table.at(index)
+                row = seen.execute("SELECT place FROM seen WHERE key = ?", (joined,)).fetchone()
                 if row is None:
-                    seen.execute("INSERT INTO seen VALUES (?, ?)", (key, _spoken(at)))
+                    seen.execute("INSERT INTO seen VALUES (?, ?)", (joined, _spoken(at)))
                     continue
                 told += 1
                 if told <= _SHOWN:
@@ -317,40 +393,39 @@ class _DataJudge:
             if beyond is not None and told > _SHOWN:
                 self._tell(replace(beyond, count=told - _SHOWN))
 
-    def _unmatched(self, tables: Iterator[Table], watched: _Watched, edge: Edge, targets: Path) -> None:
-        number = 0
+    def _unmatched(self, tables: Iterator[Table], edges: Sequence[Edge], places: Iterable[Place]) -> None:
+        """Tell of references that lead nowhere: at `places`, each the number of its edge and a row."""
+        left: Counter[int] = Counter()
+        first: defaultdict[int, list[int]] = defaultdict(list)
+        for number, row in places:
+            left[number] += 1
+            (heapq.heappush if left[number] <= _SHOWN else heapq.heappushpop)(first[number], -row)
+        shown: defaultdict[int, list[int]] = defaultdict(list)
+        for number, rows in first.items():
+            for row in set(rows):
+                shown[-row].append(number)
+        last: dict[int, DataFault] = {}
+        for row, table, index in _read_again(tables, iter(sorted(shown))):
+            for number in sorted(shown[row]):
+                edge = edges[number]
+                value = table.columns[id(edge.local)][index]
+                last[number] = unmatched(edge.local, edge.remote, value, table.at(index))
+                self._tell(last[number])
+                left[number] -= 1
+        for number, fault in last.items():
+            if left[number]:
+                self._tell(replace(fault, count=left[number]))
 
-        def counted() -> Iterator[int]:
-            nonlocal number
-            for _, row in absent(watched.folder, targets):
-                number += 1
-                yield row
 
-        rows = heapq.nsmallest(_SHOWN, counted())
-        left = number
-        fault = None
-        for _, values, at in _read_again(tables, [edge.local], iter(sorted(set(rows)))):
-            left -= 1
-            fault = unmatched(edge.local, edge.remote, values[0], at)
-            self._tell(fault)
-        if fault is not None and left:
-            self._tell(replace(fault, count=left))
-
-
-def _read_again(
-    tables: Iterator[Table], key: Sequence[Leaf], rows: Iterator[int]
-) -> Iterator[tuple[bytes, list[Any], Location]]:
-    """Yield the key, its values and the place of some rows of tables, which are in order."""
+def _read_again(tables: Iterator[Table], rows: Iterator[int]) -> Iterator[tuple[int, Table, int]]:
+    """Yield rows of tables, which are in order, each with its table and index there."""
     wanted = next(rows, None)
     if wanted is None:
         return
     start = 0
     for table in tables:
         while wanted is not None and wanted < start + table.size:
-            values = [table.columns[id(leaf)][wanted - start] for leaf in key]
-            parts = [key_of(value) or b"" for value in values]
-            joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-            yield joined, values, table.at(wanted - start)
+            yield wanted, table, wanted - start
             wanted = next(rows, None)
         if wanted is None:
             return
@@ -369,6 +444,20 @@ def _spoken(at: Location) -> str:
 def _refers_to_files(leaf: Leaf) -> bool:
     origins = [edge.remote.origin for edge in references_of(leaf.field, leaf)]
     return any(not isinstance(origin, RecordSet) or origin.rows is None for origin in origins)
+
+
+def _as_read(remote: Leaf) -> Leaf:
+    """Return the leaf of a file that a referenced field has its values from as they are; the reference itself for others."""
+    if isinstance(remote.origin, RecordSet) and remote.origin.rows is None and not remote.field.sub_fields:
+        with suppress(NotRead):  # the reference itself says it
+            leaf = leaf_of(remote.field)
+            if isinstance(leaf.origin, Resource):
+                return leaf
+    return remote
+
+
+def _name_of(leaf: Leaf) -> _Name:
+    return id(leaf.origin), id(leaf.field), leaf.take.name
 
 
 def _foreign(leaf: Leaf) -> Iterator[Edge]:
