@@ -71,8 +71,10 @@ def of_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_no_group_is_held_that_does_not_fit(of_one_hash: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "CANDIDATES_AT_A_TIME", 500)
     batches = list(repeated_in_batches(of_one_hash))
-    assert max(len(batch.places) for batch in batches) < 1000
+    assert max(len(batch.positions) for batch in batches) == 500
     assert [batch.continues for batch in batches] == [False, *[True] * 5]
+    rows = [(shard, row) for batch in batches for shard, rows in batch.rows_by_shard() for row in rows]
+    assert sorted(rows) == sorted(place for group in repeated(of_one_hash) for place in group)
     large = [group for group in repeated(of_one_hash) if len(group) > 16]
     assert [len(group) for group in large] == [2700]
     assert not any(isinstance(group, list) for group in large)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import heapq
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,9 +18,10 @@ import msgspec
 import xxhash
 
 from corpusfmt.conversion.rules import Repeated
-from corpusfmt.io.keys import KeyWriter, Place
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.keys import KeyWriter, digest_of
+from corpusfmt.io.publish import publish
 from corpusfmt.model import Document, Location
+from corpusfmt.wording import clipped
 
 T = TypeVar("T")
 #: The source of a document, and where the first one is that has its source and id.
@@ -47,13 +48,15 @@ class _Repeat(msgspec.Struct, frozen=True, array_like=True):
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A document of one task that has the name of an earlier one; `row` is its number among those that the task could take."""
+class Identified(msgspec.Struct):
+    """What names some documents of a task: the first of each name, and the number of its name for each, as 32 bits.
 
-    index: int
-    row: int
-    subject: Repeated
+    `again` is the first of them that has the name of another one.
+    """
+
+    firsts: list[Identity]
+    again: Identity | None
+    names: bytes
 
 
 def noting_keys(
@@ -72,28 +75,52 @@ def noting_keys(
             os.fsync(file.fileno())
 
 
+def identified(documents: Iterable[tuple[int, tuple[str, str], Location]]) -> Identified:
+    """Return what names documents, each given by its number in its task, its key and its place."""
+    names: dict[bytes, int] = {}
+    found = Identified([], None, b"")
+    numbers = array("I")
+    for row, key, at in documents:
+        digest = digest_of(*key)
+        number = names.setdefault(digest, len(names))
+        numbers.append(number)
+        is_first = number == len(found.firsts)
+        if is_first or found.again is None:
+            identity = Identity(row, digest.hex(), (clipped(key[0]), clipped(key[1])), at.path, at.line)
+            if is_first:
+                found.firsts.append(identity)
+            else:
+                found.again = identity
+    found.names = numbers.tobytes()
+    return found
+
+
 def repeats_among(
-    places: Iterable[Place], identities: Mapping[Place, Identity], first_with: dict[str, Identity]
-) -> Iterator[Found]:
-    """Yield the documents at these places, which are in order, that have the name of an earlier one."""
-    for place in places:
-        own = identities.get(place)
-        if own is None:  # the file has changed in between, and is converted anew when the run is resumed
-            continue
-        first = first_with.setdefault(own.digest, own)
-        if first is not own:
-            source, record = own.key
-            at = Location(own.path, own.line, record=record)
-            yield Found(*place, Repeated(at, source, Location(first.path, first.line, record=record)))
+    rows: Iterable[int], found: Identified, first_with: dict[str, Identity]
+) -> Iterator[tuple[int, Identity]]:
+    """Yield those rows of a task, which are in order, that have the name of an earlier document, and the first of that name."""
+    firsts = [first_with.setdefault(each.digest, each) for each in found.firsts]
+    # Where the file has changed in between there may be fewer; it is converted anew when the run is resumed.
+    for row, name in zip(rows, array("I", found.names), strict=False):
+        if firsts[name] is not found.firsts[name] or row != firsts[name].row:
+            yield row, firsts[name]
 
 
-def write_repeats(path: Path, found: Iterable[Found]) -> None:
+def subject_of(found: Identified, row: int, first: Identity) -> Repeated:
+    """Return the first document of a task that has the name of an earlier one, and where the first of that name is."""
+    own = next(each for each in (*found.firsts, found.again) if each is not None and each.row == row)
+    source, record = own.key
+    at = Location(own.path, own.line, record=record)
+    return Repeated(at, source, Location(first.path, first.line, record=record))
+
+
+def write_repeats(path: Path, repeats: Iterable[tuple[int, Identity]]) -> None:
     """Write down what is to be rejected of one task, in order, as one of several files in a folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    repeats = (
-        _Repeat(each.row, each.subject.source, each.subject.first.path, each.subject.first.line) for each in found
-    )
-    publish_bytes(path, b"".join(msgspec.json.encode(each) + b"\n" for each in repeats))
+    encode = msgspec.json.Encoder().encode
+    with publish(path) as file:
+        for row, first in repeats:
+            file.write(encode(_Repeat(row, first.key[0], first.path, first.line)) + b"\n")
 
 
 def repeated_in(folder: Path) -> Iterator[First | None]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import posixpath
 import shutil
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -46,12 +46,11 @@ from corpusfmt.conversion.options import (
     language_attribute_of,
     splits_of,
 )
-from corpusfmt.conversion.repeats import Identity, repeats_among, write_repeats
+from corpusfmt.conversion.repeats import Identified, Identity, repeats_among, subject_of, write_repeats
 from corpusfmt.conversion.rules import NotKept, finding
 from corpusfmt.conversion.stages import (
     Converted,
     DirectTask,
-    Identified,
     IdentifyTask,
     PackTask,
     SortTask,
@@ -70,7 +69,7 @@ from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, de
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.keys import Place, repeated_in_batches
+from corpusfmt.io.keys import Batch, repeated_in_batches
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes, refuse_link
@@ -306,7 +305,7 @@ class _Run:
             publish_bytes(repeats / "whole", b"")
         return self._converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
 
-    def _find_repeats(self, tasks: Sequence[StageTask[DirectTask]], keys: Path, repeats: Path) -> bool:
+    def _find_repeats(self, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:
         """Write down which documents are to be rejected, and tell whether there are any. Raises `BadInput` if none may be."""
         by_index = {task.argument.index: task for task in tasks}
         any_found = False
@@ -314,34 +313,29 @@ class _Run:
         for number, batch in enumerate(repeated_in_batches(keys)):
             if not batch.continues:
                 first_with.clear()
-            places = sorted(batch.places)
-            found = repeats_among(places, self._identified(by_index, places), first_with)
-            for index, rejected in groupby(found, key=lambda each: each.index):
-                several = list(rejected)
+            for task, rows, identified in self._identified(by_index, batch):
+                repeats = repeats_among(rows, identified, first_with)
+                repeat = next(repeats, None)
+                if repeat is None:
+                    continue
                 if self.options.on_bad_record == "stop":
-                    raise BadInput(finding(several[0].subject))
-                write_repeats(repeats / by_index[index].id / f"{number:06d}.jsonl", several)
+                    raise BadInput(finding(subject_of(identified, *repeat)))
+                write_repeats(found / task.id / f"{number:06d}.jsonl", chain([repeat], repeats))
                 any_found = True
         return any_found
 
-    def _identified(self, tasks: Mapping[int, StageTask[DirectTask]], places: Sequence[Place]) -> dict[Place, Identity]:
-        """Return what names the documents at some places, which are in order and read again."""
-        asked = [
-            StageTask(
-                tasks[index].id,
-                IdentifyTask(tasks[index].argument, tuple(row for _, row in found)),
-                tasks[index].fingerprint,
-            )
-            for index, found in groupby(places, key=itemgetter(0))
-        ]
-        asked = [replace(each, fingerprint=digest(each.fingerprint, each.argument.rows)) for each in asked]
+    def _identified(
+        self, tasks: Mapping[int, StageTask[DirectTask]], batch: Batch
+    ) -> Iterator[tuple[StageTask[DirectTask], array[int], Identified]]:
+        """Yield the tasks that candidates are of, which of their documents those are, and what names them, read again."""
+        asked = []
+        for index, rows in batch.rows_by_shard():
+            fingerprint = digest(tasks[index].fingerprint, rows.tobytes())
+            asked.append(StageTask(tasks[index].id, IdentifyTask(tasks[index].argument, rows), fingerprint))
         weights = [sum(reading.shard.size for reading in each.argument.task.readings) for each in asked]
         results = self.stages.run_whole("identify", identify, asked, Identified, weights)
-        return {
-            (each.argument.task.index, identity.row): identity
-            for each, result in zip(asked, results, strict=True)
-            for identity in result.documents
-        }
+        for each, result in zip(asked, results, strict=True):
+            yield tasks[each.argument.task.index], each.argument.rows, result
 
     def by_containers(self, shards: Sequence[Shard]) -> list[Converted]:
         """Documents are sorted by language, then packed."""

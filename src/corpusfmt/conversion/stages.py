@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import posixpath
+from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -18,16 +19,14 @@ from corpusfmt.conversion.attributes import forget_language
 from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, OnLoss
-from corpusfmt.conversion.repeats import First, Identity, noting_keys, repeated_in
+from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
 from corpusfmt.formats import named_format
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.keys import digest_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
 from corpusfmt.model import Document, Location
-from corpusfmt.wording import clipped
 
 T = TypeVar("T")
 
@@ -154,37 +153,30 @@ class IdentifyTask:
     """Documents of a task that has ended, by their numbers from 0 in order, which may have the keys of others."""
 
     task: DirectTask
-    rows: tuple[int, ...]
-
-
-class Identified(msgspec.Struct):
-    """What names each of some documents, and where it is."""
-
-    documents: list[Identity]
+    rows: array[int]
 
 
 def identify(asked: IdentifyTask) -> Identified:
     """Read documents again."""
+    return identified(_asked_for(asked))
+
+
+def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Location]]:
     task = asked.task
     key = task.target.writer.key
     assert key is not None
     # What was rejected was written when they were read first.
     readings = tuple(replace(reading, sidecar=task.aside / "rejected") for reading in task.readings)
     again = replace(task, readings=readings)
-    found = Identified([])
     wanted = iter(asked.rows)
     row = next(wanted, None)
     with closing(_documents_of(again, Converted(), Losses("allow"))) as read:
         for number, (documents, document) in enumerate(read):
             if number == row:
-                at = documents.place_of(document)
-                source, record = key(document)
-                shown = clipped(source), clipped(record)
-                found.documents.append(Identity(number, digest_of(source, record).hex(), shown, at.path, at.line))
+                yield number, key(document), documents.place_of(document)
                 row = next(wanted, None)
             if row is None:
-                break
-    return found
+                return
 
 
 def sort_shard(task: SortTask) -> Converted:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +35,10 @@ _MOST_HELD = 1 << 14
 # What sorting one range of pairs costs at its peak: the pairs, the permutation and the sorted copies.
 _BYTES_A_KEY_WHILE_SORTING = 64
 DEFAULT_MEMORY = 96 * 1024 * 1024
-#: How many candidates are held at a time, with their keys: those who read them again do so once for each batch.
-CANDIDATES_AT_A_TIME = 200_000
+#: How many candidates are held at a time, in 8 bytes each: those who read them again do so once for each batch.
+CANDIDATES_AT_A_TIME = 1 << 22
+#: How many hashes are held at a time, each counted once for every shard that has it: as many keys are compared.
+HASHES_AT_A_TIME = 200_000
 # So many keys are sorted, and searched, in less time than it takes to import numpy.
 _FEW_TO_SORT = 1 << 13
 _FEW_TO_SEARCH = 1 << 17
@@ -129,25 +131,38 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[
 class Batch:
     """Candidates; those of a batch that `continues` the one before have the hash of its last ones."""
 
-    places: list[Place]
     continues: bool
+    positions: array[int] = field(default_factory=lambda: array("Q"))
+
+    def rows_by_shard(self) -> Iterator[tuple[int, array[int]]]:
+        """Yield the shards, in order, and which rows of each are candidates, in order."""
+        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+        positions = np.sort(np.frombuffer(self.positions, np.uint64))
+        shards = positions >> np.uint64(ROW_BITS)
+        for part in np.split(positions, np.flatnonzero(np.diff(shards)) + 1):
+            yield int(part[0]) >> ROW_BITS, array("Q", (part & np.uint64((1 << ROW_BITS) - 1)).tobytes())
 
 
 def repeated_in_batches(folder: Path) -> Iterator[Batch]:
-    """Yield what `repeated` does, about `CANDIDATES_AT_A_TIME` places at a time."""
-    batch = Batch([], continues=False)
+    """Yield what `repeated` does, as much at a time as can be held."""
+    batch = Batch(continues=False)
+    hashes = 0
     for group in repeated(folder):
-        places = iter(group)
-        while part := list(islice(places, CANDIDATES_AT_A_TIME)):
-            batch.places += part
-            if len(batch.places) >= CANDIDATES_AT_A_TIME:
+        last_shard = None
+        for shard, row in group:
+            hashes += shard != last_shard
+            last_shard = shard
+            batch.positions.append(shard << ROW_BITS | row)
+            if len(batch.positions) >= CANDIDATES_AT_A_TIME:
                 yield batch
-                batch = Batch([], continues=True)
-        if batch.continues:
-            if batch.places:
+                batch = Batch(continues=True)
+        if batch.continues or hashes >= HASHES_AT_A_TIME:
+            if batch.positions:
                 yield batch
-            batch = Batch([], continues=False)
-    if batch.places:
+            batch = Batch(continues=False)
+            hashes = 0
+    if batch.positions:
         yield batch
 
 

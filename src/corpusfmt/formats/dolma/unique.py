@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -17,7 +14,7 @@ from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
 from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.io.keys import KeyWriter, Place, digest_of, repeated_in_batches
+from corpusfmt.io.keys import KeyWriter, digest_of, repeated_in_batches
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Location, Problem
@@ -87,12 +84,13 @@ def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options
     for batch in repeated_in_batches(scratch / _FOLDER):
         if not batch.continues:
             first_with.clear()
-        for (shard, row), identity in _identities_at(by_index, sorted(batch.places), options):
-            at = Location(by_index[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
-            source = identity.source if isinstance(identity.source, str) else ""
-            first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
-            if first.line != at.line or first.path != at.path:
-                judge.check(Repeated(at, source, first))
+        for shard, rows in batch.rows_by_shard():
+            for row, identity in _identities_at(by_index[shard], rows, options):
+                at = Location(by_index[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
+                source = identity.source if isinstance(identity.source, str) else ""
+                first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
+                if first.line != at.line or first.path != at.path:
+                    judge.check(Repeated(at, source, first))
 
 
 class _Identity(msgspec.Struct):
@@ -103,31 +101,29 @@ class _Identity(msgspec.Struct):
 _decode_identity = msgspec.json.Decoder(_Identity).decode
 
 
-def _identities_at(
-    shards: Mapping[int, Shard], places: Iterable[Place], options: CheckOptions
-) -> Iterator[tuple[Place, _Identity]]:
-    """Yield what names the documents at some places, which are in order."""
-    for index, rows in groupby(places, key=itemgetter(0)):
-        for row, line in _lines_at(shards[index], [row for _, row in rows], options):
-            identity = _identity_on(line)
-            if identity is not None:
-                yield (index, row), identity
+def _identities_at(shard: Shard, rows: Iterable[int], options: CheckOptions) -> Iterator[tuple[int, _Identity]]:
+    """Yield what names the documents in some rows, which are in order."""
+    for row, line in _lines_at(shard, rows, options):
+        identity = _identity_on(line)
+        if identity is not None:
+            yield row, identity
 
 
-def _lines_at(shard: Shard, rows: Sequence[int], options: CheckOptions) -> Iterator[tuple[int, bytes]]:
+def _lines_at(shard: Shard, rows: Iterable[int], options: CheckOptions) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of some rows, given in order. What is wrong with the file was told when it was checked."""
     unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
-    waiting = deque(rows)
+    waiting = iter(rows)
+    row = next(waiting, None)
     for block in RowFile(shard.files[DOCUMENTS], unheard, options).blocks():
         if isinstance(block, LongLine):
             continue
         first = block.line - 1
-        if waiting[0] <= first + block.data.count(b"\n"):
+        if row is not None and row <= first + block.data.count(b"\n"):
             lines = lines_of(block)
-            while waiting and waiting[0] < first + len(lines):
-                row = waiting.popleft()
+            while row is not None and row < first + len(lines):
                 yield row, lines[row - first]
-        if not waiting:
+                row = next(waiting, None)
+        if row is None:
             return
 
 
