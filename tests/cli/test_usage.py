@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,6 +13,34 @@ import pytest
 from support import LONG_LINE, SAMPLE, gzipped, run_cli, wet_file, wet_record
 
 import corpusfmt
+
+
+LONG = "x" * 900_000
+_CUT = r"x{87} … \[900,000 characters\] … x{87}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (f'profile = "{LONG}"', f"unknown profile '{_CUT}'; known: standard, strict"),
+        (f'fail-on = "{LONG}"', f"configuration: fail-on is '{_CUT}'; known: error, warning, never"),
+        (f'select = ["{LONG}"]', f"unknown rule '{_CUT}'; `corpusfmt rule` lists codes and slugs"),
+        (f'describe.date-published = "{LONG}"', ".{,2000}"),
+        (f"{LONG} = 1", ".{,2000}"),
+    ],
+)
+def test_a_long_setting_is_not_repeated_whole(settings: str, message: str, tmp_path: Path) -> None:
+    config = tmp_path / "corpusfmt.toml"
+    config.write_text(settings, "utf-8")
+    done = run_cli("validate", tmp_path, "--config", config)
+    assert done.returncode == 2
+    assert re.fullmatch(f"error: {message}\n", done.stderr.decode())
+
+
+def test_a_long_argument_is_not_repeated_whole(tmp_path: Path) -> None:
+    done = run_cli("validate", tmp_path, "--max-expansion", LONG[:100_000])
+    assert done.returncode == 2
+    assert len(done.stderr) < 3_000
 
 
 def test_one_of_anything_is_told_as_one(tmp_path: Path) -> None:

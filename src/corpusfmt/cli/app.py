@@ -13,7 +13,7 @@ from corpusfmt._version import VERSION
 from corpusfmt.cli import build, catalogue, convert, describe, records, render, validate
 from corpusfmt.cli.console import read_or_not
 from corpusfmt.cli.grouped import GroupedCommand
-from corpusfmt.wording import plain
+from corpusfmt.wording import clipped_message, plain
 
 app = typer.Typer(
     name="corpusfmt",
@@ -75,5 +75,5 @@ def main() -> None:
 def _explain(error: Any) -> None:
     """Print what the parser says of the arguments: they may be names of files that strangers chose."""
     if error.ctx is None or error.message != error.ctx.get_help():
-        error.message = plain(error.message)
+        error.message = plain(clipped_message(error.message))
     error.show()

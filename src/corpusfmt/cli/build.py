@@ -12,6 +12,7 @@ from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.inputs import FollowLinks, names, size
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages
+from corpusfmt.wording import clipped
 
 _FILTERS, _LOW_RESOURCES, _OPERATION = "Filters", "Low resources", "Operation"
 
@@ -150,7 +151,7 @@ def command(
     from corpusfmt.report.text import human_size, plural
 
     if langid not in {"auto", "native", "fasttext"}:
-        raise UsageError(f"unknown --langid {langid!r}; known: auto, native, fasttext")
+        raise UsageError(f"unknown --langid {clipped(langid)!r}; known: auto, native, fasttext")
     backend = cast("Literal['auto', 'native', 'fasttext']", langid)
     selection = Selection(min_lines, names(languages) or None, names(exclude_languages) or None, allow_urls, deny_urls)
     limit = size(scratch_limit) if scratch_limit else 0

@@ -10,7 +10,7 @@ import typer
 from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Rule, UsageError
-from corpusfmt.wording import plain
+from corpusfmt.wording import clipped, plain
 
 Rules = Annotated[
     list[str],
@@ -50,7 +50,7 @@ def rule(names: Rules = []) -> None:  # noqa: B006
             owners for code, owners in sorted(known.items()) if code.startswith(prefix) or name == owners[0][1].slug
         ]
         if not name or not meant:
-            raise UsageError(f"unknown rule {name!r}; `corpusfmt rule` lists codes and slugs")
+            raise UsageError(f"unknown rule {clipped(name)!r}; `corpusfmt rule` lists codes and slugs")
         for owners in meant:
             _explain([owner for owner, _ in owners], owners[0][1])
 

@@ -149,7 +149,7 @@ def share(text: str | None) -> float | None:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
-        raise UsageError(f"--sample takes a share like 1% or 0.01; got {text!r}")
+        raise UsageError(f"--sample takes a share like 1% or 0.01; got {clipped(text)!r}")
     return value
 
 
@@ -162,7 +162,7 @@ def size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     found = float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()] if match else 0.0
     if not 1 <= found < math.inf:
-        raise UsageError(f"a size is like 500MB, 1.5GB or 2GiB; got {clipped(repr(text))}")
+        raise UsageError(f"a size is like 500MB, 1.5GB or 2GiB; got {clipped(text)!r}")
     return int(found)
 
 

@@ -28,6 +28,7 @@ from corpusfmt.model import (
 )
 from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
+from corpusfmt.wording import clipped, clipped_message
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
@@ -117,7 +118,7 @@ def explain(finding: Finding, before: str = "") -> None:
 
 def _fail(status: int, *lines: str) -> None:
     for line in lines:
-        warn(line)
+        warn(clipped_message(line))
     raise typer.Exit(status)
 
 
@@ -161,9 +162,9 @@ def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
     for destination in destinations:
         path = destination.partition("=")[2]
         if not path:
-            raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {destination!r}")
+            raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {clipped(destination)!r}")
         if path != "-":
             refuse_output(path, "--report")
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         if name not in RENDERERS:
-            raise UsageError(f"unknown output format {name!r}; known: {', '.join(RENDERERS)}")
+            raise UsageError(f"unknown output format {clipped(name)!r}; known: {', '.join(RENDERERS)}")

@@ -13,6 +13,7 @@ from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, w
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import UsageError
 from corpusfmt.report.view import View
+from corpusfmt.wording import clipped
 
 
 class Show(StrEnum):
@@ -151,4 +152,4 @@ def _fail_on(setting: str | None) -> FailOn:
     try:
         return FailOn(setting or FailOn.ERROR)
     except ValueError:
-        raise UsageError(f"configuration: fail-on is {setting!r}; known: {', '.join(FailOn)}") from None
+        raise UsageError(f"configuration: fail-on is {clipped(str(setting))!r}; known: {', '.join(FailOn)}") from None

@@ -12,6 +12,7 @@ from typing import Literal
 
 from corpusfmt.conversion.rules import NotKept, finding
 from corpusfmt.model import BadInput, Location, UsageError
+from corpusfmt.wording import clipped
 
 OnLoss = Literal["error", "warn", "allow"]
 OnBadRecord = Literal["stop", "quarantine"]
@@ -64,7 +65,7 @@ def language_attribute_of(given: str) -> LanguageAttribute:
     """Take `SET/KEY` or `KEY` apart. Raises `UsageError`."""
     set_name, _, key = given.rpartition("/")
     if not key or (set_name and not _names_a_folder(set_name)):
-        raise UsageError(f"--lang-attribute takes SET/KEY, or KEY for embedded attributes; got {given!r}")
+        raise UsageError(f"--lang-attribute takes SET/KEY, or KEY for embedded attributes; got {clipped(given)!r}")
     return LanguageAttribute(set_name, key)
 
 
@@ -73,7 +74,9 @@ def splits_of(given: Sequence[str]) -> tuple[Split, ...]:
     splits = [Split(name, prefix) for name, _, prefix in (each.partition("=") for each in given)]
     for split in splits:
         if not _names_a_folder(split.name):
-            raise UsageError(f"--split-attributes takes SET or SET=PREFIX; {split.name!r} cannot name a folder")
+            raise UsageError(
+                f"--split-attributes takes SET or SET=PREFIX; {clipped(split.name)!r} cannot name a folder"
+            )
     if len({split.name for split in splits}) < len(splits) or len({split.prefix for split in splits}) < len(splits):
         raise UsageError("--split-attributes: each set and each prefix can be named once")
     return tuple(sorted(splits, key=lambda split: -len(split.prefix)))
@@ -113,7 +116,7 @@ def checked(options: Options, *, by_language: bool) -> Options:
             datetime.fromisoformat(options.added)
         except ValueError:
             raise UsageError(
-                f"--added takes a date like 2024-01-31 or 2024-01-31T12:00:00Z; got {options.added!r}"
+                f"--added takes a date like 2024-01-31 or 2024-01-31T12:00:00Z; got {clipped(options.added)!r}"
             ) from None
     if options.source == "":
         raise UsageError("--source takes a name")

@@ -13,6 +13,7 @@ from corpusfmt.io.paths import read_named
 from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
+from corpusfmt.wording import clipped
 
 
 class _RuleTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -133,5 +134,5 @@ def _override(table: _RuleTable) -> Override:
         raise UsageError(f"configuration: the judgement of {', '.join(table.rules)} needs a reason")
     grades = {"ignore": None} | {severity.value: severity for severity in Severity}
     if table.severity not in grades:
-        raise UsageError(f"configuration: unknown severity {table.severity!r}; known: {', '.join(grades)}")
+        raise UsageError(f"configuration: unknown severity {clipped(table.severity)!r}; known: {', '.join(grades)}")
     return Override(table.rules, grades[table.severity], table.reason, table.paths)

@@ -12,6 +12,7 @@ from typing import Any, Self, cast
 
 from corpusfmt.model import UsageError
 from corpusfmt.safe_path import SafeStarts, can_start_safely
+from corpusfmt.wording import clipped
 
 # Below this many bytes starting workers costs more than they save.
 SMALL_INPUT = 16 * 1024 * 1024
@@ -58,7 +59,7 @@ def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
     }
     if name not in factories:
         raise UsageError(
-            f"unknown engine {name!r}; known: serial, processes, dask[:ADDRESS], ray[:ADDRESS], py:MODULE:FACTORY"
+            f"unknown engine {clipped(name)!r}; known: serial, processes, dask[:ADDRESS], ray[:ADDRESS], py:MODULE:FACTORY"
         )
     return factories[name]
 

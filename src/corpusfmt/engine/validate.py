@@ -33,6 +33,7 @@ from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Report, Severity, Tally, UsageError
 from corpusfmt.report.saved import Baseline, load_baseline
 from corpusfmt.rules import PROFILES, Grading, Override
+from corpusfmt.wording import clipped
 
 _SAMPLE_SEED = 20181112
 
@@ -46,12 +47,12 @@ def grading(
 ) -> Grading:
     """Return the grading that the caller asks for. Raises `UsageError` for an unknown profile or rule."""
     if profile not in PROFILES:
-        raise UsageError(f"unknown profile {profile!r}; known: {', '.join(PROFILES)}")
+        raise UsageError(f"unknown profile {clipped(profile)!r}; known: {', '.join(PROFILES)}")
     selectors = (*select, *ignore, *(code for override in overrides for code in override.rules))
     known = [rule for fmt in formats().values() for rule in fmt.rules] if selectors else []
     for selector in selectors:
         if not selector or not any(rule.code.startswith(selector) or rule.slug == selector for rule in known):
-            raise UsageError(f"unknown rule {selector!r}; `corpusfmt rule` lists codes and slugs")
+            raise UsageError(f"unknown rule {clipped(selector)!r}; `corpusfmt rule` lists codes and slugs")
     return Grading(profile, tuple(select), tuple(ignore), tuple(overrides))
 
 

@@ -30,6 +30,7 @@ from corpusfmt.model import (
     UsageError,
 )
 from corpusfmt.rules import Grading, Judge, RuleSet
+from corpusfmt.wording import clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ def named_format(name: str) -> tuple[Format, str]:
             return each, each.aliases[name]
     names = [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
     names += [*known, *(alias for fmt in known.values() for alias in fmt.aliases)]
-    raise UsageError(f"unknown format {name!r}; known formats: {', '.join(sorted(names))}")
+    raise UsageError(f"unknown format {clipped(name)!r}; known formats: {', '.join(sorted(names))}")
 
 
 def refuse_barred(entry: Entry) -> None:

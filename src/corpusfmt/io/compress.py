@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
 
 from corpusfmt.model import UsageError
+from corpusfmt.wording import clipped
 
 _isal: Any
 try:
@@ -89,7 +90,7 @@ def compression_named(name: str) -> CompressionName:
     """Return a compressor's name. Raises `UsageError` for an unknown one, and for one that this platform does not have."""
     known = get_args(CompressionName)
     if name not in known:
-        raise UsageError(f"unknown compression {name!r}; known: {', '.join(known)}")
+        raise UsageError(f"unknown compression {clipped(name)!r}; known: {', '.join(known)}")
     found = cast("CompressionName", name)
     compressor_of(found)
     return found

@@ -23,6 +23,7 @@ from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.inputs import Arrival, Input
 from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.wording import clipped
 
 ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 1.0
@@ -57,7 +58,7 @@ class Fetched:
         try:
             words = shlex.split(self.command)
         except ValueError as error:
-            raise UsageError(f"--fetch-command {self.command!r}: {error}") from error
+            raise UsageError(f"--fetch-command {clipped(self.command)!r}: {error}") from error
         if {hole for word in words for hole in _HOLE.findall(word)} != {"{path}", "{output}"}:
             raise UsageError("--fetch-command needs {path} (a line of the list) and {output} (the file to write)")
         if operators := [word for word in words if _SHELL.fullmatch(word)]:

@@ -17,6 +17,7 @@ from corpusfmt.io.paths import read_named
 from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, UsageError
 from corpusfmt.pipeline.filters import Filter
+from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -130,7 +131,9 @@ def recipe_text(name: str) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read the recipe {name}: {error}") from error
     if name not in recipe_names():
-        raise UsageError(f"unknown recipe {name!r}; known: {', '.join(recipe_names())}, or the path of a .toml file")
+        raise UsageError(
+            f"unknown recipe {clipped(name)!r}; known: {', '.join(recipe_names())}, or the path of a .toml file"
+        )
     return resource("pipeline", f"{name}.toml").read_text("utf-8")
 
 

@@ -10,6 +10,7 @@ from corpusfmt.report.machine import github, gitlab, json_lines, json_object, ju
 from corpusfmt.report.pages import html, markdown
 from corpusfmt.report.text import concise, full, grouped
 from corpusfmt.report.view import DEFAULT_VIEW, View
+from corpusfmt.wording import clipped
 
 
 class Renderer(Protocol):
@@ -45,5 +46,5 @@ def render(report: Report, output_format: str = "full", *, max_findings: int = 1
     merely worth knowing; other outputs have all that was kept.
     """
     if output_format not in RENDERERS:
-        raise UsageError(f"unknown output format {output_format!r}; known: {', '.join(RENDERERS)}")
+        raise UsageError(f"unknown output format {clipped(output_format)!r}; known: {', '.join(RENDERERS)}")
     return "".join(f"{line}\n" for line in RENDERERS[output_format](report, View(max_findings, show_info)))

@@ -16,6 +16,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Finding, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
+from corpusfmt.wording import clipped
 
 
 def records(
@@ -108,7 +109,7 @@ def named(description: Description, name: str | None) -> RecordSet:
     listed = ", ".join(known) or "none"
     if name is None:
         raise UsageError(f"name a record set: {listed}")
-    raise UsageError(f"unknown record set {name!r}; known: {listed}")
+    raise UsageError(f"unknown record set {clipped(name)!r}; known: {listed}")
 
 
 def _name_of(view: RecordSet) -> str:
