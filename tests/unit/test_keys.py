@@ -83,6 +83,23 @@ def test_no_group_is_held_that_does_not_fit(of_one_hash: Path, monkeypatch: pyte
     assert (2, 990) not in large[0]
 
 
+@pytest.mark.parametrize(("most", "sizes"), [(30, [30] * 10), (1_000_000, [300])])
+def test_a_batch_holds_so_many_hashes_of_shards(
+    most: int, sizes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "HASHES_AT_A_TIME", most)
+    for shard in range(3):
+        writer = KeyWriter(tmp_path, shard)
+        writer.extend(range(100), 0)
+        writer.close()
+    assert [len(batch.positions) for batch in repeated_in_batches(tmp_path)] == sizes
+
+
+def test_one_hash_of_many_rows_is_one_batch(of_one_hash: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "HASHES_AT_A_TIME", 400)
+    assert [len(batch.positions) for batch in repeated_in_batches(of_one_hash)] == [3000]
+
+
 def test_a_hash_that_too_many_keys_have_is_matched_without_holding_them(of_one_hash: Path, tmp_path: Path) -> None:
     targets = tmp_path / "targets"
     targets.mkdir()

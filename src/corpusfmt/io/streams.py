@@ -267,13 +267,15 @@ class _Framing(NamedTuple):
     memory: Callable[[bytes], int] = lambda _head: 0
 
 
-def _left_in_zlib(decoder: Any, output: bytes) -> bytes | None:
+def left_in_zlib(decoder: Any, output: bytes) -> bytes | None:
+    """Return what zlib's decoder, which has just given at most `MAX_OUTPUT` bytes, is to be given again; None for more."""
     left: bytes = decoder.unconsumed_tail
     return left if left or len(output) >= MAX_OUTPUT else None
 
 
-def _left_in(decoder: Any, _output: bytes) -> bytes | None:
-    return None if decoder.needs_input else b""
+def left_in(decoder: Any, output: bytes) -> bytes | None:
+    """As `left_in_zlib`, for the decoders that keep what they did not decode."""
+    return None if decoder.needs_input and len(output) < MAX_OUTPUT else b""
 
 
 def _starts_zstd_frame(head: bytes) -> bool:
@@ -294,11 +296,11 @@ def _zstd_window(head: bytes) -> int:
 
 
 _FRAMINGS: Mapping[Codec, _Framing] = {
-    "gzip": _Framing(lambda: _ZLIB.decompressobj(_GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), _left_in_zlib),
-    "zstd": _Framing(zstd.ZstdDecompressor, _starts_zstd_frame, _left_in, _zstd_window),
-    "bzip2": _Framing(bz2.BZ2Decompressor, lambda head: head.startswith(_BZIP2_MAGIC), _left_in),
+    "gzip": _Framing(lambda: _ZLIB.decompressobj(_GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), left_in_zlib),
+    "zstd": _Framing(zstd.ZstdDecompressor, _starts_zstd_frame, left_in, _zstd_window),
+    "bzip2": _Framing(bz2.BZ2Decompressor, lambda head: head.startswith(_BZIP2_MAGIC), left_in),
     "xz": _Framing(
-        lambda: lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY), lambda head: head.startswith(_XZ_MAGIC), _left_in
+        lambda: lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY), lambda head: head.startswith(_XZ_MAGIC), left_in
     ),
 }
 

@@ -13,10 +13,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 from corpusfmt.io.limits import Account, meter
-from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content
+from corpusfmt.io.streams import MAX_OUTPUT, Chunks, Codec, StreamFault, codec_of_content, left_in, left_in_zlib
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -177,60 +177,28 @@ def _content(file: BinaryIO, info: zipfile.ZipInfo, end: int, account: Account) 
 
 def _decoded(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[tuple[bytes, int]]:
     """Yield what a member holds, each time with how many of its bytes were taken."""
-    left = info.compress_size
-    decoder = _decoder(file, info)
-    left -= decoder.head
-    while True:
-        data = file.read(min(left, READ_SIZE)) if left else b""
-        left -= len(data)
-        if not data:
-            break
-        yield decoder.decompress(data, READ_SIZE), info.compress_size - left
-        while decoder.has_more():
-            yield decoder.decompress(b"", READ_SIZE), info.compress_size - left
-        if decoder.eof:
-            return
-    if left or not (decoder.eof or decoder.needs_no_end):
+    method = _method(file, info)
+    left = info.compress_size - method.head
+    while taken := file.read(min(left, READ_SIZE)):
+        left -= len(taken)
+        data: bytes | None = taken
+        while data is not None:
+            output = method.decoder.decompress(data, MAX_OUTPUT)
+            yield output, info.compress_size - left
+            if method.decoder.eof:
+                return
+            data = method.left_in(method.decoder, output)
+    if left or not method.needs_no_end:
         raise EOFError(f"`{info.filename}` is cut short")
 
 
-class _Decoder:
-    """A decoder of any method, which gives at most so many bytes at a time."""
+class _Method(NamedTuple):
+    """How a member is decoded, behind a header of so many bytes: by a decoder as `io.streams` has them."""
 
-    def __init__(self, decoder: Any, head: int = 0, *, needs_no_end: bool = False) -> None:
-        self._decoder = decoder
-        self._full = False
-        self.head = head
-        self.needs_no_end = needs_no_end
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        output: bytes = self._decoder.decompress(data, most)
-        self._full = len(output) == most
-        return output
-
-    def has_more(self) -> bool:
-        return not self.eof and (self._full or not self._decoder.needs_input)
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._decoder.eof)
-
-
-class _Deflated:
-    """zlib's decoder with the manners of the others."""
-
-    def __init__(self) -> None:
-        self._decoder = zlib.decompressobj(-15)
-        self.needs_input = True
-
-    @property
-    def eof(self) -> bool:
-        return self._decoder.eof
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        output = self._decoder.decompress(self._decoder.unconsumed_tail + data, most)
-        self.needs_input = not self._decoder.unconsumed_tail
-        return output
+    decoder: Any
+    left_in: Callable[[Any, bytes], bytes | None] = left_in
+    head: int = 0
+    needs_no_end: bool = False
 
 
 class _Stored:
@@ -246,23 +214,23 @@ class _Stored:
 _ZSTANDARD = 93
 
 
-def _decoder(file: BinaryIO, info: zipfile.ZipInfo) -> _Decoder:
-    """Return the decoder of a member, behind whose header the file stands."""
+def _method(file: BinaryIO, info: zipfile.ZipInfo) -> _Method:
+    """Return how to decode a member, behind whose header the file stands."""
     if info.compress_type == zipfile.ZIP_STORED:
-        return _Decoder(_Stored(), needs_no_end=True)
+        return _Method(_Stored(), needs_no_end=True)
     if info.compress_type == zipfile.ZIP_DEFLATED:
-        return _Decoder(_Deflated())
+        return _Method(zlib.decompressobj(-15), left_in_zlib)
     if info.compress_type == zipfile.ZIP_BZIP2:
-        return _Decoder(bz2.BZ2Decompressor())
+        return _Method(bz2.BZ2Decompressor())
     if info.compress_type == _ZSTANDARD:
-        return _Decoder(zstd.ZstdDecompressor())
+        return _Method(zstd.ZstdDecompressor())
     if info.compress_type == zipfile.ZIP_LZMA:
-        return _lzma_decoder(file, ends=bool(info.flag_bits & 0x02))
+        return _lzma(file, ends=bool(info.flag_bits & 0x02))
     raise NotImplementedError(f"`{info.filename}` has the compression method {info.compress_type}")
 
 
-def _lzma_decoder(file: BinaryIO, *, ends: bool) -> _Decoder:
-    """Return the decoder of a member with the header of a raw LZMA stream (APPNOTE 5.8.8)."""
+def _lzma(file: BinaryIO, *, ends: bool) -> _Method:
+    """Return how to decode a member with the header of a raw LZMA stream (APPNOTE 5.8.8)."""
     head = file.read(9)
     (properties,) = struct.unpack("<2xH", head[:4])
     dictionary = int.from_bytes(head[5:], "little")
@@ -271,7 +239,8 @@ def _lzma_decoder(file: BinaryIO, *, ends: bool) -> _Decoder:
     rest, lc = divmod(head[4], 9)
     pb, lp = divmod(rest, 5)
     filters = [{"id": lzma.FILTER_LZMA1, "dict_size": max(dictionary, 4096), "lc": lc, "lp": lp, "pb": pb}]
-    return _Decoder(lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters), len(head), needs_no_end=not ends)
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
+    return _Method(decoder, head=len(head), needs_no_end=not ends)
 
 
 # --- tar ---
