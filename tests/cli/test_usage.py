@@ -14,7 +14,6 @@ from support import LONG_LINE, SAMPLE, gzipped, run_cli, wet_file, wet_record
 
 import corpusfmt
 
-
 LONG = "x" * 900_000
 _CUT = r"x{87} … \[900,000 characters\] … x{87}"
 
