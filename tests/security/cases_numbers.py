@@ -140,7 +140,7 @@ _VALIDATE = ("validate", "{data}", "--output-format", "json")
 _DATA = ("validate", "{data}/croissant.json", "--data", "--output-format", "json")
 _RECORDS = ("records", "{data}/croissant.json", "--record-set", "r")
 _DOLMA = ("convert", "{data}", "{out}", "--to", "dolma")
-_DESCRIBE = ("describe", "{data}", "-o", "{out}/croissant.json")
+_DESCRIBE = ("describe", "{data}", "-o", "{out}")
 
 _MAKERS: dict[str, tuple[Callable[[str, Path], None], tuple[tuple[str, ...], ...]]] = {
     "documents": (_dolma, (_VALIDATE, _DOLMA, _DESCRIBE)),

@@ -111,7 +111,7 @@ def _contexts(description: Json) -> None:
 def _graph(description: Json) -> None:
     own = dict(description)
     description.clear()
-    datasets = [{"@type": "sc:Dataset", "@id": f"d{number}"} for number in range(4_000)]
+    datasets = [{"@type": "sc:Dataset", "@id": f"d{number}"} for number in range(2_000)]
     description |= {"@context": own.pop("@context"), "@graph": [own, *datasets]}
 
 
@@ -130,13 +130,13 @@ def _references(description: Json) -> None:
     """Let each field refer to the next one."""
     own = description["recordSet"][0]["field"][0]["source"]
     description["recordSet"][0]["field"] = [
-        _field(f"r/{number}", source=own, references={"field": {"@id": f"r/{number + 1}"}}) for number in range(4_000)
+        _field(f"r/{number}", source=own, references={"field": {"@id": f"r/{number + 1}"}}) for number in range(2_000)
     ]
 
 
 def _foreign(folder: Path) -> None:
     """Let each column of a table refer to one of another table, and find nothing there."""
-    names = [f"c{number}" for number in range(4_000)]
+    names = [f"c{number}" for number in range(2_000)]
 
     def change(description: Json) -> None:
         file = description["distribution"][0] | {"encodingFormat": "text/csv"}
