@@ -116,11 +116,18 @@ class Absent:
             yield Batch("", 0, self._empty, faults=faults)
 
 
-def no_column(path: str, take: Take, header: Sequence[str]) -> NoColumn:
-    """Return the fault that a file does not have a column, with the one that is likely meant."""
-    likely = next((each for each in header if each.lower().strip() == take.name.lower().strip()), None)
-    hint = f"did you mean `{likely}`?" if likely else f"the columns are {', '.join(header[:NAMES_SHOWN])}"
-    return NoColumn(take, Location(path), hint)
+def nowhere(path: str, takes: Iterable[Take], header: Sequence[str] = ()) -> list[NoColumn]:
+    """Return the faults that a file has nothing where some takes lead, with the columns that are likely meant."""
+    columns = f"the columns are {', '.join(header[:NAMES_SHOWN])}"
+    alike = {each.lower().strip(): each for each in reversed(header)}
+
+    def hint(take: Take) -> str:
+        if take.kind != "column":
+            return "correct the path"
+        likely = alike.get(take.name.lower().strip())
+        return f"did you mean `{likely}`?" if likely else columns
+
+    return [NoColumn(take, Location(path), hint(take)) for take in takes]
 
 
 def bad_text(path: str, line: Line) -> BadText:

@@ -14,7 +14,7 @@ from corpusfmt.formats.croissant.records.batches import (
     Fault,
     Take,
     bad_text,
-    no_column,
+    nowhere,
 )
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.general import TooLong
@@ -50,7 +50,7 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
     place_of = {name: place for place, name in reversed([*enumerate(header)])}
     missing = [take for take in takes if take.name not in place_of]
     if missing:
-        faults: list[Fault] = [no_column(source.path, take, header) for take in missing]
+        faults: list[Fault] = [*nowhere(source.path, missing, header)]
         yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
         return
     places = [place_of[take.name] for take in takes]

@@ -19,11 +19,10 @@ from corpusfmt.formats.croissant.records.batches import (
     Batch,
     Broken,
     Fault,
-    NoColumn,
     NotRead,
     Take,
     bad_text,
-    no_column,
+    nowhere,
 )
 from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened, decompressed, split_codec
@@ -200,7 +199,7 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         seen += len(kept)
         yield Batch(opened.path, len(kept), columns, kept, faults=faults)
     if seen and unseen:
-        faults = [_nowhere(opened.path, take, list(names)) for take in sorted(unseen)]
+        faults = [*nowhere(opened.path, sorted(unseen), list(names))]
         yield Batch(opened.path, 0, {take: [] for take in takes}, [], faults=faults)
 
 
@@ -221,10 +220,6 @@ def _decoded(path: str, line: Line) -> Any:
 
 #: No value, as nothing is where a take leads.
 _ABSENT = object()
-
-
-def _nowhere(path: str, take: Take, names: Sequence[str]) -> NoColumn:
-    return no_column(path, take, names) if take.kind == "column" else NoColumn(take, Location(path), "correct the path")
 
 
 def _getter(take: Take, absent: object) -> Callable[[Any], Any]:
@@ -287,9 +282,9 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     except (EncodingFault, judged.JsonFault) as fault:
         raise Broken(_json_fault(fault, opened.path, text, data)) from fault
     columns = {take: _json_column(opened, tree, take) for take in takes if take.kind != "jsonPaths"}
-    nowhere = [take for take, values in columns.items() if not values and _leads_nowhere(tree, take)]
-    if nowhere:
-        faults: list[Fault] = [_nowhere(opened.path, take, ()) for take in nowhere]
+    lost = [take for take, values in columns.items() if not values and _leads_nowhere(tree, take)]
+    if lost:
+        faults: list[Fault] = [*nowhere(opened.path, lost)]
         yield Batch(opened.path, 0, {take: [] for take in takes}, faults=faults)
         return
     counts = {take: len(values) for take, values in columns.items()}
@@ -305,7 +300,7 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     unseen = [take for take, values in columns.items() if values and all(each is _ABSENT for each in values)]
     whole = {take: [None if each is _ABSENT else each for each in values] for take, values in columns.items()}
     names = list(dict.fromkeys(chain.from_iterable(_objects(tree)[:100])))
-    yield Batch(opened.path, count or 0, whole, faults=[_nowhere(opened.path, take, names) for take in unseen])
+    yield Batch(opened.path, count or 0, whole, faults=[*nowhere(opened.path, unseen, names)])
 
 
 def _objects(tree: Any) -> list[dict[str, Any]]:
@@ -354,7 +349,7 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
         return [_within(record, steps[cut:], take) for record in records] if steps[cut:] else records
     rows = _objects(tree)
     if not rows:
-        raise Broken(no_column(opened.path, take, ()))
+        raise Broken(nowhere(opened.path, [take])[0])
     return [row.get(take.name, _ABSENT) for row in rows]
 
 
@@ -394,7 +389,7 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
             names = rows.file.schema_arrow.names
             missing = [take for take in takes if take.name not in names]
             if missing:
-                raise Broken(no_column(opened.path, missing[0], names))
+                raise Broken(nowhere(opened.path, missing[:1], names)[0])
             first = 0
             for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
                 yield Batch(opened.path, size, columns, first=first)

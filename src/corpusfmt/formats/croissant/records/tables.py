@@ -155,7 +155,8 @@ def _accepted(
         data.decode()
         if not data.endswith(b"\n"):
             data += b"\n"
-        size, columns = split(data, delimiter, len(header), [header.index(leaf.take.name) for leaf in leaves])
+        place_of = {name: place for place, name in reversed([*enumerate(header)])}
+        size, columns = split(data, delimiter, len(header), [place_of[leaf.take.name] for leaf in leaves])
         rest = {id(leaf): left_over(column, leaf.cast) for leaf, column in zip(leaves, columns, strict=True)}
         by_leaf = {id(leaf): column for leaf, column in zip(leaves, columns, strict=True)}
         for leaf in leaves:
