@@ -37,7 +37,7 @@ test: $(VENV)/.develops
 
 ## Run every attack on untrusted data, in full size.
 attacks: $(VENV)/.develops
-	CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
+	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
 
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops

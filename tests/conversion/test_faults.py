@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conversion.rows import Json, document, write_rows
-from support import LONG_LINE, run_cli, tree
+from support import LONG_LINE, run_cli, tree, unmeasured
 
 import corpusfmt
 from corpusfmt.conversion import stages
@@ -83,7 +83,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, dolma_corpus: P
         "from corpusfmt.cli import main; main()"
     )
     arguments = ["convert", str(dolma_corpus), str(out), "--to", "oscar"]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False, env=unmeasured())
     assert done.returncode == 3
     assert b"File too large: '%b/" % bytes(out) in done.stderr
     assert done.stderr.endswith(b"; once that is mended, run the same command again to resume\n")

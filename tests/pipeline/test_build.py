@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, warc_record, wet_file, wet_record
+from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, unmeasured, warc_record, wet_file, wet_record
 from warcio.archiveiterator import ArchiveIterator
 
 import corpusfmt
@@ -306,7 +306,10 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, oscar_corpus: P
         "from corpusfmt.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "build", str(SAMPLE), "--output", str(out)], capture_output=True, check=False
+        [sys.executable, "-c", code, "build", str(SAMPLE), "--output", str(out)],
+        capture_output=True,
+        check=False,
+        env=unmeasured(),
     )
     assert done.returncode == 3
     assert re.fullmatch(

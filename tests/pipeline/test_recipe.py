@@ -89,7 +89,7 @@ def _scalars(found: Any) -> Iterator[Any]:
 
 # The published schema takes 100.0 for an integer, as JSON Schema has it; the code, as TOML, does not.
 @given(found=tables())
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_the_schema_and_the_code_judge_alike(found: Any) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     try:

@@ -19,6 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from support import unmeasured
+
 GUARD = Path(__file__).parent / "guard"
 
 #: The documented bound on the memory of any process of ours, whatever it is given.
@@ -67,7 +69,7 @@ class Attack:
         arguments = [part.format_map(_Kept(paths)) for part in self.command]
         command = arguments if self.program else [*CORPUSFMT, *arguments]
         environment = {
-            **os.environ,
+            **unmeasured(),
             "CORPUSFMT_GUARD_LOG": str(log),
             "CORPUSFMT_GUARD_FORBIDDEN": os.path.realpath(folder / "outside"),
             "PYTHONPATH": str(GUARD),

@@ -116,15 +116,18 @@ class Absent:
             yield Batch("", 0, self._empty, faults=faults)
 
 
-def nowhere(path: str, takes: Iterable[Take], header: Sequence[str] = ()) -> list[NoColumn]:
+def nowhere(path: str, takes: Sequence[Take], header: Sequence[str] = ()) -> list[NoColumn]:
     """Return the faults that a file has nothing where some takes lead, with the columns that are likely meant."""
     columns = f"the columns are {', '.join(header[:NAMES_SHOWN])}"
-    alike = {each.lower().strip(): each for each in reversed(header)}
+    alike = dict.fromkeys(take.name.lower().strip() for take in takes)
+    for each in header:
+        if (name := each.lower().strip()) in alike:
+            alike[name] = alike[name] or each
 
     def hint(take: Take) -> str:
         if take.kind != "column":
             return "correct the path"
-        likely = alike.get(take.name.lower().strip())
+        likely = alike[take.name.lower().strip()]
         return f"did you mean `{likely}`?" if likely else columns
 
     return [NoColumn(take, Location(path), hint(take)) for take in takes]

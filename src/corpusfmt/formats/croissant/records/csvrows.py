@@ -45,9 +45,19 @@ def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[
     return (replace(each, line=each.line + line - 1, byte=each.byte + byte) for each in found)
 
 
+def places_of(header: Sequence[str], names: Iterable[str]) -> dict[str, int]:
+    """Return the columns of some names, the first of each name."""
+    wanted = frozenset(names)
+    places: dict[str, int] = {}
+    for place, name in enumerate(header):
+        if name in wanted:
+            places.setdefault(name, place)
+    return places
+
+
 def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Sequence[Take]) -> Iterator[Batch]:
     """Yield the rows after the header."""
-    place_of = {name: place for place, name in reversed([*enumerate(header)])}
+    place_of = places_of(header, (take.name for take in takes))
     missing = [take for take in takes if take.name not in place_of]
     if missing:
         faults: list[Fault] = [*nowhere(source.path, missing, header)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from corpusfmt.formats.croissant.records.batches import Batch, Broken
 from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
-from corpusfmt.formats.croissant.records.csvrows import BOM, TableLines, body, shifted, table
+from corpusfmt.formats.croissant.records.csvrows import BOM, TableLines, body, places_of, shifted, table
 from corpusfmt.formats.croissant.records.files import Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, takes_of
 from corpusfmt.io.lines import Block, LongLine, blocks, lines
@@ -155,7 +155,7 @@ def _accepted(
         data.decode()
         if not data.endswith(b"\n"):
             data += b"\n"
-        place_of = {name: place for place, name in reversed([*enumerate(header)])}
+        place_of = places_of(header, (leaf.take.name for leaf in leaves))
         size, columns = split(data, delimiter, len(header), [place_of[leaf.take.name] for leaf in leaves])
         rest = {id(leaf): left_over(column, leaf.cast) for leaf, column in zip(leaves, columns, strict=True)}
         by_leaf = {id(leaf): column for leaf, column in zip(leaves, columns, strict=True)}
