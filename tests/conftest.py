@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ import corpusfmt
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("corpusfmt", deadline=None)
 settings.load_profile("corpusfmt")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests also wait, for commands that they kill, stop or let run out of time."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")
