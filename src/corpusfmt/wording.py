@@ -5,7 +5,6 @@ JSON holds values exactly. Everywhere else a name or value may neither end a lin
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from urllib.parse import quote
@@ -97,7 +96,9 @@ def markdown(text: str) -> str:
 
 def markup(text: str) -> str:
     """Return text as the content of an element, or of a quoted attribute, of HTML or XML 1.0."""
-    return html.escape(plain(text))
+    from html import escape  # noqa: PLC0415 - it comes with a table of all entities, which few commands need
+
+    return escape(plain(text))
 
 
 def sarif_message(text: str) -> str:

@@ -14,15 +14,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
-from corpusfmt.report.saved import ENTRY, Baseline
 from corpusfmt.wording import clipped
+
+if TYPE_CHECKING:
+    from corpusfmt.report.saved import Baseline
 
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Read also what links lead to outside of the input.")]
 
@@ -89,6 +91,8 @@ def _unmatched(reports: Sequence[Report], whole: Report, baseline: Baseline) -> 
     if whole.has_gaps or whole.coverage.shards_seen < whole.coverage.shards_total:
         return []
     common = set.intersection(*(set(report.unmatched) for report in reports))
+    from corpusfmt.report.saved import ENTRY
+
     settings = [each for each in reports[0].unmatched if each in common and not each.startswith(ENTRY)]
     matched = {(code, path) for code, path, reason in whole.tally.suppressed if reason == baseline.reason}
     return settings + [baseline.entry(*key) for key in baseline.occurrences if key not in matched]

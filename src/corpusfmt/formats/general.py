@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from corpusfmt.io.double_encoding import Repair, repair
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Crash, Judge, RuleSet
+
+if TYPE_CHECKING:
+    from corpusfmt.io.double_encoding import Repair
 
 GENERAL = RuleSet()
 LINK_OUTSIDE_ROOT = "GEN002"
@@ -308,6 +311,8 @@ def judge_barred(entry: Entry, judge: Judge) -> bool:
 
 def judge_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:
     """Judge whether lines of a document, which occurs so many times, are double-encoded."""
+    from corpusfmt.io.double_encoding import repair  # noqa: PLC0415 - no text of most runs comes so far
+
     repairs = list(filter(None, map(repair, text.split("\n"))))
     if repairs:
         judge.check(DoubleEncoded(at, repairs[0], len(repairs)), times)

@@ -9,11 +9,10 @@ import json
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-#: What a filter asks of a value, and the document that the value is in.
-Test = Callable[[Any, Any], bool]
+from corpusfmt.formats.croissant.jsonpath import Filter, Test
+
 _Operand = Callable[[Any, Any], Any]
 
 _TOKEN = re.compile(
@@ -39,14 +38,6 @@ _NOTHING = object()
 
 class FilterFault(ValueError):
     """A filter that is not followed here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """A parsed filter: its test, and the number of values that one test looks at."""
-
-    test: Test
-    size: int
 
 
 def parse_filter(text: str) -> Filter:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 from typing import Literal as OneOf
-
-from corpusfmt.formats.croissant.filters import Filter, FilterFault, parse_filter
 
 _NAME = re.compile(r"[^\s.\[\]()'\"*,:?@$]+")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -19,6 +17,18 @@ _MOST_STEPS = 200
 _MOST_VALUES = 5_000_000
 
 StepKind = OneOf["name", "index", "slice", "all", "filter", "union"]
+
+
+#: What a filter asks of a value, and the document that the value is in.
+Test = Callable[[Any, Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A parsed filter: its test, and the number of values that one test looks at."""
+
+    test: Test
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +207,8 @@ def _filter(text: str, start: int) -> tuple[Step, int]:
 
 
 def _followed(text: str) -> Filter | str:
+    from corpusfmt.formats.croissant.filters import FilterFault, parse_filter  # noqa: PLC0415 - few paths have one
+
     try:
         return parse_filter(text[1:]) if text.startswith("?") else text
     except FilterFault:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from corpusfmt.formats.general import BadText, DoubleEncoded, TooLong
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
-from corpusfmt.io.double_encoding import repair, suspect_lines
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.scan import is_certainly_nfc, plain_text
@@ -313,6 +312,8 @@ class TextScan:
         return Location(self._path, line, byte, column)
 
     def _double_encoding(self, block: Block) -> None:
+        from corpusfmt.io.double_encoding import repair, suspect_lines  # noqa: PLC0415 - few texts come so far
+
         for number, byte, line in suspect_lines(block.data):
             text = line.decode("utf-8", "replace")
             found = repair(text)
