@@ -207,16 +207,6 @@ def _around(own: Json, name: str, version: str, canonical: str) -> bytes:
     return (kept if isinstance(kept, str) else canonical).encode()
 
 
-OSCAR_1_0 = Writer(
-    item=_item_without_metadata,
-    open_part=PartWriter,
-    names=partial(_names, metadata=False),
-    by_language=True,
-    folder=str,
-    seal=_seal,
-    stem_kept=_stem_kept,
-)
-OSCAR_1_0_DEDUPLICATED = replace(OSCAR_1_0, names=_names_deduplicated)
 OSCAR_1_1 = Writer(
     item=_item,
     open_part=PartWriter,
@@ -225,3 +215,5 @@ OSCAR_1_1 = Writer(
     folder=str,
     seal=_seal,
 )
+OSCAR_1_0 = replace(OSCAR_1_1, item=_item_without_metadata, names=partial(_names, metadata=False), stem_kept=_stem_kept)
+OSCAR_1_0_DEDUPLICATED = replace(OSCAR_1_0, names=_names_deduplicated)
