@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
@@ -29,8 +31,7 @@ from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 REQUIRED = ("license", "creator", "url", "datePublished")
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without.
 
     `odd` are the data types, by field, that some value is not of. Of tables it is the columns that all have, with the type
@@ -50,8 +51,7 @@ class Contents:
         return Contents(self.languages | other.languages, self.fields | other.fields, self.odd | other.odd, columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(Struct, frozen=True):
     """A format as it is described: in a sentence, and by its record sets over files and contents."""
 
     summary: str
@@ -277,8 +277,7 @@ def _prefix(entry: Entry, base: str | Path | None) -> str:
     return "" if inside == "." else f"{inside}/"
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """What reading one shard told."""
 
     files: Mapping[str, FileFacts]

@@ -1,13 +1,14 @@
-"""The nouns of corpusfmt: what a rule is, what it finds, and what a run reports. Standard library only."""
+"""The nouns of corpusfmt: what a rule is, what it finds, and what a run reports."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
 
 Json = dict[str, Any]
 
@@ -64,8 +65,7 @@ class Verdict(StrEnum):
     INCOMPLETE = "incomplete"
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A place in the input.
 
     `path` is relative to the validated root, POSIX; `line` and `column` count from 1, `byte` from 0 in the uncompressed
@@ -88,8 +88,7 @@ class Location:
         return ":".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """What a rule yields.
 
     `count` occurrences of the same defect may be told as one, at the first of their places. `minor` marks the milder
@@ -103,8 +102,7 @@ class Problem:
     minor: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One check.
 
     `grades` re-grades it (None: it does not apply there) for a version ("1.0"), a profile ("strict"), both
@@ -135,8 +133,7 @@ class Rule:
         return self.severity
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A problem stamped with its rule and severity: plain data that crosses processes and JSON unchanged."""
 
     code: str
@@ -161,8 +158,7 @@ class Finding:
         return self.problem.count
 
 
-@dataclass(slots=True)
-class Document:
+class Document(Struct):
     """One text with what is known about it: the currency of conversion.
 
     `extra` holds what the source format had and no other field can take, so that nothing is lost on the way back.
@@ -182,8 +178,7 @@ class Document:
     attribute_rows: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Coverage:
+class Coverage(Struct):
     """What a run looked at, and what it did not look at and why.
 
     `not_run` counts the subjects that a rule was not run on, by (path, rule code, reason): another rule had fired there, so
@@ -233,8 +228,7 @@ _BYTES_OF_A_FINDING = 600
 Known = Mapping[tuple[str, str], int]
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Findings under a cap for each rule and path, and exact counts of all of them.
 
     `counts` maps (code, severity, path) to the number of occurrences, the known ones included until `settle`; `suppressed`
@@ -349,16 +343,14 @@ def _size_of(finding: Finding) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A shard that was checked: the paths of its files, and how long it took."""
 
     paths: tuple[str, ...]
     seconds: float
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """The answer of a run: capped findings, exact counts, what was covered, and a verdict.
 
     `unmatched` names what the user asked to leave out and nothing matched: ignored rules, overrides, baseline entries.
@@ -373,7 +365,7 @@ class Report:
     arguments: Json = field(default_factory=dict)
     results: Json = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
-    shards: list[Checked] = field(default_factory=list, compare=False)
+    shards: list[Checked] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Finding]:

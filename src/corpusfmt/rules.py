@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from corpusfmt.model import (
     INCOMPLETE_CODES,
@@ -35,8 +37,7 @@ between_findings: ContextVar[Callable[[], None]] = ContextVar("between_findings"
 _FINDINGS_BETWEEN = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(Struct, frozen=True):
     """A rule or reader of ours raised: the subject of GEN000."""
 
     at: Location
@@ -95,8 +96,7 @@ class RuleSet:
         return self._by_subject.get(subject, [])
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(Struct, frozen=True):
     """A user's own judgement of some rules for some paths (globs over the whole path), with the reason for it.
 
     `severity` None ignores the rules there.
@@ -113,8 +113,7 @@ class Override:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Grading:
+class Grading(Struct, frozen=True):
     """Which rules count and how much: the profile, a selection by code, prefix or slug, overrides by the user, a baseline."""
 
     profile: str = "standard"

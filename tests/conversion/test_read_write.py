@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from conversion.rows import beside
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, named_format
 from corpusfmt.formats.parts import Writer, write_parts
@@ -25,7 +25,7 @@ TEXT = st.text(CHARACTERS, max_size=20)
 LINE = st.sampled_from(["", " ", "\r", "\t\r", "a\rb", "\0", "\u2028", "\u0085x", "\u2205", "x" * 1_000_000]) | TEXT
 TEXTS = st.lists(LINE, max_size=5).map("\n".join)
 VALUES = st.none() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | TEXT
-FIELDS = st.dictionaries(TEXT.filter(lambda name: name not in Document.__dataclass_fields__), VALUES, max_size=2)
+FIELDS = st.dictionaries(TEXT.filter(lambda name: name not in Document.__struct_fields__), VALUES, max_size=2)
 # Few of each, so that equal ids meet, in one source and in several.
 IDS = st.sampled_from(["1", "2"]) | TEXT.filter(bool)
 SOURCES = st.none() | st.sampled_from(["books", "web"]) | TEXT.filter(bool)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
+
+from msgspec import Struct
 
 from corpusfmt.conversion import attributes
 from corpusfmt.conversion.layout import path_of
@@ -28,8 +29,7 @@ _UNREADABLE = "GEN001"
 _CUT = frozenset({"GEN101", "GEN102", "PQT102"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """How one shard is read: crosses processes. `filed` where the target has folders by language.
 
     `variant` is the source of documents that have no other, where the variants of a release have the same ids.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Format, Plan, Shard
@@ -27,8 +29,7 @@ _ONLY_LISTED = "other"
 _DOCUMENTS, _TABLES = "documents", "data"
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """The name of a shard, taken apart: the folder below the data, the stem, the number of the part."""
 
     folder: str
@@ -36,8 +37,7 @@ class Name:
     part: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Shards that become the parts of one stem; `name.part` is None where parts are numbered anew."""
 
     name: Name

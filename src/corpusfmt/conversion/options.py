@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from corpusfmt.conversion.rules import NotKept, finding
 from corpusfmt.model import BadInput, Location, UsageError
@@ -25,24 +26,21 @@ _ACCEPT_LOSS = "accept it with --on-loss warn or allow: it is then counted in th
 _SET_NAME = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Embedded attributes whose names begin with `prefix` become rows of the attribute set `name`."""
 
     name: str
     prefix: str
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageAttribute:
+class LanguageAttribute(Struct, frozen=True):
     """Attributes `key__LANGUAGE`, of an attribute set or (`set_name` empty) embedded in the documents."""
 
     set_name: str
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """What is asked of the documents on their way; crosses processes.
 
     `merge` makes one embedded object of all attributes of a document; where a name stands twice, the first of `prefer`

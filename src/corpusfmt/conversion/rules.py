@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.formats.oscar.languages import V2_LABELS
 from corpusfmt.model import Finding, Location, Problem
@@ -12,8 +13,7 @@ from corpusfmt.rules import Grading, Judge, RuleSet
 RULES = RuleSet()
 
 
-@dataclass(frozen=True, slots=True)
-class NotKept:
+class NotKept(Struct, frozen=True):
     """Something that does not come along, `count` times; `hint` where it stops the run."""
 
     at: Location
@@ -22,8 +22,7 @@ class NotKept:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unfiled:
+class Unfiled(Struct, frozen=True):
     """A document that has no place in a target laid out by language."""
 
     at: Location
@@ -31,23 +30,20 @@ class Unfiled:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mislabelled:
+class Mislabelled(Struct, frozen=True):
     """A document whose language cannot be the name of a folder in a target laid out by language."""
 
     at: Location
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sourceless:
+class Sourceless(Struct, frozen=True):
     """A document without a source, which nobody has given it."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Struct, frozen=True):
     """A document whose source and id an earlier one has as well."""
 
     at: Location
@@ -55,8 +51,7 @@ class Repeated:
     first: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Collision:
+class Collision(Struct, frozen=True):
     """An attribute that two sets have with different values; `newer` is the one that came second."""
 
     at: Location

@@ -12,7 +12,6 @@ import shutil
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -20,6 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.conversion.attributes import LANGUAGE_SET
 from corpusfmt.conversion.documents import Reading
@@ -241,8 +242,7 @@ def _compressor(writer: Writer[Any], asked: str | None, to: str) -> CompressionN
     return compression_named(asked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """What every stage needs to know."""
 
     format: Format

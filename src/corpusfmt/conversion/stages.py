@@ -9,11 +9,12 @@ from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from corpusfmt.conversion.attributes import forget_language
 from corpusfmt.conversion.documents import Documents, Reading
@@ -36,8 +37,7 @@ _RENAMED = {"`_dedup` in the name of a text that repeats a line": 1}
 _WIDE = b"!"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What is written where: crosses processes. `sets` are the attribute sets beside the documents."""
 
     format: str
@@ -52,8 +52,7 @@ class Target:
         return writer.with_sets(self.sets) if self.sets and writer.with_sets else writer
 
 
-@dataclass(frozen=True, slots=True)
-class DirectTask:
+class DirectTask(Struct, frozen=True):
     """Shards that become one part, or parts of about `part_bytes`; `language` is None where the target has no folders of one.
 
     `keys` is the folder for the hashes of what names the documents, `repeats` the one that tells which of them are rejected.
@@ -76,8 +75,7 @@ class DirectTask:
         return self.readings[0].shard.index
 
 
-@dataclass(frozen=True, slots=True)
-class SortTask:
+class SortTask(Struct, frozen=True):
     """One shard whose documents go into a container by language."""
 
     reading: Reading
@@ -85,8 +83,7 @@ class SortTask:
     aside: Path
 
 
-@dataclass(frozen=True, slots=True)
-class PackTask:
+class PackTask(Struct, frozen=True):
     """One language over all containers, in the order of the source's shards; `folder` is named for it, as `target_folder` is."""
 
     target: Target
@@ -148,8 +145,7 @@ def _documents_of(
         result.cut += documents.cut
 
 
-@dataclass(frozen=True, slots=True)
-class IdentifyTask:
+class IdentifyTask(Struct, frozen=True):
     """Documents of a task that has ended, by their numbers from 0 in order, which may have the keys of others."""
 
     task: DirectTask

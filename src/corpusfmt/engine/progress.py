@@ -5,15 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _COUNT_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a run is: tasks and bytes (of input on disk, where known) done, of all; a total of 0 is not known yet."""
 
     shards: int
@@ -23,8 +24,7 @@ class Progress:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge:
+class Gauge(Struct, frozen=True):
     """How many bytes each task has read so far; `moved` is told those of the tasks that run, now and then.
 
     Tasks write their counts into a file, which other processes have too; one on another machine does not.

@@ -6,9 +6,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from corpusfmt.engine.executors import SerialExecutor, stop
 from corpusfmt.engine.progress import Gauge, note_read
@@ -36,20 +37,17 @@ _GRACE_SECONDS = 2.0
 _GAUGE_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
+class Died(Struct, frozen=True):
     """The worker of this task died, last of all with nothing else running: memory, a signal, a crash in native code."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(Struct, frozen=True):
     """A task that was ended, as the time of the run was up."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured(Generic[R]):
+class _Measured(Struct, Generic[R], frozen=True):
     """What a task gave, and how many bytes it read."""
 
     result: R

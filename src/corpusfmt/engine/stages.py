@@ -7,12 +7,13 @@ marker carries another fingerprint, or says what is not so any more, runs again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
@@ -30,8 +31,7 @@ class _Marker(msgspec.Struct):
     result: msgspec.Raw
 
 
-@dataclass(frozen=True, slots=True)
-class StageTask(Generic[T]):
+class StageTask(Struct, Generic[T], frozen=True):
     """One task of a stage: its id is stable (from names, never from ranks) and fit for a file name."""
 
     id: str
@@ -39,8 +39,7 @@ class StageTask(Generic[T]):
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(Struct, frozen=True):
     """Runs the stages of one job; `folder` holds their markers.
 
     `limits` hold for each stage. `progress` is told the stage and how far it is; `log` the name of an event

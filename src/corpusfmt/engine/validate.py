@@ -6,10 +6,11 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress

@@ -7,10 +7,10 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt.engine.lock import locked
 from corpusfmt.io.publish import note_published, publish_bytes, published, refuse_link, refuse_links
@@ -29,8 +29,7 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Workplace:
+class Workplace(Struct, frozen=True):
     """A destination folder and the state of the run that fills it; only a run of the same `identity` may go on with it."""
 
     destination: Path

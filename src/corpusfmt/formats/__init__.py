@@ -6,12 +6,13 @@ That a package does not import its `format` spares those who want a part of it, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import ModuleInfo, iter_modules
 from typing import Any
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.general import GENERAL, judge_barred
 from corpusfmt.formats.parts import Writer
@@ -33,8 +34,7 @@ from corpusfmt.rules import Grading, Judge, RuleSet
 from corpusfmt.wording import clipped
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """Which records are meant, and how the fields are called that make a document, where a format does not say so.
 
     None is the format's default.
@@ -45,8 +45,7 @@ class ReadOptions:
     id_field: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Struct, frozen=True):
     """What a check is to do; crosses processes. `scratch` is a local folder that lives as long as the run."""
 
     version: str = ""
@@ -61,8 +60,7 @@ class CheckOptions:
     limits: Limits = DEFAULT_LIMITS
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """Files that only make sense together: the unit of parallelism, resume and quarantine.
 
     `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
@@ -84,8 +82,7 @@ class Shard:
         return sum(entry.size for entry in self.files.values())
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(Struct):
     """What there is to check below a root, and what the layout alone already told."""
 
     version: str
@@ -105,8 +102,7 @@ class Plan:
         return (each for each in self.tally.findings if each.code in codes and each.severity is Severity.ERROR)
 
 
-@dataclass(slots=True)
-class ShardResult:
+class ShardResult(Struct):
     """What checking one shard gave. `facts` is small, mergeable and picklable: it feeds the dataset-level rules."""
 
     tally: Tally
@@ -115,32 +111,28 @@ class ShardResult:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Struct, frozen=True):
     """A format's claim on a path: its version, and what was seen that says so."""
 
     version: str
     evidence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """A record that cannot become a document: why and where, and its bytes as they stand."""
 
     finding: Finding
     raw: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """What a document, the next one, leaves out of its record, because no document can hold it."""
 
     what: str
     at: Location
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Struct, frozen=True):
     """A format as a frozen record of functions."""
 
     #: The name that the command line uses.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
@@ -21,16 +23,14 @@ GENERAL = RuleSet()
 LINK_OUTSIDE_ROOT = "GEN002"
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(Struct, frozen=True):
     """A file or folder that the system would not let us read."""
 
     at: Location
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfBounds:
+class OutOfBounds(Struct, frozen=True):
     """A path that leads outside of what the user named."""
 
     at: Location
@@ -41,32 +41,28 @@ class OutOfBounds:
 Barred = Unreadable | OutOfBounds
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenStream:
+class BrokenStream(Struct, frozen=True):
     """A compressed file that is not what it should be, all of whose readable bytes were judged before."""
 
     at: Location
     fault: StreamFault
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """How many gzip members a file has."""
 
     at: Location
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class BadText:
+class BadText(Struct, frozen=True):
     """A line that is not UTF-8."""
 
     at: Location
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class DoubleEncoded:
+class DoubleEncoded(Struct, frozen=True):
     """Lines that look like UTF-8 that was read as Windows-1252 and encoded again: the first of them, and how many."""
 
     at: Location
@@ -74,16 +70,14 @@ class DoubleEncoded:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class BadJson:
+class BadJson(Struct, frozen=True):
     """A line that is not one strict JSON value."""
 
     at: Location
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfRange:
+class OutOfRange(Struct, frozen=True):
     """Numbers that no 64-bit float comes near: the first of them as it is written, and how many there are."""
 
     at: Location
@@ -91,8 +85,7 @@ class OutOfRange:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class TooLong:
+class TooLong(Struct, frozen=True):
     """A line over the limit, in bytes."""
 
     at: Location
@@ -100,8 +93,7 @@ class TooLong:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
+class Nothing(Struct, frozen=True):
     """An input without a single document."""
 
     at: Location

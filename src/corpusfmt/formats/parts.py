@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
 from corpusfmt.io.publish import publish_all, writing
@@ -33,8 +34,7 @@ class Part(Protocol[T_contra]):
         """End the files; return size and digest of each, in the order in which they were given."""
 
 
-@dataclass(frozen=True)
-class Writer(Generic[T]):
+class Writer(Struct, Generic[T], frozen=True):
     """How corpora of one version of a format are laid out and written, as a frozen record of functions."""
 
     #: Turn a document into what a part takes; say what the format cannot hold of it.
@@ -62,8 +62,7 @@ class Writer(Generic[T]):
     gzip: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Item(Generic[T]):
+class Item(Struct, Generic[T], frozen=True):
     """A document in the shape of its target, and by reason how many things the target cannot hold."""
 
     value: T

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
+
+from msgspec import Struct
 
 from corpusfmt.model import UsageError
 from corpusfmt.wording import clipped
@@ -38,8 +39,7 @@ def scratch_member(data: bytes) -> bytes:
     return bytes(compressor.compress(data)) + bytes(compressor.flush())
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
+class FileFacts(Struct, frozen=True):
     """Size in bytes and SHA-256 (hexadecimal) of a file as it lies on disk."""
 
     size: int

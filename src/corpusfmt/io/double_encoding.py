@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.io.scan import double_encoding_at
 
@@ -28,8 +29,7 @@ _MOST_ROUNDS = 4
 _EXCERPT = 150
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Struct, frozen=True):
     """A line that looks double-encoded: as it is, as it was meant, and where (in characters from 0) the first run is."""
 
     found: str

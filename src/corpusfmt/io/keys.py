@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from corpusfmt.io.limits import meter
 
@@ -127,8 +128,7 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[
             yield from _groups(runs, *pairs)
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """Candidates; those of a batch that `continues` the one before have the hash of its last ones."""
 
     continues: bool

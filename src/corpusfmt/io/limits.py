@@ -17,8 +17,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
 from corpusfmt.rules import between_findings
@@ -38,8 +40,7 @@ _TOLD_EVERY = 4 * 1024 * 1024
 _MOST_DECODER_MEMORY = 128 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The bounds of a run; None is no bound.
 
     `max_expansion` is uncompressed bytes for each compressed byte of one file, archives as a whole, `max_total_bytes` counts
@@ -52,7 +53,7 @@ class Limits:
     timeout: float | None = None
     guards_processor: bool = True
     #: When the run has to end, by the clock of the system, which processes share.
-    ends: float | None = field(default=None, compare=False)
+    ends: float | None = None
 
     def begun(self) -> Limits:
         """Return these bounds for a run that begins now."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, groupby
+
+from msgspec import Struct
 
 from corpusfmt.io.scan import count_lines
 
@@ -12,8 +13,7 @@ from corpusfmt.io.scan import count_lines
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Whole lines: `data` ends with LF (only the last block of a file may not); `line` counts from 1, `byte` from 0."""
 
     data: bytes
@@ -21,8 +21,7 @@ class Block:
     byte: int
 
 
-@dataclass(frozen=True, slots=True)
-class LongLine:
+class LongLine(Struct, frozen=True):
     """A line over the limit: measured, never held. `length` is in bytes, its LF not counted."""
 
     line: int
@@ -30,8 +29,7 @@ class LongLine:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line without its LF. `terminated` is false for a last line that ends without one."""
 
     data: bytes
@@ -96,8 +94,7 @@ def _split_keeping_ends(data: bytes) -> Iterator[bytes]:
         yield rest
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """So many equal lines that follow each other, at the place of the first; without their LF."""
 
     data: bytes

@@ -13,11 +13,13 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
 from corpusfmt.io.stores import Guarded, store_failure
@@ -53,8 +55,7 @@ class OutsideRoot(OSError):
     """A path leads outside of the root that the user named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Struct, frozen=True):
     """What the user named: the real path of a local folder, outside of which nothing is opened unless links are followed.
 
     All that is below a remote root is remote, all that is below a local one is local, whatever its name looks like.
@@ -78,8 +79,7 @@ class Root:
 _STORE = Root(is_remote=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One name below a root. `path` is relative, POSIX, fit to print; `url` is where it is; `size` is in bytes on disk.
 
     `reason` says of what is neither a file nor a directory why it is not read. Of kind `outside` is what leads outside of

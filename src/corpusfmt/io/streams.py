@@ -11,8 +11,9 @@ import hashlib
 import lzma
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from corpusfmt.io.limits import Account
 
@@ -85,8 +86,7 @@ class Reader(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
-@dataclass(slots=True)
-class DigestReader:
+class DigestReader(Struct):
     """Counts and hashes (SHA-256) the bytes that pass through it, so that no file is read twice."""
 
     source: Reader

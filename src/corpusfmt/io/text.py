@@ -6,12 +6,12 @@ import codecs
 import json
 import re
 import threading
-from dataclasses import dataclass
 from decimal import Decimal
 from math import isinf
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 #: Levels of arrays and objects in a JSON text; the deepest published one has 17, and what recurses stays far below its limit.
 MAX_DEPTH = 128
@@ -31,8 +31,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 _NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class TextFault:
+class TextFault(Struct, frozen=True):
     """Where bytes stop to be what they should be: `column` counts bytes from 1 within the line."""
 
     reason: str
@@ -80,8 +79,7 @@ class NumberFault(JsonFault):
         self.count = count
 
 
-@dataclass(frozen=True, slots=True)
-class StrictJson:
+class StrictJson(Struct, frozen=True):
     """A decoded JSON value, with what a lenient decoder would have hidden.
 
     `duplicate_keys` are names that occur twice in one object, `inexact` the numbers that 64 bits do not hold as written.

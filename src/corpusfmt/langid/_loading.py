@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import logging
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
 
 from corpusfmt.langid import _model_file
 from corpusfmt.langid._values import LangidError, UnsupportedModelError
@@ -20,8 +21,7 @@ BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
 _logger = logging.getLogger("corpusfmt.langid")
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     backend: Backend
     name: BackendName
     digest: str

@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import struct
 from array import array
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from corpusfmt.langid._values import LangidError
 
@@ -28,8 +29,7 @@ _FLOAT = 4
 _CENTROIDS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """The labels stand as in the file, prefix included."""
 
     format: ModelFormat

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +35,7 @@ class Prediction(NamedTuple):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Classified:
+class Classified(Struct, frozen=True):
     """The lines of a buffer that were kept, as four columns of equal length, and how many were not.
 
     Iterating gives `(start, end, label, score)` for every kept line, in order. The columns are memoryviews, so that

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
@@ -33,8 +33,7 @@ _SMALLEST_GROUP = 64
 _LINES_A_SECTION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class CompactTask:
+class CompactTask(Struct, frozen=True):
     """Containers in input order, with the number of lines that each has by language."""
 
     containers: tuple[tuple[Path, dict[str, int]], ...]

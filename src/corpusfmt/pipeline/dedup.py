@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import xxhash
+from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
@@ -43,8 +43,7 @@ HASHES: Mapping[HashName, Hash] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Struct, frozen=True):
     """One range of hashes of one language, number `number` of `of`, with about so many lines."""
 
     label: str
@@ -72,8 +71,7 @@ def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:
     return hot.sorted_keys(hashes, HASHES[name].words)
 
 
-@dataclass(frozen=True, slots=True)
-class DedupTask:
+class DedupTask(Struct, frozen=True):
     """Some buckets over all containers, given in input order."""
 
     buckets: tuple[Bucket, ...]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, folder_at, is_url, matching, printable, store_of, walk
@@ -51,8 +52,7 @@ class Input(msgspec.Struct, frozen=True):
         return self.name, self.path, self.key
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """An input that can be read as `entry`, or what is wrong so that it cannot be had.
 
     Standard input has neither, before it is stored.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
@@ -39,8 +39,7 @@ class Taken(msgspec.Struct):
     processed: Processed
 
 
-@dataclass(frozen=True, slots=True)
-class _TakeTask:
+class _TakeTask(Struct, frozen=True):
     arrival: Arrival
     task: ProcessTask
 
@@ -49,8 +48,7 @@ def _take(task: _TakeTask) -> Taken:
     return Taken(task.arrival.input, process(task.task))
 
 
-@dataclass(slots=True)
-class Intake:
+class Intake(Struct):
     """Takes all inputs of a supply; `fingerprint` is of all that a result depends on besides its input."""
 
     stages: Stages

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt.engine.executors import available_processors
 from corpusfmt.formats import refuse_barred
@@ -24,8 +24,7 @@ _FILE_NAME = re.compile(r"[^./\0][^/\0]*")
 _MOST_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Filters by option, each above what the recipe says (None: what the recipe says).
 
     `allow_urls` and `deny_urls` are files of hosts and URL prefixes.
@@ -76,8 +75,7 @@ class Selection:
         return AddressFilter(addresses(self.allow_urls), addresses(self.deny_urls))
 
 
-@dataclass(frozen=True, slots=True)
-class Sourcing:
+class Sourcing(Struct, frozen=True):
     """How inputs come, and what they may take on disk.
 
     `base` is where the relative lines of a list lie. `watch` is a folder that fills, until it holds `_DONE` or

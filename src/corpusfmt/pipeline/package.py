@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt.formats.dolma.write import attributes_row
 from corpusfmt.formats.oscar.keep import SOURCE
@@ -31,8 +31,7 @@ _CRAWLED = "common-crawl"
 _OSCAR = frozenset({"oscar-1.0", "oscar-1.1"})
 
 
-@dataclass(frozen=True, slots=True)
-class PackageTask:
+class PackageTask(Struct, frozen=True):
     """Some languages over all containers, given in input order; `aside` is this task's own folder.
 
     `drops` are the containers that say which lines go, none where all stay; `variant` is what is then written.

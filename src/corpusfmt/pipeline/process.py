@@ -7,13 +7,13 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+from msgspec import Struct, field
 
 from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
@@ -67,8 +67,7 @@ class StoredDocument(msgspec.Struct, array_like=True, gc=False):
         return self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessTask:
+class ProcessTask(Struct, frozen=True):
     """One input; `backend` and `model` are those of `Classifier`."""
 
     entry: Entry
@@ -125,8 +124,7 @@ class Processed(msgspec.Struct):
         return self.defect[1] if self.defect else None
 
 
-@dataclass(slots=True)
-class _Language:
+class _Language(Struct):
     """What one language has gathered: its size, documents since its last section, hashes of all stored lines."""
 
     lines: LineSet | Xxh64LineSet
@@ -194,8 +192,7 @@ def _reading() -> Iterator[None]:
         raise WetDefect(defect, reason_of(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     file: BinaryIO
 
     def read(self, size: int = -1, /) -> bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.model import Location, Problem, Severity
@@ -24,8 +25,7 @@ class WetDefect(Exception):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenWet:
+class BrokenWet(Struct, frozen=True):
     """A file that cannot be read as WET."""
 
     at: Location
@@ -33,8 +33,7 @@ class BrokenWet:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class CutWet:
+class CutWet(Struct, frozen=True):
     """A file of which only the beginning was read, because the recipe reads as far as it goes."""
 
     at: Location

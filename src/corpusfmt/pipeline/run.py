@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt._version import VERSION
 from corpusfmt.description import described
@@ -57,8 +57,7 @@ _MOST_TOLD = 5
 _LINES_A_TASK = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """What every stage needs to know."""
 
     workplace: Workplace

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from corpusfmt.model import Incomplete
 from corpusfmt.report.text import human_size
 
 
-@dataclass(slots=True)
-class Scratch:
+class Scratch(Struct):
     """Bytes of scratch that finished inputs take, and that running ones may take; `limit` 0 is no limit.
 
     What an input will leave is estimated by the largest share of its size that one has left so far, and by its whole

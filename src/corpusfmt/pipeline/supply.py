@@ -6,9 +6,10 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from corpusfmt.engine.executors import available_processors, default_jobs
 from corpusfmt.io.paths import Entry, entry_of
@@ -64,8 +65,7 @@ def remove_if_unchanged(arrival: Arrival) -> None:
         Path(entry.url).unlink(missing_ok=True)
 
 
-@dataclass(slots=True)
-class Listed:
+class Listed(Struct):
     """Inputs known from the start; `delete` removes each once it is done."""
 
     inputs: Sequence[Arrival]
@@ -132,8 +132,7 @@ def _spooled(state: Path, known: Input) -> Arrival:
     return Arrival(Input(known.path, known.key, whole.size, whole.sha256), entry_of(str(spool)))
 
 
-@dataclass(slots=True)
-class Watched:
+class Watched(Struct):
     """The WET files that come into a folder, until it holds `_DONE` or `most` of them have been taken (0: no bound).
 
     A file is taken once it has not changed for two seconds, or once `_DONE` is there. One that changes after it was

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from corpusfmt.formats.dolma.write import DOLMA
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_0_DEDUPLICATED, OSCAR_1_1
@@ -30,8 +31,7 @@ _WRITERS: Mapping[str, Writer[Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """One corpus of a build: whether repeated lines are gone from it, and its folder below the output."""
 
     name: Literal["final", "original"]

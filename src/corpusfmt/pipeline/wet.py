@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, StreamFault, codec_of_name
 from corpusfmt.pipeline.hot import Ints, wet_records
@@ -116,8 +116,7 @@ def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = N
             forgiven[:] = [fault]
 
 
-@dataclass(slots=True)
-class _Prefixed:
+class _Prefixed(Struct):
     """A source whose first bytes were read to see what it is."""
 
     head: bytes

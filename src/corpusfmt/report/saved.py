@@ -6,11 +6,10 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert, field
 from msgspec.structs import asdict
 
 from corpusfmt.io.paths import read_named
@@ -22,8 +21,7 @@ ENTRY = "baseline entry"
 _KINDS = ("run", "finding", "summary")
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What an earlier run counted, by (rule code, path), and how its report is called."""
 
     name: str = ""

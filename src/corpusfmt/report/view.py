@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.io.paths import is_url
 from corpusfmt.model import Finding, Report, Severity
@@ -14,8 +15,7 @@ from corpusfmt.wording import plain
 SEVERITIES = tuple(Severity)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """How much text and annotations show: at most so many findings, and those that are merely worth knowing or not."""
 
     max_findings: int = 100
@@ -78,8 +78,7 @@ def by_severity(report: Report) -> dict[str, dict[Severity, int]]:
     return {code: {each: totals[code][each] for each in SEVERITIES if totals[code][each]} for code in sorted(totals)}
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """Something that a verdict must not be read without: what was not checked, not run, not reported or matched nothing."""
 
     kind: str

@@ -11,9 +11,10 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple, Self, cast
+
+from msgspec import Struct
 
 from corpusfmt.io.limits import Account, meter
 from corpusfmt.io.streams import MAX_OUTPUT, Chunks, Codec, StreamFault, codec_of_content, left_in, left_in_zlib
@@ -44,8 +45,7 @@ class ArchiveFault(Exception):
         self.minor = minor
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One regular file in an archive: its path as the archive has it, without `./`."""
 
     path: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.croissant.jsontree import escaped
 
@@ -45,8 +46,7 @@ def bundled(url: str) -> dict[str, Any] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedContext:
+class PlacedContext(Struct, frozen=True):
     """One element of a `@context`: an object, a URL, null or what should not stand there."""
 
     pointer: str
@@ -102,8 +102,7 @@ def _is_json(definition: dict[str, Any]) -> bool:
     return definition.get("@type") == "@json"
 
 
-@dataclass(slots=True)
-class Terms:
+class Terms(Struct):
     """What the names of a document mean: the IRI and the coercion of each term, as far as simple contexts go."""
 
     iris: dict[str, str | None] = field(default_factory=dict)

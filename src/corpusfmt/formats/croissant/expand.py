@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 from typing import Literal as OneOf
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.croissant.contexts import (
     NotSimple,
@@ -49,8 +50,7 @@ class ExpansionFault(Exception):
         self.hint = hint
 
 
-@dataclass(slots=True)
-class Expansion:
+class Expansion(Struct):
     """The nodes of a document (`nodes` on top, `every` one as it stands in the document), and what expanding it showed.
 
     `undeclared` maps a prefix that no context declares to the pointers of its uses; `namespaces` maps a namespace IRI
@@ -102,8 +102,7 @@ class _Names:
             self._expansion.undeclared.setdefault(prefix, []).append(pointer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Meaning:
+class _Meaning(Struct, frozen=True):
     """What a name of the author's means, None where the context drops it, and what it adds to a JSON pointer."""
 
     iri: str | None

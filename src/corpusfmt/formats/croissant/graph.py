@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from corpusfmt.formats.croissant.expand import Expansion
 from corpusfmt.formats.croissant.jsontree import Places, escaped
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name, short
@@ -291,8 +293,7 @@ class Transform(View):
     """What is done to values on the way."""
 
 
-@dataclass(slots=True, eq=False)
-class Reference:
+class Reference(Struct, eq=False):
     """A value that names another node, and the classes that it may name; `count` places say the same as this one."""
 
     holder: View
@@ -310,8 +311,7 @@ class Reference:
         return reference_id(self.value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stranger:
+class Stranger(Struct, frozen=True, eq=False):
     """A value of distribution, recordSet, field or subField that is not of the class that stands there."""
 
     holder: View

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 from typing import Literal as OneOf
+
+from msgspec import Struct
 
 _NAME = re.compile(r"[^\s.\[\]()'\"*,:?@$]+")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
@@ -23,16 +24,14 @@ StepKind = OneOf["name", "index", "slice", "all", "filter", "union"]
 Test = Callable[[Any, Any], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """A parsed filter: its test, and the number of values that one test looks at."""
 
     test: Test
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step of a path. `deep` steps (`..`) apply to everything below; a union's value is its parts.
 
     The value of a filter that is not followed here is its text.

@@ -9,9 +9,10 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from corpusfmt.io.text import MOST_VALUES, JsonFault, parsed_json
 from corpusfmt.model import Location
@@ -30,8 +31,7 @@ class EncodingFault(Exception):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateName:
+class DuplicateName(Struct, frozen=True):
     """A name that stands twice in one object: the pointer of its value, and the offsets of both names."""
 
     pointer: str

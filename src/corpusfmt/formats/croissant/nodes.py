@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 #: The namespaces that a description may use, by the prefix that the specification gives them (section Namespaces).
 NAMESPACES = {
@@ -75,8 +76,7 @@ def local_name(name: str) -> str:
     return name.rpartition(":")[2].rpartition("/")[2]
 
 
-@dataclass(slots=True)
-class Literal:
+class Literal(Struct):
     """A plain value. `type` is "@json" for a JSON literal, whose value may be any JSON; else a datatype IRI or ""."""
 
     value: Any
@@ -85,8 +85,7 @@ class Literal:
     language: str = ""
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Struct, eq=False):
     """A node object, as the author placed it: `id` is as expanded, `written_id` as written, `keys` the names as written.
 
     `dropped` are names that the context maps to nothing. `role` is the name, as written, that it stands under.

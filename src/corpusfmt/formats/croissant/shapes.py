@@ -5,8 +5,9 @@ The rules judge by it, and `schemas/croissant/1.0/shapes.ttl` is written from it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal as OneOf
+
+from msgspec import Struct
 
 #: What a value may be: a schema.org data type, a class, JSON, or a reference to a node of the document.
 Kind = str
@@ -14,8 +15,7 @@ Kind = str
 Requirement = OneOf["required", "recommended", "optional"]
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Struct, frozen=True):
     """One row of a table.
 
     `missing` and `mistyped` are the rules that tell of an absent value and of one outside `kinds`; a `loose` row is one
@@ -33,8 +33,7 @@ class Property:
     versions: tuple[str, ...] = ("1.0", "1.1")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """One class of the specification: its properties, and the section that has its table."""
 
     name: str

@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 
+from msgspec import Struct
+
 from corpusfmt.formats.croissant.archives import ArchiveFault, Member, is_archive, members
 from corpusfmt.formats.croissant.globs import literal_in
 from corpusfmt.formats.croissant.graph import Description, Field, FileObject, FileSet, Resource, View
@@ -45,8 +47,7 @@ _OF_FILES = ("CRO601", "CRO602", "CRO603")
 _ROUNDING = 0.05
 
 
-@dataclass(slots=True)
-class _Facts:
+class _Facts(Struct):
     """What one pass over a file found."""
 
     size: int

@@ -6,8 +6,9 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from corpusfmt._resources import resource
 from corpusfmt.io.compress import FileFacts
@@ -26,8 +27,7 @@ _NOT_IN_IRIS = re.compile(r"[\s\x00-\x20\x7f-\x9f<>\"{}|\\^`%\ue000-\uf8ff]")
 _SUFFIXES = re.compile(r"(?:\.[a-z]+)?\.[a-z]+$")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldOf:
+class FieldOf(Struct, frozen=True):
     """One field of a record set: its name, data type, how it is taken out of a file, and what of an object it is.
 
     Names of JSON Lines are extracted as columns: readers of the field load such files as tables, and apply a JSON path to
@@ -41,8 +41,7 @@ class FieldOf:
     json_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordSetOf:
+class RecordSetOf(Struct, frozen=True):
     """Records of one kind, read from the files that match the patterns of `includes`."""
 
     name: str

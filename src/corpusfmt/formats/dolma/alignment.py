@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.formats.dolma.rows import clipped
 from corpusfmt.formats.dolma.ruleset import RULES
@@ -16,8 +17,7 @@ SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 _KEPT_ROWS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """How the rows of an attributes file compare with those of its documents file.
 
     `difference` says in words what happened from the first row on that carries another id, "" where none does.
@@ -29,8 +29,7 @@ class Alignment:
     difference: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """The sources that a document and its attributes name, on rows of the same id."""
 
     at: Location

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import Alignment, Sources
@@ -20,8 +22,7 @@ from corpusfmt.model import BadInput, Document, Finding, Location, Severity
 from corpusfmt.rules import Grading, Judge
 
 
-@dataclass(frozen=True, slots=True)
-class _AttributesRow:
+class _AttributesRow(Struct, frozen=True):
     """One row: its bytes, what pairing needs of it, how far its spans reach, and what is wrong with it."""
 
     at: Location

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import LongLine, lines
@@ -13,8 +14,7 @@ from corpusfmt.io.streams import StreamFault, open_chunks
 from corpusfmt.model import Location, Problem, UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Blocklist:
+class Blocklist(Struct, frozen=True):
     """Ids, and (source, id) pairs as `source<TAB>id`."""
 
     ids: frozenset[str]
@@ -32,8 +32,7 @@ class Blocklist:
         return self.ids.isdisjoint(ids) and self.keys.isdisjoint(keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A document that the blocklist names."""
 
     at: Location

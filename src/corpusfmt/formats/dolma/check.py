@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from operator import le
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.dolma.alignment import Alignment, Difference, Sources
@@ -31,8 +33,7 @@ from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 
-@dataclass(frozen=True, slots=True)
-class NoRows:
+class NoRows(Struct, frozen=True):
     """A documents file without any row."""
 
     at: Location

@@ -9,11 +9,10 @@ Whatever is not accepted here is not wrong yet: it is judged by the rules, row b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from corpusfmt.formats.dolma.rows import is_timestamp
 from corpusfmt.io.jsonlines import AnyJson, Integer, decoded_lines
@@ -43,8 +42,7 @@ _decode_attributes = msgspec.json.Decoder(_AttributesRow).decode_lines
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class CleanDocuments:
+class CleanDocuments(Struct, frozen=True):
     """Rows of documents on which no rule can fire. The rows have lost their texts, which stand in a column."""
 
     rows: list[Json]
@@ -53,8 +51,7 @@ class CleanDocuments:
     texts: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class CleanAttributes:
+class CleanAttributes(Struct, frozen=True):
     """Rows of attributes on which no rule can fire but those about spans.
 
     `reaches` has the greatest end of each row's spans, `UNCLEAR` where a look at them is needed. `shapes` has what names

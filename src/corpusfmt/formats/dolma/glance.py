@@ -6,7 +6,7 @@ the rules is theirs to choose.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
 from corpusfmt.io.scan import double_encoding_at
@@ -22,8 +22,7 @@ else:
 PIECE = 1 << 62 if _BUILT else 32 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentsGlance:
+class DocumentsGlance(Struct, frozen=True):
     """Rows of documents on which no rule can fire; `lengths` are those of the texts in code points."""
 
     ids: list[str]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
@@ -56,8 +58,7 @@ def kind_of_name(name: str) -> NameKind:
     return NameKind.UNUSUAL if name.endswith(_UNUSUAL_SUFFIXES) else NameKind.FOREIGN
 
 
-@dataclass(frozen=True, slots=True)
-class DataFile:
+class DataFile(Struct, frozen=True):
     """A file below `documents` or `attributes`, by its name."""
 
     at: Location
@@ -65,8 +66,7 @@ class DataFile:
     kind: NameKind
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """The name of a file or folder, and the folders above it."""
 
     at: Location
@@ -74,29 +74,25 @@ class Name:
     parents: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
+class Leftover(Struct, frozen=True):
     """What a run that failed left behind."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(Struct, frozen=True):
     """A data file that lies neither below `documents` nor below `attributes`."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class NoDocuments:
+class NoDocuments(Struct, frozen=True):
     """A dataset without any documents file."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class MissingAttributes:
+class MissingAttributes(Struct, frozen=True):
     """A documents file that an attribute set does not cover; `instead` is a file that looks like the missing one."""
 
     at: Location
@@ -105,23 +101,20 @@ class MissingAttributes:
     instead: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Orphan:
+class Orphan(Struct, frozen=True):
     """An attributes file that belongs to no documents file."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class LostDocuments:
+class LostDocuments(Struct, frozen=True):
     """A documents file that is not there, though several attribute sets have attributes of it."""
 
     at: Location
     sets: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class EmptySet:
+class EmptySet(Struct, frozen=True):
     """A folder below `attributes` that holds no data file."""
 
     at: Location
@@ -261,8 +254,7 @@ class Placed(NamedTuple):
     entry: Entry
 
 
-@dataclass(slots=True)
-class _Tree:
+class _Tree(Struct):
     """What lies below a root, sorted out by side."""
 
     documents: list[Placed] = field(default_factory=list)
@@ -444,8 +436,7 @@ def _is_ours(path: str) -> bool:
     return path in _OURS or ("/" not in path and path.startswith(_OURS_PREFIXES))
 
 
-@dataclass(frozen=True, slots=True)
-class _Pairs:
+class _Pairs(Struct, frozen=True):
     shards: Sequence[Shard]
     missing: Sequence[MissingAttributes]
     orphans: Sequence[Placed]

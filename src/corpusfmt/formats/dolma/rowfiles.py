@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import BinaryIO
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR
@@ -35,8 +37,7 @@ _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """What a file's suffix announces, and what its first bytes show."""
 
     at: Location
@@ -159,8 +160,7 @@ class RowFile:
         return TooLong(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
 
 
-@dataclass(slots=True)
-class Columns:
+class Columns(Struct):
     """Consecutive rows of one file, a column for each thing that pairing needs; None where a row does not have it."""
 
     path: str
@@ -191,14 +191,12 @@ class Columns:
         return json_object(self.lines[index]) if self.lines else None
 
 
-@dataclass(slots=True)
 class DocumentColumns(Columns):
     """Rows of documents: the lengths of their texts in code points."""
 
     lengths: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
 class AttributesColumns(Columns):
     """Rows of attributes: how far their spans reach, see `CleanAttributes`."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import judged_json
@@ -19,48 +21,42 @@ ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 _SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One decoded line of any kind of file."""
 
     at: Location
     json: StrictJson
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRow:
+class DocumentRow(Struct, frozen=True):
     """One row of a documents file."""
 
     at: Location
     fields: Json
 
 
-@dataclass(frozen=True, slots=True)
-class AttributesRow:
+class AttributesRow(Struct, frozen=True):
     """One row of an attributes file."""
 
     at: Location
     fields: Json
 
 
-@dataclass(frozen=True, slots=True)
-class CarriageReturns:
+class CarriageReturns(Struct, frozen=True):
     """The rows of a file that end in CR LF: how many, and the first of them."""
 
     at: Location
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeKey:
+class AttributeKey(Struct, frozen=True):
     """The name of one attribute, where it first stands in a file."""
 
     at: Location
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class SharedKey:
+class SharedKey(Struct, frozen=True):
     """A name that two attribute sets give to one documents file."""
 
     at: Location

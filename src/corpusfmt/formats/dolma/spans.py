@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped, pointer
 from corpusfmt.formats.dolma.ruleset import RULES
@@ -14,8 +16,7 @@ from corpusfmt.model import Json, Location, Problem, Severity
 _Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Spans:
+class Spans(Struct, frozen=True):
     """The spans of one attribute of one row; `document` is the row that they measure, None where nobody can tell.
 
     `has_source` says whether the row of attributes names a source, as the rows of taggers do and those of the deduper do not.

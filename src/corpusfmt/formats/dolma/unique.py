@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import xxhash
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
@@ -25,8 +26,7 @@ _FOLDER = "dolma-keys"
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(Struct, frozen=True):
     """A document whose source and id another one has as well."""
 
     at: Location

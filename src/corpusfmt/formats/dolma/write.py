@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.parts import Item, Writer
@@ -14,8 +16,7 @@ from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A document as Dolma has it, and the lines of attribute sets beside it, in the order of the sets."""
 
     fields: Json

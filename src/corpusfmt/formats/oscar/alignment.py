@@ -8,8 +8,9 @@ record or a document too many, a line lost or added. That change is the one find
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from operator import ge
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.oscar.metadata import UNKNOWN, ContentLength, Rows
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
@@ -26,8 +27,7 @@ LOOKAHEAD = _REACH + _AGREEING_SHIFTED
 _MOST_DISPLACED = 256
 
 
-@dataclass(slots=True, kw_only=True)
-class Misplaced(Seen):
+class Misplaced(Seen, kw_only=True):
     """A record whose place is wrong: what it says, what was expected, and why."""
 
     message: str
@@ -110,8 +110,7 @@ def text_metadata_count(seen: Misplaced) -> Iterator[Problem]:
     yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """How to get from a disagreement to the next agreement: records and documents to pass, lines to shift offsets by."""
 
     rows: int
@@ -120,8 +119,7 @@ class Step:
     lost: bool = False
 
 
-@dataclass(slots=True)
-class _Displaced:
+class _Displaced(Struct):
     """A record that says it stands elsewhere, until the one that stands in its place is met."""
 
     seen: Misplaced
@@ -130,8 +128,7 @@ class _Displaced:
     line: int
 
 
-@dataclass(slots=True)
-class Alignment:
+class Alignment(Struct):
     """Compares the documents of a text with the records of its metadata, and keeps what does not fit."""
 
     rows: Rows
@@ -485,8 +482,7 @@ def _recount(lines: int, shift: int) -> str:
     return "restore the text, or count its lines again" if shift else f"write nb_sentences {lines}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended:
+class _Ended(Struct, frozen=True):
     text: bool
     metadata: bool
 

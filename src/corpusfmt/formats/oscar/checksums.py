@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.general import barred
 from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Seen, Sightings
@@ -20,8 +21,7 @@ _READ_SIZE = 64 * 1024
 _PORTABLE = b"  "
 
 
-@dataclass(frozen=True, slots=True)
-class NoList:
+class NoList(Struct, frozen=True):
     """A language without a checksum list, or with an empty one."""
 
     at: Location
@@ -29,19 +29,16 @@ class NoList:
     empty: bool
 
 
-@dataclass(slots=True, kw_only=True)
-class MalformedLine(Seen):
+class MalformedLine(Seen, kw_only=True):
     shown: str
     hint: str
 
 
-@dataclass(slots=True, kw_only=True)
-class NotPortable(Seen):
+class NotPortable(Seen, kw_only=True):
     notation: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListedName:
+class ListedName(Struct, frozen=True):
     """One name in a checksum list. `told` is true where its absence is the finding of a rule about parts."""
 
     at: Location
@@ -52,8 +49,7 @@ class ListedName:
     is_list: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Struct, frozen=True):
     """The SHA-256 of a file as it was read, and what the list says it is (nothing where the file is not listed)."""
 
     at: Location
@@ -167,8 +163,7 @@ def checksum_mismatch(digest: Digest) -> Iterator[Problem]:
         yield Problem(message, digest.at, f"fetch the file again, or list `{digest.line}`")
 
 
-@dataclass(slots=True)
-class ChecksumList:
+class ChecksumList(Struct):
     """A list as it was read: digests of the files that exist, in lower case."""
 
     path: str

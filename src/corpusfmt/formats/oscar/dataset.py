@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, check, fingerprint_file, line_folder, record_folder
@@ -31,8 +32,7 @@ _Value = TypeVar("_Value")
 _BATCH = 20_000
 
 
-@dataclass(slots=True, kw_only=True)
-class DuplicateLine(Seen):
+class DuplicateLine(Seen, kw_only=True):
     first: Location
     shown: str
 
@@ -82,8 +82,7 @@ def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
     return judge.fired("OSC309")
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidates:
+class _Candidates(Struct, frozen=True):
     """Places whose hashes are equal. A long list of them comes in pieces, each with the `heads` that it repeats."""
 
     heads: Sequence[Place]
@@ -229,8 +228,7 @@ class _Suspicious:
         return int(self._fingerprints[shard][row])
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
+class _Record(Struct, frozen=True):
     identity: str
     offset: Any
     fingerprint: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.provenance import OWN_SOURCE, PROVENANCE, document_id

@@ -6,9 +6,11 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import judge_barred
@@ -45,23 +47,20 @@ _DEEPEST = FOLDERS_ABOVE + 2
 _LIST_HEAD = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class NoLanguage:
+class NoLanguage(Struct, frozen=True):
     """A root below which no language directory was found."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryName:
+class DirectoryName(Struct, frozen=True):
     """The name of a directory under the root of a release."""
 
     at: Location
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileName:
+class FileName(Struct, frozen=True):
     """The name of a file in a language directory, and what it means (None: it is no name of the schema)."""
 
     at: Location
@@ -72,8 +71,7 @@ class FileName:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stray:
+class Stray(Struct, frozen=True):
     """Something where the schema has nothing; `repeats` is set for the only language of a folder of the same name."""
 
     at: Location
@@ -82,8 +80,7 @@ class Stray:
     repeats: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(Struct, frozen=True):
     """The parts of a language by number (None where there is a single file), and part numbers written oddly."""
 
     at: Location
@@ -99,8 +96,7 @@ class Language:
         return {number for number in (*self.texts, *self.metadata) if number is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(Struct, frozen=True):
     """Text and metadata parts of a language by number, None where there is a single file."""
 
     code: str
@@ -284,8 +280,7 @@ def parse_role(entry: Entry) -> Role | None:
     return parsed.role if parsed else None
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A language directory. `alone` is set where a single file was given: its siblings are not the user's question."""
 
     path: str
@@ -299,8 +294,7 @@ class Folder:
         return Location(self.path or ".")
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(Struct):
     """What lies at a path: language directories, and what stands beside them, by release."""
 
     folders: list[Folder] = field(default_factory=list)

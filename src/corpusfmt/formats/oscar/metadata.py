@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.general import BadJson, BadText, OutOfRange, TooLong, json_subject
@@ -78,34 +78,29 @@ _decoder = msgspec.json.Decoder(_Record)
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(slots=True, kw_only=True)
-class SchemaFault(Seen):
+class SchemaFault(Seen, kw_only=True):
     message: str
 
 
-@dataclass(slots=True, kw_only=True)
-class HeaderNotString(Seen):
+class HeaderNotString(Seen, kw_only=True):
     name: str
     found: str
 
 
-@dataclass(slots=True, kw_only=True)
-class EmptyRecord(Seen):
+class EmptyRecord(Seen, kw_only=True):
     """A record of no lines, or (`key`) with a name that stands twice in one object."""
 
     key: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class HeaderNames(Seen):
+class HeaderNames(Seen, kw_only=True):
     """Names of a record's headers that are not as usual: not lower case, or missing."""
 
     shouting: Sequence[str] = ()
     missing: Sequence[str] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class RecordId(Seen):
+class RecordId(Seen, kw_only=True):
     """A record id: malformed, or seen at another place too (`other`), in the same language or with other headers."""
 
     value: str
@@ -114,39 +109,33 @@ class RecordId(Seen):
     differing: Sequence[str] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class RecordDate(Seen):
+class RecordDate(Seen, kw_only=True):
     value: str
 
 
-@dataclass(slots=True, kw_only=True)
-class RecordType(Seen):
+class RecordType(Seen, kw_only=True):
     name: str
     value: str
     expected: str
 
 
-@dataclass(slots=True, kw_only=True)
-class ContentLength(Seen):
+class ContentLength(Seen, kw_only=True):
     """A content-length that is no number (`size` None), or below the UTF-8 bytes of its document."""
 
     value: str
     size: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class BlockDigest(Seen):
+class BlockDigest(Seen, kw_only=True):
     value: str
 
 
-@dataclass(slots=True, kw_only=True)
-class ContentLanguage(Seen):
+class ContentLanguage(Seen, kw_only=True):
     value: str
     language: str
 
 
-@dataclass(slots=True, kw_only=True)
-class TargetUri(Seen):
+class TargetUri(Seen, kw_only=True):
     value: str
 
 
@@ -649,8 +638,7 @@ _VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = 
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Why a line of metadata cannot be read; `blank` where it cannot stand for a record."""
 
     why: JsonFault | TextFault
@@ -664,8 +652,7 @@ class Fault:
         return BadText(Location(at.path, at.line, byte, self.why.column), self.why.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """A JSON value, and names that stand twice in one object."""
 
     value: Any

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Role = Literal["text", "metadata"]
 
@@ -18,8 +19,7 @@ _DATA_NAME = re.compile(
 _CHECKSUM_NAME = re.compile(r"([a-z]{2,3})_sha256\.txt")
 
 
-@dataclass(frozen=True, slots=True)
-class DataName:
+class DataName(Struct, frozen=True):
     """The name of a text or metadata file, taken apart; `digits` is the part number as it is written."""
 
     code: str
@@ -61,8 +61,7 @@ def data_name(code: str, role: Role, number: int | None) -> str:
     return f"{code}{part}.txt.gz" if role == "text" else f"{code}_meta{part}.jsonl.gz"
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """What the checksum list of a language says of the files of one shard.
 
     `digests` maps a role to the lower-case digests listed for its file, in the order of the list. `complete` is false
@@ -75,8 +74,7 @@ class Listing:
     orphans: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What the check of a shard needs to know of its place: a shard's payload.
 
     `name` is language and part, as documents carry it ("en/en_part_2"). `language_index` counts the language

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL
@@ -16,8 +17,7 @@ _BLANKS = b" \t\r"
 _FIRST, _LAST = 2, 2
 
 
-@dataclass(slots=True)
-class Piece:
+class Piece(Struct):
     """A document of a text file as it stands there: first line (from 0), lines, and the separators around them.
 
     `chunks` are its lines, one or more in each; `too_long` is the number of bytes of a document beyond the limit, whose

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
@@ -173,8 +174,7 @@ class _Plain(msgspec.Struct, forbid_unknown_fields=True):
 _decode_plain = msgspec.json.Decoder(_Plain).decode
 
 
-@dataclass(slots=True)
-class _Record:
+class _Record(Struct):
     """A line of metadata: its JSON text and what is needed of it, or what is wrong with it."""
 
     line: int

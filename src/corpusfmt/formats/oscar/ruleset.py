@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.model import Location, Severity
@@ -24,8 +25,7 @@ ONLY_1_1: dict[str, Severity | None] = {"1.0": None}
 TOLERATED_IN_1_0: dict[str, Severity | None] = {"1.0": Severity.WARNING, "1.0/strict": Severity.ERROR}
 
 
-@dataclass(slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, kw_only=True):
     """A kind of defect in one file: its first place, and how often it occurs there. The base of most subjects."""
 
     at: Location

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT
 from corpusfmt.io.paths import Entry
@@ -17,8 +18,7 @@ _MOST_TEXTS = 64
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
-@dataclass(frozen=True, slots=True)
-class NoBlankLine:
+class NoBlankLine(Struct, frozen=True):
     """A 1.0 release, or the part of it that was given, in which no text has a blank line."""
 
     at: Location

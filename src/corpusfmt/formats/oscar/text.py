@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from corpusfmt.formats.general import BadText, DoubleEncoded, TooLong
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
@@ -38,44 +39,36 @@ _MOST_ODD_LINES = 10_000
 _OTHER_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x80-\x9f]")
 
 
-@dataclass(slots=True, kw_only=True)
-class EmptyText(Seen):
+class EmptyText(Seen, kw_only=True):
     pass
 
 
-@dataclass(slots=True, kw_only=True)
-class BlankRun(Seen):
+class BlankRun(Seen, kw_only=True):
     leading: bool
 
 
-@dataclass(slots=True, kw_only=True)
-class NoFinalNewline(Seen):
+class NoFinalNewline(Seen, kw_only=True):
     pass
 
 
-@dataclass(slots=True, kw_only=True)
-class OddSeparator(Seen):
+class OddSeparator(Seen, kw_only=True):
     shown: str
 
 
-@dataclass(slots=True, kw_only=True)
-class ShortLine(Seen):
+class ShortLine(Seen, kw_only=True):
     length: int
     least: int
 
 
-@dataclass(slots=True, kw_only=True)
-class CarriageReturn(Seen):
+class CarriageReturn(Seen, kw_only=True):
     pass
 
 
-@dataclass(slots=True, kw_only=True)
-class ControlCharacter(Seen):
+class ControlCharacter(Seen, kw_only=True):
     character: str
 
 
-@dataclass(slots=True, kw_only=True)
-class NotNfc(Seen):
+class NotNfc(Seen, kw_only=True):
     pass
 
 

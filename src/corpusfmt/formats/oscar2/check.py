@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.general import within_limits
@@ -14,8 +15,7 @@ from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 
-@dataclass(frozen=True, slots=True)
-class NoRecords:
+class NoRecords(Struct, frozen=True):
     """A file without any record."""
 
     at: Location

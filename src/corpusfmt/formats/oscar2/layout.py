@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import judge_barred
@@ -29,8 +30,7 @@ _PACKAGING = "compressed/"
 _23_01 = ("quality_warnings", "categories", "harmful_pp", "tlsh")
 
 
-@dataclass(frozen=True, slots=True)
-class FileName:
+class FileName(Struct, frozen=True):
     """A data file, and what its name says: language and part."""
 
     at: Location
@@ -39,16 +39,14 @@ class FileName:
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherFile:
+class OtherFile(Struct, frozen=True):
     """A file that looks like data, but is not named like it."""
 
     at: Location
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """The numbers of the parts of a language, in one folder."""
 
     at: Location
@@ -56,8 +54,7 @@ class Parts:
     numbers: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class NoData:
+class NoData(Struct, frozen=True):
     """A release without any data file."""
 
     at: Location

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.general import Barred, BrokenStream, TooLong, barred
@@ -48,8 +49,7 @@ _decode = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class Doubtful:
+class Doubtful(Struct, frozen=True):
     """A line, `times` of which follow each other, that no glance can accept; or what befell the file, its `trouble`."""
 
     raw: bytes

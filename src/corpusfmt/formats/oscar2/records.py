@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.general import judge_text, judged_json
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
@@ -16,16 +18,14 @@ from corpusfmt.rules import Judge
 TAGS = ("annotation", "quality_warnings", "categories")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One decoded line."""
 
     at: Location
     json: StrictJson
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """An object on a line, and the language that the name of its file says."""
 
     at: Location

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.general import BadText, judge_text, within_limits
@@ -15,15 +16,13 @@ from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 
-@dataclass(frozen=True, slots=True)
-class NoRows:
+class NoRows(Struct, frozen=True):
     """A file without any row."""
 
     at: Location
 
 
-@dataclass(frozen=True, slots=True)
-class Differing:
+class Differing(Struct, frozen=True):
     """A file whose columns are not those of the first file."""
 
     at: Location

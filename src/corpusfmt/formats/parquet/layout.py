@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import judge_barred
@@ -19,8 +20,7 @@ _SUFFIX = ".parquet"
 _OTHER_DATA = (".jsonl", ".txt.gz")
 
 
-@dataclass(frozen=True, slots=True)
-class NoFile:
+class NoFile(Struct, frozen=True):
     """A path below which there is no Parquet file."""
 
     at: Location

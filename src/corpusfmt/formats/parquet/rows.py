@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats import ReadOptions
 from corpusfmt.formats.general import BadText, Barred, OutOfRange, barred
@@ -34,16 +36,14 @@ NAMED = ("source", "added", "created")
 JSON_COLUMNS = ("metadata", "attributes", "extra")
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """A file that is no Parquet (`row` None), or whose data do not decode from a row on."""
 
     at: Location
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """The columns of a file with the types that they are read as, and how those are called that make a document."""
 
     at: Location
@@ -55,8 +55,7 @@ class Columns:
     ours: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row as JSON, with the columns of its file."""
 
     at: Location
@@ -64,8 +63,7 @@ class Row:
     columns: Columns
 
 
-@dataclass(frozen=True, slots=True)
-class JsonColumn:
+class JsonColumn(Struct, frozen=True):
     """A column of a row that should hold a JSON object, and why it does not."""
 
     at: Location

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.croissant.rules.files import DataFault
 from corpusfmt.formats.general import BadJson, BadText, Barred, BrokenStream, OutOfRange, TooLong
@@ -27,8 +28,7 @@ class Take(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoColumn:
+class NoColumn(Struct, frozen=True):
     """A file does not have what is taken out of it; becomes a `DataFault` where the field is known."""
 
     take: Take
@@ -59,8 +59,7 @@ class Broken(Exception):
         self.fault = fault
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """Some rows: a list of values for each take, all of the same length, and what is wrong with rows that are left out.
 
     Where a row is, `place` says, or the line that it starts in; without both, rows are numbered from `first`.

@@ -7,8 +7,9 @@ standard library and to the casts, so that both come to the same verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.records.casts import Cast, to_date, to_float, to_integer, to_number, to_text, unchanged
 from corpusfmt.formats.croissant.records.lookup import key_of
@@ -30,8 +31,7 @@ _DATE = b"0000-00-00"
 _PADDING = b"\0" * 8
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """The cells of one column of a block: where each starts and ends in `buffer`, its quotes left out."""
 
     data: bytes

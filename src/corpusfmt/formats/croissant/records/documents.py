@@ -7,9 +7,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, LeftOut, Plan, ReadOptions, Rejected, Shard
@@ -38,8 +38,7 @@ _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
 _LONGEST_NAME = 48
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """A record set by its name, the field of texts, and the fields that make an id: none, one, or those of a key."""
 
     name: str

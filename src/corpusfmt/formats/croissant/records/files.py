@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.archives import READ_SIZE, ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.globs import matches, may_match_below
@@ -21,8 +22,7 @@ from corpusfmt.io.streams import Chunks, Codec, StreamFault
 from corpusfmt.model import Location
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """One file that is open for reading.
 
     `path` says where it is, for messages; `full_path` is what Croissant calls so, the path inside of its container.

@@ -7,13 +7,14 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
 from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
@@ -55,8 +56,7 @@ _MOST_PASSES = 100
 _ODD, _MOST_HASH = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
-@dataclass(eq=False)
-class _Watched:
+class _Watched(Struct, eq=False):
     """Keys that one pass over a source collects: the values of some leaves of each row, as hashes on local disk.
 
     Several share a writer: `number` keeps their rows apart, `salt` their hashes. Those that are `known` are left out: a
@@ -93,8 +93,7 @@ class _Watched:
         self.writer.extend_array(hashes, (rows + (self.number << ROW_BITS | self.row)).astype(np.uint64))
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     """Where the keys of a field that is referenced are; those of others may be there, too, with another salt."""
 
     folder: Path

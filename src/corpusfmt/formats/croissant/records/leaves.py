@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Resource, Transform, View
 from corpusfmt.formats.croissant.jsonpath import PathFault, parse_path, select
@@ -37,8 +38,7 @@ Column = tuple[list[Any], dict[int, Reason]]
 Step = Callable[[Sequence[Any], Patterns], Column]
 
 
-@dataclass(slots=True, eq=False)
-class Leaf:
+class Leaf(Struct, eq=False):
     """A field that has values of its own: out of `origin` comes `take`, through `steps`, as the type has it."""
 
     field: Field

@@ -7,12 +7,13 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.records.batches import (
@@ -51,8 +52,7 @@ _TRANSFORMED_BYTES = 128 * 1024 * 1024
 _TEXT_BYTES = 56
 
 
-@dataclass(slots=True)
-class Table:
+class Table(Struct):
     """Rows with the values of leaves (by their identity), where they are, and what is wrong with those left out."""
 
     size: int
@@ -67,8 +67,7 @@ class Table:
 _MOST_DRAWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One record: values by the field's identifier as its author wrote it, and the place that it comes from.
 
     Values are those of JSON, and bytes for content that is no text; dates are ISO 8601 text. Nested fields are objects,
@@ -255,8 +254,7 @@ def _size(value: Any) -> int:
     return sys.getsizeof(value) + (len(value) * _TEXT_BYTES if isinstance(value, list) else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
+class _Lookup(Struct, frozen=True):
     """The rows of a join: `carried` are the leaves that they have values of, `below` tells a join to what is joined itself."""
 
     join: Join
@@ -313,8 +311,7 @@ def _joined(table: Table, tree: Tree, joins: Sequence[_Lookup]) -> Iterator[Tabl
         yield Table(0, {}, _nowhere, faults)
 
 
-@dataclass(slots=True)
-class _Row:
+class _Row(Struct):
     values: dict[int, Any]
     nested: dict[int, list[list[Any]]]
     at: Location

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
+
+from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.graph import FileObject, Resource
 from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select

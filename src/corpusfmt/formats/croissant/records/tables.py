@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.records.batches import Batch, Broken
 from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
@@ -25,16 +26,14 @@ _MOST_PENDING = 16 * 1024 * 1024
 _BLOCK = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class KeyOf:
+class KeyOf(Struct, frozen=True):
     """Values that are wanted as keys: those of some leaves together; `required` where each row must have them."""
 
     leaves: Sequence[Leaf]
     required: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Struct, frozen=True):
     """Rows with nothing wrong: how many, and for each wanted key the hashes and which rows have one."""
 
     size: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.croissant.graph import DataSource, Field, FileObject, FileSet, RecordSet, Resource
 from corpusfmt.formats.croissant.records.batches import NotRead
@@ -12,8 +13,7 @@ from corpusfmt.formats.croissant.records.leaves import Leaf, leaf_from, leaf_of,
 Origin = Resource | RecordSet
 
 
-@dataclass(slots=True, eq=False)
-class Tree:
+class Tree(Struct, eq=False):
     """A source, what is taken out of it, and what is joined to it."""
 
     origin: Origin
@@ -28,8 +28,7 @@ class Tree:
                 yield from join.tree.everything()
 
 
-@dataclass(slots=True, eq=False)
-class Join:
+class Join(Struct, eq=False):
     """A source that is looked up: the records of `tree` whose `remote` value is the `local` one.
 
     Each of them makes a record; or, below a `container` field, they are its list of nested records. A join that
@@ -43,8 +42,7 @@ class Join:
     follows: bool = True
 
 
-@dataclass(slots=True, eq=False)
-class RecordPlan:
+class RecordPlan(Struct, eq=False):
     """How the records of a record set are made: its tree, and the leaf of each field that has values of its own."""
 
     record_set: RecordSet
@@ -57,8 +55,7 @@ class RecordPlan:
         return self.leaf.get(id(each))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edge:
+class Edge(Struct, frozen=True, eq=False):
     """A reference: values of one leaf are taken from those of another."""
 
     local: Leaf

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from corpusfmt.io.text import MAX_DEPTH, json_type
 from corpusfmt.model import Location, Problem
@@ -15,8 +16,7 @@ RULES = RuleSet()
 MOST_LEVELS = MAX_DEPTH - 1
 
 
-@dataclass(frozen=True, slots=True)
-class TextValue:
+class TextValue(Struct, frozen=True):
     """What a record has in the field of texts."""
 
     at: Location
@@ -24,8 +24,7 @@ class TextValue:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class IdValue:
+class IdValue(Struct, frozen=True):
     """What a record has in a field that makes its id."""
 
     at: Location
@@ -33,8 +32,7 @@ class IdValue:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Nesting:
+class Nesting(Struct, frozen=True):
     """A record with more than `MOST_LEVELS` of lists and objects in each other."""
 
     at: Location

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.graph import (
     Dataset,
@@ -22,8 +23,7 @@ from corpusfmt.formats.croissant.rules.wording import around, clip, shown
 from corpusfmt.model import Location, Problem, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Distributed:
+class Distributed(Struct, frozen=True):
     """A FileObject or FileSet, for what holds of both."""
 
     resource: Resource

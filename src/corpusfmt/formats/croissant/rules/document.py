@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal as OneOf
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Reference, View
 from corpusfmt.formats.croissant.nodes import (
@@ -32,8 +33,7 @@ from corpusfmt.model import Location, Problem, Severity
 MistakeKind = OneOf["syntax", "encoding", "bom", "depth", "top", "jsonld", "page", "context", "remote", "id"]
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(Struct, frozen=True):
     """Something that keeps a document from being read as a description, or that reading it showed."""
 
     kind: MistakeKind
@@ -42,8 +42,7 @@ class Mistake:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """A name that stands twice in one object."""
 
     name: str
@@ -51,8 +50,7 @@ class Duplicate:
     at: Location
 
 
-@dataclass(slots=True)
-class Part:
+class Part(Struct):
     """Any node of a Croissant class, for what its names alone tell: of several nodes with equal names one is judged."""
 
     view: View
@@ -62,8 +60,7 @@ class Part:
         return self.view.at
 
 
-@dataclass(slots=True)
-class Element:
+class Element(Struct):
     """A node that others name: a FileObject, FileSet, RecordSet or Field."""
 
     view: View
@@ -73,8 +70,7 @@ class Element:
         return self.view.at
 
 
-@dataclass(slots=True)
-class Selection:
+class Selection(Struct):
     """An extract or a transform, for the expressions that both may hold."""
 
     view: View
@@ -84,8 +80,7 @@ class Selection:
         return self.view.at
 
 
-@dataclass(frozen=True, slots=True)
-class Several:
+class Several(Struct, frozen=True):
     """A property with more values than its row allows."""
 
     view: View
@@ -97,8 +92,7 @@ class Several:
         return self.view.place(self.row.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Mistyped:
+class Mistyped(Struct, frozen=True):
     """A value outside the range of its row; `minor` where the table is looser than it reads."""
 
     where: str

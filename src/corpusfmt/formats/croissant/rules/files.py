@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.model import Location, Problem, Severity
@@ -11,8 +12,7 @@ from corpusfmt.model import Location, Problem, Severity
 _RESOURCES = "croissant-1.0#resources"
 
 
-@dataclass(frozen=True, slots=True)
-class DataFault:
+class DataFault(Struct, frozen=True):
     """Something that reading the files showed; `kind` says which rule it is for."""
 
     kind: str
@@ -23,8 +23,7 @@ class DataFault:
     minor: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """Data that was not judged by some rules, through no fault of its own: what, and why."""
 
     codes: tuple[str, ...]
