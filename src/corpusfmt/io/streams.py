@@ -54,6 +54,9 @@ READ_SIZE = 64 * 1024
 # A decoder copies what it is given beyond the end of a member: of many small ones that is most of it.
 _FIRST_WINDOW = 8 * 1024
 MAX_OUTPUT = 1024 * 1024
+# glibc gives freed memory back to the system unless a larger block was freed before. Freeing one, never touched, lets chunks
+# be decoded into memory that is there, instead of having each page of them mapped anew.
+bytearray(4 * MAX_OUTPUT)
 
 
 class StreamFault(Exception):
