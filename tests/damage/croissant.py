@@ -13,6 +13,7 @@ from support import FIXTURES
 Json = dict[str, Any]
 _BASE = (FIXTURES / "croissant" / "1.0" / "valid" / "complete" / "input.json").read_bytes()
 _ROOT = "sc:Dataset"
+_CONTENT = {"fileProperty": "content"}
 
 
 def _nodes(value: Any) -> Iterator[Json]:
@@ -59,12 +60,18 @@ def _give(kind: str, name: str, values: list[Any], *rules: str, undetectable: st
     _kind(f"{kind}: {name} {str(values[0])[:30] or 'empty'}", change, *rules, undetectable=undetectable)
 
 
-def _in(name: str, inner: str, values: list[Any], *rules: str) -> None:
+def _in(
+    name: str,
+    inner: str,
+    values: list[Any],
+    *rules: str,
+    having: Callable[[Json], bool] = lambda _: True,
+) -> None:
     """Change a property of the values of another one: `source`, `extract`."""
 
     def change(rng: random.Random, document: Json) -> None:
         holders = [node[name] for node in _nodes(document) if isinstance(node.get(name), dict)]
-        chosen = rng.choice([holder for holder in holders if inner in holder] or holders)
+        chosen = rng.choice([holder for holder in holders if inner in holder and having(holder)] or holders)
         value = rng.choice(values)
         if value is ...:
             del chosen[inner]
@@ -136,7 +143,12 @@ _give("cr:Field", "references", [{"@id": "nothing/id"}], "CRO131")
 _give("cr:Field", "@id", ["films/title", "films/id"], "CRO124", "CRO131", "CRO125")
 _give("cr:Field", "references", ["films/id"], "CRO133")
 _in("source", "fileObject", [{"@id": "none.csv"}], "CRO131")
-_in("source", "extract", [...], "CRO405", "CRO408")
+_in("source", "extract", [...], "CRO427", having=lambda source: source["extract"] != _CONTENT)
+_kind(
+    "source: extract of the content lost",
+    lambda _, document: [node.pop("extract") for node in _nodes(document) if node.get("extract") == _CONTENT],
+    undetectable="without `extract`, a value is the content of a file",
+)
 _in("source", "extract", [{}], "CRO408")
 _in("extract", "fileProperty", ["size", "owner"], "CRO411", "CRO409")
 _in("transform", "regex", ["(", "[a", "*"], "CRO413")

@@ -12,6 +12,7 @@ from corpusfmt.formats.croissant.graph import (
     Description,
     Extract,
     Field,
+    FileObject,
     RecordSet,
     Resource,
     Stranger,
@@ -201,6 +202,7 @@ _TABLES = (
     "application/x-parquet",
     "application/vnd.apache.parquet",
 )
+_LINES = ("application/jsonl", "application/x-jsonl", "application/x-ndjson")
 _MISFITS = {"cr:column": _OPAQUE, "cr:jsonPath": (*_OPAQUE, *_TABLES)}
 
 
@@ -218,6 +220,30 @@ def extract_source_mismatch(source: DataSource) -> Iterator[Problem]:
             if extract.all(name) and all(each.lower().startswith(misfits) for each in formats):
                 message = f"{source.title}: `{extract.key(name)}` of a source of type `{formats[0]}`"
                 yield Problem(message, extract.place(name), "extract what this type of file has")
+
+
+@RULES.rule("CRO427", "extract-missing", on=Field, severity=Severity.WARNING, spec=_EXTRACT)
+def extract_missing(field: Field) -> Iterator[Problem]:
+    """A field takes the whole of a file that cannot be one of its values: nothing says what to extract.
+
+    Why: without `extract`, each value is the content of a file. A table is no title, and a picture no number.
+    Example: a source that is `films.csv` and no more, for a field of type sc:Text.
+    Fix: add an `extract` with `column`, `jsonPath` or `fileProperty`.
+    """
+    for source in field.sources if not field.sub_fields else ():
+        misfits = [_misfit(field, view) for view in source.target_views]
+        if misfits and all(misfits) and not source.extracts:
+            message = f"{source.title}: no `extract`, so each value is a whole file of type `{misfits[0]}`"
+            yield Problem(message, source.at, "add `column`, `jsonPath` or `fileProperty`")
+
+
+def _misfit(field: Field, view: View) -> str | None:
+    """Return the type of files whose content is no value of a field, where it is one of those."""
+    misfits: tuple[str, ...] = (*_TABLES, *_LINES) if isinstance(view, FileObject) else ()
+    if field.data_types and ATOMIC_TYPES.keys() >= set(field.data_types):
+        misfits += _OPAQUE
+    formats = view.formats if misfits and isinstance(view, Resource) else []
+    return formats[0] if formats and all(each.lower().startswith(misfits) for each in formats) else None
 
 
 # `filepath` is in no table, but readers know it as what `fullpath` is.
