@@ -16,6 +16,7 @@ settings.register_profile("corpusfmt", deadline=None)
 settings.load_profile("corpusfmt")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors: tests also wait, for commands that they kill, stop or let run out of time."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1

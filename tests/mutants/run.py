@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib
+import importlib.util
 import json
 import os
 import random
@@ -26,7 +26,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from math import ceil
 from pathlib import Path
@@ -227,6 +227,17 @@ def _try(mutant: Mutant, tests: Sequence[str], folder: Path) -> int:
         os._exit(_BROKEN)
 
 
+def complaint(mutant: Mutant, tests: Sequence[str]) -> str:
+    """Return what pytest says where tests fail, run as those of a mutant are, that undoes its change."""
+    import tempfile
+
+    source = (_PACKAGE / mutant.module).read_bytes()
+    unchanged = replace(mutant, after=source[mutant.start : mutant.end].decode())
+    with tempfile.TemporaryDirectory(prefix="corpusfmt-mutant-", ignore_cleanup_errors=True) as folder:
+        _, status = os.waitpid(_try(unchanged, tests, Path(folder)), 0)
+        return (Path(folder) / "log").read_text("utf-8", "replace") if status else ""
+
+
 def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int) -> Iterator[tuple[str, Result]]:
     """Try mutants, some at a time, and yield what came of each that was not tried before."""
     import tempfile
@@ -234,6 +245,11 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
     lines = reached()
     durations: dict[str, float] = json.loads(_DURATIONS.read_text("utf-8"))
     _preload()
+    for _, mutant in chosen:
+        if tests := in_order(noticing(mutant, lines), durations):
+            if said := complaint(mutant, tests[:1]):
+                raise SystemExit(f"tests fail on the code as it is:\n{said}")
+            break
     pending = [(group, mutant) for group, mutant in chosen if key_of(mutant) not in done]
     running: dict[int, tuple[str, Mutant, list[str], float, float, tempfile.TemporaryDirectory[str]]] = {}
     while pending or running:

@@ -74,6 +74,21 @@ def test_what_fails_without_a_mutant_kills_none() -> None:
     assert fail_anyway([f"{this}::test_there_is_none_of_this_name"])
 
 
+def test_tests_run_on_the_code_as_it_is_before_any_mutant() -> None:
+    """In a process of its own, as there is one that runs tests here."""
+    code = (
+        "import sys; from mutants.operators import mutants; from mutants.run import complaint; "
+        "print(complaint(next(mutants('_version.py', b'VERSION = 1')), sys.argv[1:]))"
+    )
+    this = "tests/mutants/test_mutants.py::test_the_fastest_test_of_each_file_comes_first"
+    for test, said in ((this, ""), (f"{this}_of_all", "ERROR: not found")):
+        command = [sys.executable, "-c", code, test]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert said in done.stdout
+        assert bool(said) == bool(done.stdout.strip())
+
+
 def test_processes_of_commands_run_the_mutant(tmp_path: Path) -> None:
     mutant = tmp_path / "_version.py"
     mutant.write_text('VERSION = "mutant"\n')
