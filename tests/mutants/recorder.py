@@ -25,4 +25,5 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish() -> None:
     # Workers report to the process that started them.
     if (target := os.environ.get("CORPUSFMT_DURATIONS")) and "PYTEST_XDIST_WORKER" not in os.environ:
-        Path(target).write_text(json.dumps(_durations), "utf-8")
+        known = json.loads(Path(target).read_text("utf-8"))
+        Path(target).write_text(json.dumps(known | _durations), "utf-8")

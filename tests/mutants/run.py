@@ -2,8 +2,8 @@
 
 `--record` runs all tests once and notes which lines each of them reaches, in its own process and in those it starts. Then
 each mutant of a seeded sample gets a fresh process, in which the tests that reach its line run until one fails, the fastest
-of each file first. What was tried is kept in build/mutants/results.json, and is not tried again while the code and the
-sample stay as they are.
+of each file first. What was tried is kept in build/mutants/results.json. It is not tried again while its module stays as it is,
+but for survivors that other tests reach now: `--record FILE...` adds those of some files.
 """
 
 from __future__ import annotations
@@ -77,20 +77,27 @@ class Result:
     by: str
     tests: int
     seconds: float
+    #: Tells whether other tests would be run now.
+    tests_digest: str = ""
 
 
 def record(tests: Sequence[str] = ()) -> None:
-    """Run tests, all of them unless some are named, and note what each of them reaches."""
+    """Run tests, all of them or the files that are named, and note what each of them reaches."""
     _RESULTS.mkdir(parents=True, exist_ok=True)
+    known = json.loads(_DURATIONS.read_text("utf-8")) if tests else {}
+    _DURATIONS.write_text(
+        json.dumps({test: known[test] for test in known if not test.startswith(tuple(tests))}), "utf-8"
+    )
     settings = _RESULTS / "coveragerc"
     settings.write_text(
         f"[run]\nsource_pkgs = corpusfmt\ndata_file = {_REACHED}\nparallel = true\npatch = subprocess\n"
         "context = ${CORPUSFMT_TEST-none}\n"
     )
     environment = {**os.environ, "CORPUSFMT_DURATIONS": str(_DURATIONS), "PYTHONPATH": "tests"}
-    tests = [*tests, *(f"--ignore={each.rstrip('/')}" for each in _LEFT_OUT)]
     command = [sys.executable, "-m", "pytest", "-n", "2", "-q", "-p", "mutants.recorder", *tests]
+    command += [f"--ignore={each.rstrip('/')}" for each in _LEFT_OUT]
     command += [f"--cov-config={settings}", "--cov=corpusfmt", "--cov-context=test", "--cov-report="]
+    command += ["--cov-append"] if tests else []
     done = subprocess.run(command, cwd=_ROOT, env=environment, check=False)
     if done.returncode > 1:  # a test that fails may have failed for the time that recording takes
         raise SystemExit(f"pytest ended with status {done.returncode}")
@@ -250,14 +257,16 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
             if said := complaint(mutant, tests[:1]):
                 raise SystemExit(f"tests fail on the code as it is:\n{said}")
             break
-    pending = [(group, mutant) for group, mutant in chosen if key_of(mutant) not in done]
+    pending = list(chosen)
     running: dict[int, tuple[str, Mutant, list[str], float, float, tempfile.TemporaryDirectory[str]]] = {}
     while pending or running:
         while pending and len(running) < workers:
             group, mutant = pending.pop(0)
             tests = in_order(noticing(mutant, lines), durations)
+            if is_settled(done.get(key_of(mutant)), tests):
+                continue
             if not tests:
-                yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0)
+                yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0, digest_of(tests))
                 continue
             folder = tempfile.TemporaryDirectory(prefix="corpusfmt-mutant-", ignore_cleanup_errors=True)
             limit = time.monotonic() + 30 + 5 * sum(durations[test] for test in tests)
@@ -286,9 +295,29 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
             seconds = time.monotonic() - started
             yield (
                 key_of(mutant),
-                Result(mutant, group, outcome, by if outcome == "killed" else "", len(tests), round(seconds, 1)),
+                Result(
+                    mutant,
+                    group,
+                    outcome,
+                    by if outcome == "killed" else "",
+                    len(tests),
+                    round(seconds, 1),
+                    digest_of(tests),
+                ),
             )
         time.sleep(0.02)
+
+
+def digest_of(tests: Sequence[str]) -> str:
+    """Return what tells whether tests are the same."""
+    return hashlib.sha256("\n".join(sorted(tests)).encode()).hexdigest()[:12]
+
+
+def is_settled(result: Mapping[str, Any] | None, tests: Sequence[str]) -> bool:
+    """Tell whether a mutant need not be tried again: it was killed, or survived these very tests."""
+    if result is None:
+        return False
+    return result["outcome"] in {"killed", "timeout"} or result.get("tests_digest") == digest_of(tests)
 
 
 def fail_anyway(tests: Sequence[str]) -> str:
@@ -347,7 +376,7 @@ def survivors(results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--record", nargs="*", metavar="TEST", help="run the tests first (default: all, if they never were)"
+        "--record", nargs="*", metavar="FILE", help="see first what tests reach: all, or those of files"
     )
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mutants.operators import mutants
-from mutants.run import EQUIVALENT, GROUPS, fail_anyway, in_order, noticing, reason_of, sample
+from mutants.run import EQUIVALENT, GROUPS, digest_of, fail_anyway, in_order, is_settled, noticing, reason_of, sample
 from support import REPOSITORY
 
 import corpusfmt
@@ -66,6 +66,14 @@ def test_the_fastest_test_of_each_file_comes_first() -> None:
     durations = {"a::1": 0.2, "a::2": 0.1, "b::1": 5.0, "c::1": 100.0}
     assert in_order({"a::1", "a::2", "b::1", "z::1"}, durations) == ["a::2", "b::1", "a::1"]
     assert in_order({"c::1"}, durations) == ["c::1"]
+
+
+def test_survivors_are_tried_again_where_other_tests_reach_them() -> None:
+    survived = {"outcome": "survived", "tests_digest": digest_of(["a::1", "b::1"])}
+    assert is_settled(survived, ["b::1", "a::1"])
+    assert not is_settled(survived, ["a::1", "b::1", "b::2"])
+    assert is_settled({**survived, "outcome": "killed"}, ["b::2"])
+    assert not is_settled(None, [])
 
 
 def test_what_fails_without_a_mutant_kills_none() -> None:
