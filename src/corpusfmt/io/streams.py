@@ -56,7 +56,7 @@ _FIRST_WINDOW = 8 * 1024
 MAX_OUTPUT = 1024 * 1024
 # glibc gives freed memory back to the system unless a larger block was freed before. Freeing one, never touched, lets chunks
 # be decoded into memory that is there, instead of having each page of them mapped anew.
-bytearray(4 * MAX_OUTPUT)
+bytes(4 * MAX_OUTPUT)
 
 
 class StreamFault(Exception):
