@@ -13,6 +13,8 @@ import pytest
 from support import LONG_LINE, SAMPLE, gzipped, run_cli, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.engine.config import load_config
+from corpusfmt.model import UsageError
 
 LONG = "x" * 900_000
 _CUT = r"x{87} … \[900,000 characters\] … x{87}"
@@ -34,6 +36,35 @@ def test_a_long_setting_is_not_repeated_whole(settings: str, message: str, tmp_p
     done = run_cli("validate", tmp_path, "--config", config)
     assert done.returncode == 2
     assert re.fullmatch(f"error: {message}\n", done.stderr.decode())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (b"\nprofil = 'strict'", "configuration {}: Object contains unknown field `profil`"),
+        (b"timeout = 'long'", "configuration {}: Expected `float | null`, got `str` - at `$.timeout`"),
+        (b"select = ['\xff']", "configuration {}: 'utf-8' codec can't decode byte 0xff in position 11"),
+        (b"\n" + b".".join([b"a"] * 16) + b" = 1", "configuration {}: Object contains unknown field `a`"),
+        (
+            b"\n" + b".".join([b"a"] * 17) + b" = 1",
+            "configuration {}: the key on line 2 has more than 16 parts; no setting has so many",
+        ),
+        (
+            b'[[rule]]\nrules = ["DOL313"]\nseverity = "fatal"\nreason = "known"',
+            "configuration: unknown severity 'fatal'; known: ignore, error, warning, info",
+        ),
+        (
+            b'[[rule]]\nrules = ["DOL313", "GEN2"]\nseverity = "error"\nreason = " "',
+            "configuration: the judgement of DOL313, GEN2 needs a reason",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_are_told_with_what_is_wrong(settings: bytes, said: str, tmp_path: Path) -> None:
+    config = tmp_path / "corpusfmt.toml"
+    config.write_bytes(settings)
+    with pytest.raises(UsageError) as raised:
+        assert load_config(config).overrides
+    assert str(raised.value).startswith(said.format(config))
 
 
 def test_a_long_argument_is_not_repeated_whole(tmp_path: Path) -> None:

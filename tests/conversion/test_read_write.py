@@ -12,10 +12,11 @@ from conversion.rows import beside
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from support import LONG_LINE
 
 from corpusfmt.formats import CheckOptions, named_format
 from corpusfmt.formats.parts import Writer, write_parts
-from corpusfmt.formats.provenance import metadata_of, provenance_of
+from corpusfmt.formats.provenance import metadata_of, name_variant, provenance_of
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document
@@ -103,6 +104,39 @@ def written_and_read(name: str, documents: list[Document], sets: tuple[str, ...]
             for item in fmt.read(shard, options):
                 assert isinstance(item, Document), item
                 yield item
+
+
+@pytest.mark.parametrize(
+    ("part", "part_bytes", "names", "renamed"),
+    [
+        (None, None, ["en.txt.gz"], 1),
+        (3, None, ["en_part_3.txt.gz"], 0),
+        (None, 1, ["en_part_1.txt.gz", "en_part_2.txt.gz"], 0),
+    ],
+)
+def test_a_single_part_alone_has_a_name_that_promises_something(
+    part: int | None, part_bytes: int | None, names: list[str], renamed: int, tmp_path: Path
+) -> None:
+    writer = named_format("oscar")[0].writers["1.0"]
+    asked = []
+    files = write_parts(
+        writer,
+        [writer.item(Document(id_, f"{LONG_LINE}\n")).value for id_ in "ab"],
+        stem="en_dedup",
+        part=part,
+        part_bytes=part_bytes,
+        folder=tmp_path / "en",
+        aside=tmp_path / ".corpusfmt",
+        renaming=lambda: asked.append("that lines are unique"),
+    )
+    assert (sorted(files), len(asked)) == (names, renamed)
+    assert sorted(path.name for path in (tmp_path / "en").iterdir()) == names
+
+
+def test_a_document_of_another_origin_is_of_no_variant() -> None:
+    document = Document("1", "text", source="web", metadata={"language": "en"})
+    name_variant(document, "oscar/original")
+    assert (document.source, document.metadata) == ("web", {"language": "en"})
 
 
 def unplaced(document: Document) -> Document:

@@ -117,6 +117,8 @@ def test_content_of_files_is_a_counted_loss(tmp_path: Path) -> None:
     path = write(tmp_path, [files("i-set", "*.png")], record_set(name, content), a__png=b"\x89", b__png=b"\x90")
     with pytest.raises(BadInput, match=r"a\.png: CNV101 cannot be kept: bytes in `content`"):
         corpusfmt.convert(path, tmp_path / "no", to="dolma", text_field="name")
+    with pytest.raises(BadInput, match=r"a\.png: CRO701 `r/content` is bytes, expected a text"):
+        corpusfmt.convert(path, tmp_path / "no", to="dolma", text_field="content")
     report = corpusfmt.convert(path, tmp_path / "out", to="dolma", text_field="name", on_loss="allow")
     assert report.results["losses"] == {"bytes in `content`": 2}
     rows = read_rows(tmp_path / "out")

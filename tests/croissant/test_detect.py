@@ -6,9 +6,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from croissant.documents import document, errors
+from croissant.documents import CONTEXT, document, errors
 
 import corpusfmt
 from corpusfmt.formats.croissant.format import FORMAT
@@ -41,12 +42,23 @@ def test_other_json_is_not(content: bytes, tmp_path: Path) -> None:
     assert FORMAT.detect(entry_of(str(tmp_path / "a.json"))) is None
 
 
+@pytest.mark.parametrize(("beyond", "claimed"), [(0, True), (1, False), (100, False)])
+def test_what_stands_far_behind_is_not_looked_at(beyond: int, claimed: bool, tmp_path: Path) -> None:
+    kind = b'"@type": "Dataset"'
+    start = b'{"@context": {}, "name": "'
+    size = 8 * 1024 * 1024 - len(start) - len(b'", ') - len(kind)
+    (tmp_path / "a.json").write_bytes(start + b"x" * (size + beyond) + b'", ' + kind + b"}")
+    assert (FORMAT.detect(entry_of(str(tmp_path / "a.json"))) is not None) is claimed
+
+
 @pytest.mark.parametrize(
     ("paths", "claimed"),
     [
         (["croissant.json"], True),
         (["metadata.json", "data/a.csv", "data/deep/b.csv"], True),
         (["other.json"], False),
+        (["croissant.json/a.txt"], False),
+        (["croissant.json/a.txt", "metadata.json"], True),
         (["croissant.json", "documents/a.jsonl.gz"], False),
         (["croissant.json", "af/af.txt.gz", "af/af_meta.jsonl.gz"], False),
         (["croissant.json", "af/af_sha256.txt"], False),
@@ -86,6 +98,23 @@ def test_the_version_is_named(version: str, tmp_path: Path) -> None:
     assert ("CRO301" in report.coverage.rules_not_run) is (version == "0.8")
 
 
+@pytest.mark.parametrize(
+    ("more", "version"),
+    [
+        ({"conformsTo": None}, "1.0"),
+        ({"conformsTo": "https://example.org/profile"}, "1.0"),
+        ({"conformsTo": "http://mlcommons.org/croissant/9.9"}, "1.0"),
+        ({"conformsTo": None, "@context": {**CONTEXT, "ml": "http://mlcommons.org/schema/"}}, "0.8"),
+    ],
+)
+def test_the_version_of_a_description_that_claims_none(more: Any, version: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**document(), **more}))
+    claim = FORMAT.detect(entry_of(str(path)))
+    assert claim is not None
+    assert (claim.version, corpusfmt.validate(path).version) == (version, version)
+
+
 def test_places_are_those_of_the_author(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     text = json.dumps(document(description="ä\n", license="mit", **{"sc:version": "1"}), indent=1, ensure_ascii=False)
@@ -100,6 +129,27 @@ def test_places_are_those_of_the_author(tmp_path: Path) -> None:
     assert lines[at.line - 1][at.column - 1 :].startswith('"mit"')
     assert path.read_bytes()[at.byte :].startswith(b'"mit"')
     assert found["CRO218"].pointer == "/sc:version"
+
+
+SCRIPT = '<script type="application/ld+json">{}</script>'
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        (SCRIPT.format(DESCRIPTION.decode()), []),
+        (f"<!-- {SCRIPT.format('[')} -->\n{SCRIPT.format(DESCRIPTION.decode())}", []),
+        (SCRIPT.format('{"@type": "Person"}') + SCRIPT.format(DESCRIPTION.decode()), []),
+        (f"<!-- {SCRIPT.format(DESCRIPTION.decode())} -->", ["the page has no JSON-LD script"]),
+        (f"<script>{DESCRIPTION.decode()}</script>", ["the page has no JSON-LD script"]),
+        (SCRIPT.format('{"@type": "Person"}'), ["the page has no JSON-LD script that holds a Dataset"]),
+        (SCRIPT.format('{"@type": "Dataset"'), ["not JSON"]),
+    ],
+)
+def test_the_scripts_of_a_page(page: str, found: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(page, "utf-8")
+    report = corpusfmt.validate(tmp_path / "a.html", format="croissant")
+    assert [each.message.partition(":")[0] for each in errors(report)] == found
 
 
 def test_nothing_slow_is_imported(tmp_path: Path) -> None:

@@ -137,6 +137,29 @@ def test_forms_of_one_node(form: str) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a", "a"),
+        ("./a", "a"),
+        ("a/../b", "b"),
+        ("/a", "a"),
+        ("a/./b", "a/b"),
+        ("?q", "?q"),
+        ("//h/p", "https://h/p"),
+        ("://a/./b", "://a/b"),
+        ("x://a/./b", "x://a/./b"),
+        ("sc:a", "https://schema.org/a"),
+        ("x:a", "x:a"),
+    ],
+)
+def test_ids_are_resolved(written: str, meant: str) -> None:
+    tree = document(**{"@id": written, "inner": {"@id": written, "name": "b"}})
+    for expanded in (expand(tree), expand_fully(tree)):
+        assert [each.id for each in expanded.every] == [meant, meant]
+        assert [each.written_id for each in expanded.every] == [written, written]
+
+
 def test_flattened_documents_are_put_together(tmp_path: Path) -> None:
     from croissant.documents import check
 

@@ -41,6 +41,8 @@ NAMES = record_set(field("name", "names-set", {"fileProperty": "filename"}))
         ("a", "application/x-tar"),
         ("a.tar.gz", "application/gzip"),
         ("a.ZIP", "application/octet-stream"),
+        ("a", "application/tar"),
+        ("a", "application/x-zstd-compressed-tar"),
     ],
 )
 @pytest.mark.parametrize("described", ["as a container", "alone"])
@@ -63,6 +65,10 @@ def test_an_archive_that_nothing_refers_to_is_read_to_its_end(tmp_path: Path) ->
     assert found(judged(path)) == []
     (tmp_path / "a.zip").write_bytes(zipped({"m": b"x"})[:-5])
     assert found(judged(path)) == [("CRO604", "error")]
+    (tmp_path / "a.zip").write_bytes(zipped({"m": b"content"}, zipfile.ZIP_STORED).replace(b"content", b"damaged"))
+    assert [each.message for each in judged(path).findings if each.code == "CRO604"] == [
+        'distribution "a.zip": `a.zip` does not read to its end: BadZipFile: bad CRC-32 or size of `m`'
+    ]
 
 
 def test_an_archive_of_another_kind_is_left_out(tmp_path: Path) -> None:
@@ -146,6 +152,32 @@ def test_a_filter_that_is_not_followed(inside: bool, tmp_path: Path) -> None:
     assert b"is not followed" in done.stdout
 
 
+ONE = "@.id == 1"
+
+
+@pytest.mark.parametrize(
+    ("condition", "selected"),
+    [
+        ("(" * 16 + "@.id == 2" + ")" * 16, [2]),
+        ("(" * 17 + "@.id == 2" + ")" * 17, None),
+        ("!" + "(!" * 16 + "@.id" + ")" * 16, []),
+        (" || ".join([*([ONE] * 10), "1 == 1"]), [1, 2, 3]),
+        (" || ".join([ONE] * 11), None),
+        ("@.id == 2 + 1", None),
+        ("@.id == 2 3", None),
+        ("@.id == 2 ", [2]),
+        ("2", None),
+    ],
+)
+def test_how_far_filters_are_followed(condition: str, selected: list[int] | None, tmp_path: Path) -> None:
+    table = record_set(field("id", "t.json", {"jsonPath": f"$[?{condition}].id"}, "sc:Integer"))
+    path = write(tmp_path, [file("t.json", "application/json")], table, t__json=json.dumps(ROWS).encode())
+    if selected is None:
+        assert "is not followed" in judged(path).coverage.rules_not_run["CRO609"]
+    else:
+        assert read(path) == ([{"r/id": number} for number in selected], [])
+
+
 def test_formats_that_are_not_read(tmp_path: Path) -> None:
     arff = record_set(field("a", "t.arff", {"column": "a"}))
     path = write(tmp_path, [file("t.arff", "text/x-arff")], arff, t__arff=b"@relation t\n")
@@ -196,7 +228,107 @@ def test_one_picture_is_reported_once(tmp_path: Path) -> None:
     picture = field("picture", "p.png", {"fileProperty": "content"}, "sc:ImageObject")
     path = write(tmp_path, [file("p.png", "image/png")], record_set(picture), p__png=b"text")
     assert found(judged(path)) == [("CRO615", "error")]
-    assert codes(read(path)[1]) == ["CRO615"]
+    (finding,) = read(path)[1]
+    assert (finding.code, finding.location.pointer) == ("CRO615", "/distribution/0/encodingFormat")
+
+
+HEADS = {
+    "image/jpeg": b"\xff\xd8\xff\xe1",
+    "image/png": PNG,
+    "image/gif": b"GIF89a",
+    "image/bmp": b"BM\0\0",
+    "image/tiff": b"II*\0",
+    "image/webp": b"RIFF\0\0\0\0WEBPVP8 ",
+    "audio/wav": b"RIFF\0\0\0\0WAVEfmt ",
+    "audio/flac": b"fLaC\0",
+    "audio/ogg": b"OggS\0",
+    "application/pdf": b"%PDF-1.7",
+}
+
+
+@pytest.mark.parametrize("found_kind", HEADS)
+def test_a_file_is_known_by_its_first_bytes(found_kind: str, tmp_path: Path) -> None:
+    claims = [*HEADS, "IMAGE/JPEG", "image/jpg", "audio/x-wav", "audio/wave", "image/png; q=1"]
+    described = [file(f"{number}.bin", claim) for number, claim in enumerate(claims)]
+    path = write(tmp_path, described, **{f"{number}__bin": HEADS[found_kind] for number in range(len(claims))})
+    report = corpusfmt.validate(path, format="croissant", data=True, max_per_rule=len(claims))
+    told = [(each.message, each.severity.value, each.hint) for each in report.findings if each.code == "CRO615"]
+    meant = {"IMAGE/JPEG": "image/jpeg", "image/jpg": "image/jpeg", "image/png; q=1": "image/png"}
+    meant |= {"audio/x-wav": "audio/wav", "audio/wave": "audio/wav"}
+    assert told == [
+        (
+            f'distribution "{number}.bin": `{number}.bin` is {found_kind}, `encodingFormat` is `{claim}`',
+            "warning" if claim.lower().startswith(found_kind[:5]) else "error",
+            "correct `encodingFormat`, or replace the file",
+        )
+        for number, claim in enumerate(claims)
+        if meant.get(claim, claim) != found_kind
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [
+        ("3", 3),
+        ("3 B", 3),
+        ("0.003 kB", 3),
+        ("0.0029296875 KiB", 3),
+        ("0.000003 MB", 3),
+        ("0.000000003 GB", 3),
+        ("0.000000000003 TB", 3),
+        ("0.000000000000003 PB", 3),
+        ("0.000000000000000003 EB", 3),
+        ("4 B", 4),
+        ("1,000 bytes", 1000),
+        ("1.5 KiB", 1536),
+        ("2 EiB", 2**61),
+        ("3000000000000000001 B", 3000000000000000001),
+    ],
+)
+def test_sizes_by_unit(written: str, size: int, tmp_path: Path) -> None:
+    path = write(tmp_path, [file("a.txt", "text/plain", contentSize=written)], a__txt=b"abc")
+    told = [(each.code, each.message, each.hint) for each in judged(path).findings if each.code in ("CRO309", "CRO602")]
+    message = f'distribution "a.txt": 3 bytes, `contentSize` says {size}'
+    assert told == ([] if size == 3 else [("CRO602", message, 'write "3 B"')])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "selects"),
+    [("[a-b].txt", "ab"), ("[b-a].txt", ""), ("[b-aX].txt", "X"), ("[!a-b].txt", "X"), ("[!b-a].txt", "Xab")],
+)
+def test_a_range_of_characters(pattern: str, selects: str, tmp_path: Path) -> None:
+    path = write(tmp_path, [files("names-set", pattern)], NAMES, a__txt=b"", b__txt=b"", X__txt=b"")
+    assert sorted(record["r/name"] for record in read(path)[0]) == [f"{name}.txt" for name in selects]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "may_be_there"),
+    [
+        ("sub/*.txt", True),
+        ("./sub/*", True),
+        ("s?b/*/a.txt", True),
+        ("*/a.txt", True),
+        ("**/a.txt", True),
+        ("sub/**", True),
+        ("sub/a/b", True),
+        ("sub", True),
+        ("*.txt", True),
+        ("other/*.txt", False),
+        ("other/**", False),
+        ("other/sub/*", False),
+    ],
+)
+def test_a_link_to_outside_is_told_of_where_a_set_might_find_files(
+    pattern: str, may_be_there: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.txt").write_bytes(b"a")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sub").symlink_to("../outside")
+    report = judged(write(tmp_path / "data", [files("names-set", pattern)], NAMES))
+    told = [each.location.path for each in report.findings if each.code == "GEN002"]
+    assert told == (["sub"] if may_be_there else [])
+    assert (report.verdict == "incomplete") is may_be_there
 
 
 @pytest.mark.parametrize("name", ["../../evil.txt", "/etc/evil.txt", "C:\\evil.txt", "a/../../evil.txt"])

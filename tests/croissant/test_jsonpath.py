@@ -147,6 +147,25 @@ def test_faults(path: str) -> None:
     assert jsonpath_fault(path) is not None
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("", "it is empty"),
+        ("$a", "`a` at character 2"),
+        ("$.", "the end at character 3, expected a name"),
+        ("$.a.?", "`?` at character 5, expected a name"),
+        ("$[", "the end at character 3, expected a selector"),
+        ("$[1,]", "`]` at character 5, expected a selector"),
+        ("$.a['b'", "`[` at character 4 is not closed"),
+        ("$.a[?(@.a]", "the filter at character 4 is not closed"),
+        ("$[::0]", "a slice of step 0"),
+        ("$" + ".a" * 201, "more than 200 steps"),
+    ],
+)
+def test_what_is_said_of_a_fault(path: str, expected: str) -> None:
+    assert jsonpath_fault(path) == expected
+
+
 @given(st.text("$.[]*'\"?(@)0-:, ab", max_size=20) | st.text("@.a[0]'\"=!<>&|()1 ", max_size=20).map("$[?({})]".format))
 def test_any_text_has_an_answer(path: str) -> None:
     if jsonpath_fault(path) is None:

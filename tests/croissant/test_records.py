@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import sys
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,7 @@ from support import gzipped, run_cli
 import corpusfmt
 from corpusfmt.formats.croissant.records import csvrows, reader
 from corpusfmt.formats.croissant.records.casts import date_in, date_pattern
-from corpusfmt.io.limits import LimitReached
+from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.model import BadInput, Finding, UsageError
 
 Json = dict[str, Any]
@@ -89,6 +91,7 @@ def one_column(folder: Path, cells: str, kind: str, **more: Any) -> tuple[list[A
         ("sc:Number", "3.5", 3.5),
         ("sc:Boolean", "TRUE", True),
         ("sc:Boolean", "0", False),
+        ("sc:Boolean", "false", False),
         ("sc:Date", "2024-02-29", "2024-02-29"),
         ("sc:DateTime", "2024-02-29T10:00:00Z", "2024-02-29T10:00:00Z"),
         ("sc:Time", "10:30", "10:30"),
@@ -118,6 +121,7 @@ def test_values_by_type(kind: str, cell: str, value: Any, tmp_path: Path) -> Non
         ("sc:Boolean", "yes"),
         ("sc:Date", "2023-02-29"),
         ("sc:Date", "01/02/2023"),
+        ("sc:Date", "2023/02/01"),
         ("sc:Time", "25:00"),
         ("sc:URL", "an address"),
         ("cr:BoundingBox", '"[1, 2, 3]"'),
@@ -129,6 +133,53 @@ def test_values_of_no_type(kind: str, cell: str, tmp_path: Path) -> None:
     assert [(each.code, each.location.path, each.location.line) for each in findings] == [("CRO609", "t.csv", 2)]
     report = corpusfmt.validate(tmp_path / "metadata.json", format="croissant", data=True)
     assert report.by_rule["CRO609"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "source", "expected"),
+    [
+        ("sc:Boolean", "yes", {}, "`yes`, expected a boolean"),
+        ("sc:URL", "an address", {}, "`an address`, expected a URL"),
+        ("cr:Int8", "128", {}, "`128`, expected an integer from -128 to 127"),
+        ("cr:UInt8", "-1", {}, "`-1`, expected an integer from 0 to 255"),
+        ("cr:UInt8", "256", {}, "`256`, expected an integer from 0 to 255"),
+        ("cr:Int64", str(2**63), {}, f"`{2**63}`, expected an integer from {-(2**63)} to {2**63 - 1}"),
+        ("sc:Date", "9.2.24", {"format": "dd/MM/yyyy"}, "`9.2.24`, expected a date as in `%d/%m/%Y`"),
+    ],
+)
+def test_what_is_said_of_a_value(kind: str, cell: str, source: Json, expected: str, tmp_path: Path) -> None:
+    _, findings = one_column(tmp_path, f"{cell}\n", kind, source=source)
+    assert [each.message for each in findings] == [f'recordSet "r" › field "r/a": {expected}']
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "wanted"),
+    [
+        ("sc:Boolean", 1, "a boolean"),
+        ("sc:Integer", True, "an integer"),
+        ("sc:Integer", [], "a list of 0 values, and the field is not `repeated`"),
+        ("sc:Float", True, "a number"),
+        ("sc:Number", {"a": 1}, "a number"),
+        ("sc:Date", 2024, "an ISO 8601 date"),
+        ("sc:Time", 10, "an ISO 8601 time"),
+        ("sc:URL", 5, "a URL"),
+        ("sc:Text", {}, "text"),
+        ("cr:BoundingBox", 4, "a bounding box of 4 numbers"),
+        ("cr:BoundingBox", [1, 2, 3], "a bounding box of 4 numbers"),
+    ],
+)
+def test_json_values_of_no_type(kind: str, value: Any, wanted: str, tmp_path: Path) -> None:
+    lines = record_set(field("a", "t.jsonl", {"column": "a"}, kind))
+    content = json.dumps({"a": value}).encode() + b"\n"
+    path = write(tmp_path, [file("t.jsonl", "application/jsonlines")], lines, t__jsonl=content)
+    records, findings = read(path)
+    assert (records, codes(findings)) == ([], ["CRO609"])
+    assert findings[0].message.endswith(wanted)
+
+
+@pytest.mark.parametrize(("kinds", "value"), [(["sc:Integer", "sc:Text"], 3), (["sc:Text", "sc:Integer"], "3")])
+def test_the_first_of_several_types_counts(kinds: Any, value: Any, tmp_path: Path) -> None:
+    assert one_column(tmp_path, "3\n", kinds) == ([value], [])
 
 
 def test_an_empty_cell_is_no_value(tmp_path: Path) -> None:
@@ -189,6 +240,11 @@ def test_a_format_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 def test_transformations(transform: Any, cell: str, value: Any, tmp_path: Path) -> None:
     values, findings = one_column(tmp_path, f"{cell}\n", "sc:Text", source={"transform": transform})
     assert (values, findings) == ([value], [])
+
+
+def test_a_replacement_without_a_slash_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="`replace` is `a`, expected a pattern, a slash, and what replaces it"):
+        one_column(tmp_path, "a\n", "sc:Text", source={"transform": {"replace": "a"}})
 
 
 def test_what_does_not_match_is_told(tmp_path: Path) -> None:
@@ -341,6 +397,51 @@ def test_a_deep_path_to_nothing(tmp_path: Path) -> None:
     fields = [field(name, "t.json", {"jsonPath": f"$..{name}"}) for name in ("id", "prize")]
     path = write(tmp_path, [file("t.json", "application/json")], record_set(*fields), t__json=b'[{"id": 1}]')
     assert codes(read(path)[1]) == ["CRO606"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        *((kind, b"b,a\n1,2\n") for kind in ("text/csv", "application/csv", "text/csv; charset=utf-8")),
+        *((kind, b"b\ta\n1\t2\n") for kind in ("text/tsv", "text/tab-separated-values")),
+        *((f"application/{kind}", b'[{"a": 2}]') for kind in ("json", "x-json", "geo+json")),
+        ("text/json", b'[{"a": 2}]'),
+        *(
+            (f"application/{kind}", b'{"a": 2}\n')
+            for kind in ("jsonl", "jsonlines", "x-jsonlines", "json-lines", "x-ndjson", "ndjson", "jsonl+json")
+        ),
+        ("text/jsonl", b'{"a": 2}\n'),
+    ],
+)
+def test_formats_by_their_names(kind: str, content: bytes, tmp_path: Path) -> None:
+    path = write(tmp_path, [file("t", kind)], record_set(field("a", "t", {"column": "a"}, "sc:Integer")), t=content)
+    assert read(path) == ([{"r/a": 2}], [])
+
+
+def test_json_lines_without_a_line(tmp_path: Path) -> None:
+    lines = record_set(field("a", "t.jsonl", {"column": "a"}))
+    path = write(tmp_path, [file("t.jsonl", "application/jsonlines")], lines, t__jsonl=b"")
+    assert read(path) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "line", "message"),
+    [
+        (b"\n", "application/json", 1, "the JSON does not read to its end: an empty document"),
+        (
+            b'[\n{"a": 1},\n{"a" 2}]',
+            "application/json",
+            3,
+            "the JSON does not read to its end: expecting ':' delimiter",
+        ),
+        (b"a\n1\nx\ry\n", "text/csv", 3, "the table does not read on: new-line character seen in unquoted field"),
+    ],
+)
+def test_where_a_file_does_not_read_on(content: bytes, kind: str, line: int, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path, [file("t", kind)], record_set(field("a", "t", {"column": "a"})), t=content)
+    (finding,) = read(path)[1]
+    assert (finding.code, finding.location.path, finding.location.line) == ("CRO604", "t", line)
+    assert finding.message.startswith(message)
 
 
 def test_a_member_that_some_files_have(tmp_path: Path) -> None:
@@ -544,6 +645,15 @@ def test_joins(title: Json, tmp_path: Path) -> None:
     assert [(each.code, each.location.line) for each in findings] == [("CRO613", 5)]
 
 
+def test_what_is_wrong_with_joined_data_is_told(tmp_path: Path) -> None:
+    joined = {"@type": "cr:Field", "@id": "r/title", "dataType": "sc:Text", "source": {"@id": "films/title"}}
+    contents = {"films__csv": b"id,title\n1,Alien\nx,Brazil\n", "views__csv": b"film,user\n1,ann\n"}
+    path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS, joined), **contents)
+    records, findings = read(path, "r")
+    assert [each["r/title"] for each in records] == ["Alien"]
+    assert [(each.code, str(each.location)) for each in findings] == [("CRO609", "films.csv:3")]
+
+
 def test_a_record_for_each_match(tmp_path: Path) -> None:
     title = {"@type": "cr:Field", "@id": "r/title", "dataType": "sc:Text", "source": {"@id": "films/title"}}
     contents = {**CONTENTS, "films__csv": b"id,title\n2,Brazil\n2,Brasil\n"}
@@ -569,6 +679,23 @@ def test_nested_records(tmp_path: Path) -> None:
         {"r/id": 3, "r/views": []},
     ]
     assert findings == []
+
+
+def test_the_first_source_of_a_parent_counts(tmp_path: Path) -> None:
+    nested = {
+        "@type": "cr:Field",
+        "@id": "r/views",
+        "dataType": "cr:RecordSet",
+        "parentField": {"source": [VIEWS[0]["source"], {"@id": "films/title"}], "references": {"@id": "r/id"}},
+        "subField": [field("views/user", "views.csv", {"column": "user"})],
+    }
+    ids = {"@type": "cr:Field", "@id": "r/id", "source": {"@id": "films/id"}}
+    report = corpusfmt.validate(
+        write(tmp_path, TABLES, FILMS, record_set(ids, nested), **CONTENTS), format="croissant", data=True
+    )
+    assert [each.message for each in errors(report)] == [
+        'recordSet "r" › field "r/views" › parentField: `9` is no value of `r/id`'
+    ]
 
 
 def test_a_join_against_a_reference_may_find_nothing(tmp_path: Path) -> None:
@@ -653,6 +780,24 @@ def test_a_key_in_nested_records_is_not_judged(named: str, tmp_path: Path) -> No
     assert [(each.code, each.location.line) for each in report.findings if each.severity == "error"] == [("CRO613", 5)]
 
 
+def test_nested_records_are_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_NESTED_BYTES", 300)
+    nested = {
+        "@type": "cr:Field",
+        "@id": "r/views",
+        "dataType": "cr:RecordSet",
+        "parentField": {"source": VIEWS[0]["source"], "references": {"@id": "r/id"}},
+        "subField": [field("views/user", "views.csv", {"column": "user"})],
+    }
+    ids = {"@type": "cr:Field", "@id": "r/id", "source": {"@id": "films/id"}}
+    path = write(tmp_path, TABLES, FILMS, record_set(ids, nested), **CONTENTS)
+    assert len(read(path, "r")[0]) == 3
+    (tmp_path / "views.csv").write_bytes(b"film,user\n2,ann\n2,bob\n2,cem\n")
+    too_many = '^recordSet "r" › field "r/views": the nested records of one record take more than 300 bytes of memory'
+    with pytest.raises(UsageError, match=too_many):
+        read(path, "r")
+
+
 def test_nested_fields(tmp_path: Path) -> None:
     place = {
         "@type": "cr:Field",
@@ -676,6 +821,14 @@ def test_many_rows_cross_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(csvrows, "BATCH_ROWS", 7)
     values, findings = one_column(tmp_path, "".join(f'"{n}"\n' for n in range(100)), "sc:Integer")
     assert (values, findings) == (list(range(100)), [])
+
+
+def test_a_row_alone_has_to_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csvrows, "MAX_LINE_BYTES", 1000)
+    rows = [f"line {n}\nand its end" for n in range(100)]
+    assert one_column(tmp_path, "".join(f'"{row}"\n' for row in rows), "sc:Text") == (rows, [])
+    values, findings = one_column(tmp_path, '1\n"' + "x\n" * 100 + '"\n', "sc:Text")
+    assert (values, codes(findings)) == (["1"], ["CRO604"])
 
 
 # --- what cannot be read, and the command ---
@@ -704,10 +857,33 @@ def test_parquet(tmp_path: Path) -> None:
     assert read(path) == ([{"r/a": 1, "r/d": "1970-01-01"}, {"r/a": None, "r/d": "1970-01-02"}], [])
 
 
+def test_parquet_without_a_column(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    table = record_set(field("a", "t.parquet", {"column": "A"}))
+    path = write(tmp_path, [file("t.parquet", "application/x-parquet")], table)
+    pq.write_table(pytest.importorskip("pyarrow").table({"a": [1]}), tmp_path / "t.parquet")
+    (finding,) = read(path)[1]
+    assert finding.message.endswith("no column `A` in `t.parquet`")
+    assert finding.hint == "did you mean `a`?"
+
+
+def test_parquet_without_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    table = record_set(field("a", "t.parquet", {"column": "a"}))
+    path = write(tmp_path, [file("t.parquet", "application/x-parquet")], table, t__parquet=b"PAR1")
+    reason = "`t.parquet` is Parquet, which needs pyarrow: pip install 'corpusfmt[parquet]'"
+    with pytest.raises(UsageError) as raised:
+        read(path)
+    assert str(raised.value) == reason
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert report.coverage.gaps == {("t.parquet", "data", reason): 1}
+
+
 @pytest.mark.parametrize(
     ("described", "reason"),
     [
         (file("t.csv", "text/csv", contentUrl="https://example.org/t.csv"), "on the web"),
+        (file("t.csv", "text/csv", contentUrl=""), "it has no contentUrl"),
         (file("t.csv", "image/png", contentUrl="t.png"), "no columns"),
     ],
 )
@@ -785,6 +961,17 @@ def test_keys_are_compared_by_value(tmp_path: Path) -> None:
     )
 
 
+def test_of_many_repeated_keys_ten_are_told_and_the_others_counted(tmp_path: Path) -> None:
+    table = record_set(field("id", "t.json", {"jsonPath": "$[*].id"}, "sc:Integer"), key={"@id": "r/id"})
+    path = write(tmp_path, [file("t.json", "application/json")], table, t__json=json.dumps([{"id": 1}] * 14).encode())
+    report = corpusfmt.validate(path, format="croissant", data=True, max_per_rule=100)
+    found = [each for each in report.findings if each.code == "CRO611"]
+    assert [each.count for each in found] == [1] * 10 + [3]
+    assert {each.message for each in found} == {
+        'recordSet "r": the key `1` is there again, first in record 1 of t.json'
+    }
+
+
 def test_many_references_that_lead_nowhere(tmp_path: Path) -> None:
     contents = {**CONTENTS, "views__csv": b"film,user\n" + b"7,x\n" * 25 + b"1,y\n"}
     path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS), **contents)
@@ -813,6 +1000,12 @@ def test_references_to_several_columns_of_a_file(missing: bool, tmp_path: Path) 
     assert left_out == (
         ['recordSet "films" › field "films/user": some of its values cannot be read'] if missing else []
     )
+
+
+def test_a_reference_to_a_whole_file_is_none_to_its_values(tmp_path: Path) -> None:
+    film = field("film", "views.csv", {"column": "film"}, references={"fileObject": {"@id": "films.csv"}})
+    report = corpusfmt.validate(write(tmp_path, TABLES, record_set(film), **CONTENTS), format="croissant", data=True)
+    assert (errors(report), report.verdict) == ([], "valid")
 
 
 def test_references_of_inline_records_into_files(tmp_path: Path) -> None:
@@ -956,3 +1149,72 @@ def test_a_join_without_a_match_is_reported_behind_its_record(tmp_path: Path) ->
         each.code if isinstance(each, Finding) else each.values["r/title"] for each in corpusfmt.records(path, "r")
     ]
     assert found == ["Brazil", "Alien", "Brazil", None, "CRO613", None]
+
+
+STUDIOS = record_set(
+    field("id", "studios.csv", {"column": "id"}, "sc:Integer") | {"@id": "studios/id"},
+    field("name", "studios.csv", {"column": "name"}) | {"@id": "studios/name"},
+    name="studios",
+)
+NAMED = [
+    {"@type": "cr:Field", "@id": f"r/{name}", "dataType": "sc:Text", "source": {"@id": source}}
+    for name, source in (("title", "films/title"), ("name", "studios/name"))
+]
+BY_STUDIO = [*TABLES, file("studios.csv", "text/csv")]
+
+
+def test_a_join_without_a_match_is_reported_behind_the_first_record_of_its_row(tmp_path: Path) -> None:
+    studio = field("studio", "views.csv", {"column": "studio"}, "sc:Integer", references={"@id": "studios/id"})
+    path = write(
+        tmp_path,
+        BY_STUDIO,
+        FILMS,
+        STUDIOS,
+        record_set(VIEWS[0], studio, *NAMED),
+        films__csv=b"id,title\n1,Alien\n1,Aliens\n2,Brazil\n",
+        studios__csv=b"id,name\n5,Fox\n",
+        views__csv=b"film,studio\n1,6\n2,5\n",
+    )
+    found = [
+        each.code if isinstance(each, Finding) else each.values["r/title"] for each in corpusfmt.records(path, "r")
+    ]
+    assert found == ["Alien", "CRO613", "Aliens", "Brazil"]
+
+
+@pytest.mark.parametrize("most", [2, 4096])
+def test_what_joined_data_lack_is_told_up_to_a_bound(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_EXPANDED", most)
+    studio = field("studio", "films.csv", {"column": "studio"}, "sc:Integer", references={"@id": "studios/id"})
+    films = {**FILMS, "field": [*FILMS["field"], studio | {"@id": "films/studio"}]}
+    path = write(
+        tmp_path,
+        BY_STUDIO,
+        films,
+        STUDIOS,
+        record_set(VIEWS[0], *NAMED),
+        films__csv=b"id,title,studio\n1,Alien,5\n2,Brazil,6\n3,Cube,7\n4,Dune,8\n",
+        studios__csv=b"id,name\n5,Fox\n",
+        views__csv=b"film\n1\n2\n",
+    )
+    records, findings = read(path, "r")
+    assert [tuple(each.values()) for each in records] == [(1, "Alien", "Fox"), (2, "Brazil", None)]
+    assert [str(each.location) for each in findings] == [f"films.csv:{line}" for line in (3, 4, 5)][:most]
+
+
+def test_of_a_page_with_several_descriptions_the_first_is_read(tmp_path: Path) -> None:
+    name = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text"}
+    described = [document(recordSet=[record_set(name, data=[{"r/a": each}])]) for each in ("one", "two")]
+    scripts = (f'<script type="application/ld+json">{json.dumps(each)}</script>' for each in described)
+    (tmp_path / "page.html").write_text(f"<html>{''.join(scripts)}", "utf-8")
+    assert read(tmp_path / "page.html") == ([{"r/a": "one"}], [])
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POSIX alone has timers")
+def test_no_timer_runs_between_two_records(tmp_path: Path) -> None:
+    path = write(tmp_path, TABLES, FILMS, **CONTENTS)
+    timers = signal.ITIMER_REAL, signal.ITIMER_VIRTUAL
+    for limits in (Limits(timeout=100), Limits()):
+        for _ in corpusfmt.records(path, limits=limits):
+            assert [signal.getitimer(each) for each in timers] == [(0.0, 0.0)] * 2

@@ -8,10 +8,12 @@ import hashlib
 import io
 import lzma
 import os
+import struct
 import sys
 import tarfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,6 +165,15 @@ def test_a_compressed_table_is_read_to_its_end(codec: str, damage: str, is_read:
     assert [code for code, _ in judged(tmp_path, f"a.csv.{codec}", _DAMAGES[damage](table), *record_sets)] == [code]
 
 
+@pytest.mark.parametrize("codec", ["gz", "xz"])
+def test_rows_before_a_damage_are_judged(codec: str, tmp_path: Path) -> None:
+    source = {"fileObject": {"@id": "f"}, "extract": {"column": "a"}}
+    field = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Integer", "source": source}
+    table = _CODECS[codec](b"a,b\nx,2\n")[:-2]
+    found = judged(tmp_path, f"a.csv.{codec}", table, {"@type": "cr:RecordSet", "@id": "r", "field": [field]})
+    assert [code for code, _ in found] == ["CRO609", "GEN101"]
+
+
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
@@ -244,6 +255,75 @@ def test_archives_that_are_not_damaged(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(data)
     live = document(isLiveDataset=True, distribution=[ARCHIVE, {**MEMBER, "contentUrl": "m.txt"}])
     assert not errors(check(tmp_path / "a.json", live, data=True))
+
+
+def test_a_member_compressed_with_zstandard(tmp_path: Path) -> None:
+    content = b"x\n" * 40
+    packed = bytearray(zipped({"m.txt": zstd.compress(content)}, zipfile.ZIP_STORED))
+    for header, method in ((0, 8), (packed.index(b"PK\x01\x02"), 10)):
+        struct.pack_into("<H", packed, header + method, 93)
+        struct.pack_into("<I", packed, header + method + 6, zlib.crc32(content))
+        struct.pack_into("<I", packed, header + method + 14, len(content))
+    (tmp_path / "a.tar").write_bytes(packed)
+    for digest, expected in ((hashlib.sha256(content).hexdigest(), []), ("0" * 64, ["CRO603"])):
+        member = {**MEMBER, "contentUrl": "m.txt", "sha256": digest}
+        live = document(isLiveDataset=True, distribution=[ARCHIVE, member])
+        assert [finding.code for finding in errors(check(tmp_path / "a.json", live, data=True))] == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1 << 27, []), ((1 << 27) + 1, ["CRO604"])])
+def test_a_dictionary_of_lzma_is_bounded(size: int, expected: list[str], tmp_path: Path) -> None:
+    packed = bytearray(zipped({"m.txt": b"x\n" * 40}, zipfile.ZIP_LZMA))
+    struct.pack_into("<I", packed, 30 + len("m.txt") + 5, size)
+    (tmp_path / "a.tar").write_bytes(packed)
+    live = document(isLiveDataset=True, distribution=[ARCHIVE, {**MEMBER, "contentUrl": "m.txt"}])
+    found = errors(check(tmp_path / "a.json", live, data=True))
+    assert [finding.code for finding in found] == expected
+    assert all(f"its LZMA dictionary has {size} bytes, the limit is 134217728" in each.message for each in found)
+
+
+FOLDER = described(contentUrl="d", encodingFormat="application/x-folder", sha256=None)
+NOT_THERE = 'distribution "m": no file `{}` in its container'
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("m.txt", []),
+        ("./e/n.txt", []),
+        ("gone.txt", [("CRO601", NOT_THERE.format("gone.txt"))]),
+        ("e", [("CRO601", NOT_THERE.format("e"))]),
+        ("m.txt/x.txt", [("CRO601", NOT_THERE.format("m.txt/x.txt"))]),
+        ("e/empty.txt", [("CRO602", 'distribution "m": 0 bytes, `contentSize` says 1')]),
+    ],
+)
+def test_members_of_a_folder(path: str, expected: list[tuple[str, str]], tmp_path: Path) -> None:
+    (tmp_path / "d" / "e").mkdir(parents=True)
+    for name, content in (("m.txt", b"x"), ("e/n.txt", b"x"), ("e/empty.txt", b"")):
+        (tmp_path / "d" / name).write_bytes(content)
+    member = {**MEMBER, "contentUrl": path, "contentSize": "1 B"}
+    found = errors(check(tmp_path / "a.json", document(isLiveDataset=True, distribution=[FOLDER, member]), data=True))
+    assert [(each.code, each.message) for each in found] == expected
+
+
+@pytest.mark.parametrize("path", ["link/x.txt", "link.txt"])
+def test_members_of_a_folder_behind_links(path: str, tmp_path: Path) -> None:
+    (tmp_path / "a" / "d").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x.txt").write_bytes(b"x")
+    (tmp_path / "a/d/link").symlink_to(tmp_path / "out")
+    (tmp_path / "a/d/link.txt").symlink_to(tmp_path / "out/x.txt")
+    live = document(isLiveDataset=True, distribution=[FOLDER, {**MEMBER, "contentUrl": path}])
+    assert [each.code for each in errors(check(tmp_path / "a/a.json", live, data=True))] == ["GEN002"]
+
+
+def test_sets_in_a_folder_are_of_files(tmp_path: Path) -> None:
+    (tmp_path / "d" / "e.txt").mkdir(parents=True)
+    of_set = {"@type": "cr:FileSet", "@id": "s", "containedIn": {"@id": "f"}, "encodingFormat": "text/plain"}
+    live = document(isLiveDataset=True, distribution=[FOLDER, {**of_set, "includes": "*.txt"}])
+    assert check(tmp_path / "a.json", live, data=True).by_rule["CRO605"] == 1
+    (tmp_path / "d" / "m.txt").write_bytes(b"x")
+    assert "CRO605" not in check(tmp_path / "a.json", live, data=True).by_rule
 
 
 CELLS = st.sampled_from(

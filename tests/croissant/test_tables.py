@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from corpusfmt.formats.croissant.records import tables
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, Take
+from corpusfmt.formats.croissant.records.batches import BATCH_ROWS, Batch, Broken, Take
 from corpusfmt.formats.croissant.records.casts import CASTS, Cast
-from corpusfmt.formats.croissant.records.cells import hashes_of
+from corpusfmt.formats.croissant.records.cells import hashes_of, left_over, split
 from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened
 from corpusfmt.formats.croissant.records.lookup import key_of
@@ -100,14 +100,16 @@ def csv_bytes(draw: st.DrawFn) -> bytes:
 
 
 @settings(max_examples=300)
-@given(csv_bytes(), st.sampled_from(TYPES), st.integers(1, 40))
-@example(b'a,b\n1,"x\n2,y"\n3,z\n', "sc:Integer", 6)
-@example(b'a,b\n1,5" pipe\n2,6" pipe\n', "sc:Integer", 100)
-@example(b'a,b\n"1","x ""y"" z"\r\n', "sc:Text", 100)
-@example(b'a,b\n"1" ,x\n', "sc:Text", 100)
-@example(b"\xef\xbb\xbfa,b\n1,2\n", "sc:Integer", 100)
-def test_blocks_and_rows_agree(data: bytes, kind: str, size: int) -> None:
-    column = Column(Take("column", "a"), CASTS[kind])
+@given(csv_bytes(), st.sampled_from("ab"), st.sampled_from(TYPES), st.integers(1, 40))
+@example(b'a,b\n1,"x\n2,y"\n3,z\n', "a", "sc:Integer", 6)
+@example(b'a,b\n1,5" pipe\n2,6" pipe\n', "a", "sc:Integer", 100)
+@example(b'a,b\n"1","x ""y"" z"\r\n', "b", "sc:Text", 100)
+@example(b"a,b\r\n1,10\n2,20\r\n3,30\n", "b", "sc:Text", 100)
+@example(b'a,b\n"1" ,x\n', "a", "sc:Text", 100)
+@example(b'"b"x,a\n1,2\n', "a", "sc:Integer", 100)
+@example(b"\xef\xbb\xbfa,b\n1,2\n", "a", "sc:Integer", 100)
+def test_blocks_and_rows_agree(data: bytes, name: str, kind: str, size: int) -> None:
+    column = Column(Take("column", name), CASTS[kind])
     columns: Sequence[Any] = [column]
     slow = seen(table("t.csv", chunks(data, size), ",", [column.take]), column)
     key = tables.KeyOf(columns, required=False)
@@ -129,6 +131,49 @@ def test_plain_tables_take_no_loop(kind: str) -> None:
     parts = list(tables.judged(opened, ",", [column], [tables.KeyOf([column])]))
     assert [type(part).__name__ for part in parts] == ["Accepted"]
     assert parts[0].size == 100
+
+
+def test_quoted_cells_may_cross_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_BLOCK", 16)
+    column: Any = Column(Take("column", "a"), CASTS["sc:Text"])
+    opened = Opened("t.csv", "t.csv", chunks(b"a\n" + b'"x\ny"\n' * 50, 16))
+    parts = list(tables.judged(opened, ",", [column], [tables.KeyOf([column])]))
+    assert {type(part).__name__ for part in parts} == {"Accepted"}
+    assert len(parts) > 1
+    assert sum(part.size for part in parts) == 50
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain", "others"),
+    [
+        ("sc:Text", ["", "a", '"b"'], []),
+        ("sc:Integer", ["", "0", "17", "-3", "+5", "9" * 18], ["1.0", "1x", "-", "9" * 19, "\u0663"]),
+        ("sc:Number", ["", "0", "1.5", "-.5", "5."], ["1.2.3", ".", "+", "1e5", "nan", "0x1"]),
+        (
+            "sc:Date",
+            ["", "2024-01-05", "1000-12-28", "0100-10-01", "0010-01-28", "0001-09-09"],
+            ["0000-01-01", "2024-00-01", "2024-13-01", "2024-01-00", "2024-02-30", "2024/01/05", "2024-01-0x", "2024"],
+        ),
+        ("sc:Boolean", [""], ["true", "0"]),
+    ],
+)
+def test_plain_cells_need_no_cast(kind: str, plain: list[str], others: list[str]) -> None:
+    cells = [*plain, *others]
+    _, (column,) = split("".join(f"{cell},\n" for cell in cells).encode(), ",", 2, [0])
+    assert [cells[row] for row in left_over(column, CASTS[kind])] == others
+
+
+def test_many_rows_make_a_batch() -> None:
+    take = Take("column", "a")
+    sizes = [batch.size for batch in table("t.csv", [b"a\n" + b"1\n" * 10_000], ",", [take])]
+    assert sizes == [BATCH_ROWS, BATCH_ROWS, 10_000 - 2 * BATCH_ROWS]
+
+
+def test_hashes_of_keys_that_differ_in_few_bytes() -> None:
+    # In the last byte of the first eight, and in what one shift makes of that in the next eight.
+    pairs = [((one << 56), (other << 56) ^ (other << 27)) for one in range(256) for other in range(256)]
+    keys = [one.to_bytes(8, "little") + other.to_bytes(8, "little") for one, other in pairs]
+    assert len({*hashes_of(keys).tolist()}) == len(keys)
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8, unique=True))

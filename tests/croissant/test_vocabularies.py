@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def test_every_property_of_rai_is_known(tmp_path: Path) -> None:
     ("written", "owner", "meant"),
     [
         ("rai:dataLimitation", "the RAI vocabulary", "rai:dataLimitations"),
+        ("rai:dataLimitati", "the RAI vocabulary", "rai:dataLimitations"),
         ("rai:dataCollectionTimeFrame", "the RAI vocabulary", "rai:dataCollectionTimeframe"),
         ("rai:socialImpact", "the RAI vocabulary", "rai:dataSocialImpact"),
         ("rai:useCases", "the RAI vocabulary", "rai:dataUseCases"),
@@ -46,8 +48,9 @@ def test_a_name_that_is_nearly_known(written: str, owner: str, meant: str, tmp_p
     assert messages(tmp_path, document(**{written: "x"}), "CRO117") == expected
 
 
-def test_nobody_is_told_to_remove_what_is_unknown(tmp_path: Path) -> None:
-    found = messages(tmp_path, document(**{"rai:usedPlatform": "x"}), "CRO117")
+@pytest.mark.parametrize("written", ["rai:usedPlatform", "rai:dataLimitat"])
+def test_nobody_is_told_to_remove_what_is_unknown(written: str, tmp_path: Path) -> None:
+    found = messages(tmp_path, document(**{written: "x"}), "CRO117")
     assert [hint for _, _, hint in found] == ["correct the name, or use a vocabulary that has it"]
 
 
@@ -70,6 +73,8 @@ def test_an_undeclared_prefix_of_another_vocabulary(prefix: str, namespace: str,
         ("x", {"@id": "sc:x", "@type": 7}, "invalid type mapping"),
         ("x", {"@id": "sc:x", "@container": "@bogus"}, "invalid container mapping"),
         ("x", {"@id": "sc:x", "@bogus": 5}, "invalid term definition"),
+        ("x", {"@id": "sc:x", "@prefix": 5}, "invalid @prefix value"),
+        ("x", {"@id": "sc:x", "@nest": 5}, "invalid @nest value"),
         ("@vocab", 5, "invalid vocab mapping"),
         ("@language", 5, "invalid default language"),
         ("@version", 2, "invalid @version value"),
@@ -91,10 +96,83 @@ def test_two_terms_that_a_context_fails_by(tmp_path: Path) -> None:
     assert [each.location.pointer for each in report.findings] == ["/@context/one"]
 
 
+def test_a_term_that_needs_others_is_not_what_a_context_fails_by(tmp_path: Path) -> None:
+    wrong = {**CONTEXT, "title": "name", "label": "sc", "x": {"@id": "no iri"}}
+    report = check(tmp_path / "a.json", {**document(), "@context": wrong})
+    assert [each.location.pointer for each in report.findings] == ["/@context/x"]
+
+
 def test_a_large_context_is_not_searched(tmp_path: Path) -> None:
     many = {f"t{number}": f"https://example.org/{number}" for number in range(5000)}
     report = check(tmp_path / "a.json", {**document(), "@context": {**CONTEXT, **many, "x": 5}})
     assert [(each.code, each.location.pointer) for each in report.findings] == [("CRO112", "/@context")]
+
+
+@pytest.mark.parametrize("context", [{}, [], None, [{}], [None, {}]])
+def test_a_context_that_holds_nothing_is_none(context: Any, tmp_path: Path) -> None:
+    content = {"@context": context, "@type": "https://schema.org/Dataset"}
+    hint = "add the context of Appendix 1 of the specification"
+    assert messages(tmp_path, content, "CRO111") == [("CRO111", "no `@context`", hint)]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "wrong", "right"),
+    [
+        ("rai", "https://mlcommons.org/croissant/RAI/", "http://mlcommons.org/croissant/RAI/"),
+        ("cr", "https://mlcommons.org/croissant/", "http://mlcommons.org/croissant/"),
+        ("cr", "http://www.mlcommons.org/croissant/", "http://mlcommons.org/croissant/"),
+        ("cr", "https://www.mlcommons.org/croissant/", "http://mlcommons.org/croissant/"),
+        ("cr", "http://mlcommons.org/croissant#", "http://mlcommons.org/croissant/"),
+        ("cr", "https://mlcommons.org/croissant#", "http://mlcommons.org/croissant/"),
+        ("cr", "http://mlcommons.org/schema/", "http://mlcommons.org/croissant/"),
+        ("cr", "https://mlcommons.org/schema/", "http://mlcommons.org/croissant/"),
+        ("cr", "http://mlcommons.org/croissant/1.0/", "http://mlcommons.org/croissant/"),
+        ("cr", "http://mlcommons.org/croissant/1.1/", "http://mlcommons.org/croissant/"),
+        ("sc", "http://www.schema.org/", "https://schema.org/"),
+        ("sc", "https://www.schema.org/", "https://schema.org/"),
+        ("dct", "https://purl.org/dc/terms/", "http://purl.org/dc/terms/"),
+        ("dct", "http://purl.org/dc/elements/1.1/", "http://purl.org/dc/terms/"),
+    ],
+)
+def test_a_mistaken_namespace_is_told_once_and_read_as_meant(
+    prefix: str, wrong: str, right: str, tmp_path: Path
+) -> None:
+    used = document(isLiveDataset="no", **{"rai:dataBiases": 5, "sc:description": ["x", "y"]})
+    expected = check(tmp_path / "right.json", used).by_rule
+    report = check(tmp_path / "a.json", {**used, "@context": {**CONTEXT, prefix: wrong}})
+    (told,) = (each for each in report.findings if each.code == "CRO114")
+    assert (told.message, told.hint) == (f"namespace `{wrong}`, expected `{right}`", f"write `{right}`")
+    assert told.location.pointer == f"/@context/{prefix}"
+    assert report.by_rule == {**expected, "CRO114": 1}
+
+
+@pytest.mark.parametrize(
+    ("term", "value"),
+    [
+        ("isArray", True),
+        ("arrayShape", "3,2"),
+        ("annotation", {"@type": "cr:Field", "@id": "r/b", "dataType": "sc:Text"}),
+    ],
+)
+def test_a_term_of_1_1_that_the_appendix_leaves_out_is_not_lost(term: str, value: Any, tmp_path: Path) -> None:
+    each = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "isArray": True, term: value}
+    content = document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
+    content["conformsTo"] = "http://mlcommons.org/croissant/1.1"
+    assert messages(tmp_path, content, "CRO117", "CRO119", "CRO120", "CRO214") == []
+
+
+def test_no_term_that_the_appendix_leaves_out_is_lost(tmp_path: Path) -> None:
+    packed = {"@type": "cr:FileObject", "@id": "z", "contentUrl": "z.zip", "encodingFormat": "application/zip"}
+    inside = {"@type": "cr:FileSet", "@id": "s", "includes": "*", "excludes": "*.md", "containedIn": {"@id": "z"}}
+    steps = [{"delimiter": "/"}, {"jsonQuery": "a"}]
+    source = {"fileSet": {"@id": "s"}, "extract": {"fileProperty": "fullpath"}, "transform": steps, "samplingRate": 8}
+    each = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "source": source}
+    each["equivalentProperty"] = "sc:name"
+    records = {"@type": "cr:RecordSet", "@id": "r", "field": each}
+    content = document(distribution=[packed, inside], recordSet=records)
+    for left_out in ("containedIn", "excludes", "delimiter", "jsonQuery", "samplingRate", "equivalentProperty"):
+        assert left_out not in CONTEXT
+    assert messages(tmp_path, content, "CRO117", "CRO118", "CRO119", "CRO131", "CRO313", "CRO416") == []
 
 
 def test_a_context_that_is_not_croissant(tmp_path: Path) -> None:
@@ -105,6 +183,16 @@ def test_a_context_that_is_not_croissant(tmp_path: Path) -> None:
     terms = "`citeAs`, `conformsTo`, `recordSet`, `field`, `dataType`, `source`"
     hint = "take the context of Appendix 1 of the specification, or add the terms"
     assert found == [("CRO119", f"the context does not map 6 terms of Croissant: {terms}", hint)]
+
+
+def test_a_second_claim_under_schema_org_is_no_loss(tmp_path: Path) -> None:
+    table = {"@type": "cr:FileObject", "@id": "f", "contentUrl": "f.csv", "sc:conformsTo": "x"}
+    source = {"fileObject": {"@id": "f"}, "extract": {"column": "a"}}
+    each = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "source": source}
+    content = document(distribution=table, recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
+    content["@context"] = {name: value for name, value in CONTEXT.items() if name != "column"}
+    ((_, message, _),) = messages(tmp_path, {**content, "sc:conformsTo": "x"}, "CRO119")
+    assert message.endswith("the context does not map `column`, so that it means `sc:column`")
 
 
 def test_a_class_of_another_namespace_is_named_with_it(tmp_path: Path) -> None:
@@ -125,6 +213,63 @@ def test_a_data_type_that_is_nearly_known(written: str, meant: str, tmp_path: Pa
     assert hint == f"did you mean `sc:{meant}`?"
 
 
+def test_numbers_of_croissant_are_data_types(tmp_path: Path) -> None:
+    kinds = {f"Float{bits}": "a number" for bits in (16, 32, 64)}
+    kinds |= {f"{sign}Int{bits}": "an integer" for sign in ("", "U") for bits in (8, 16, 32, 64)}
+    fields = [{"@type": "cr:Field", "@id": f"r/{name}", "dataType": f"cr:{name}"} for name in kinds]
+    records = {"@type": "cr:RecordSet", "@id": "r", "field": fields, "data": [{f"r/{name}": "x" for name in kinds}]}
+    report = check(tmp_path / "a.json", document(recordSet=records), max_per_rule=len(kinds))
+    assert [each.message for each in report.findings if each.code in ("CRO421", "CRO506")] == [
+        f'recordSet "r" › field "r/{name}": `x` in `data`, expected {kind}' for name, kind in kinds.items()
+    ]
+
+
+def test_the_formats_of_a_bounding_box(tmp_path: Path) -> None:
+    known = ["XYXY", "YXYX", "XYWH", "CENTER_XYWH", "CENTER_YXHW", "REL_XYXY", "REL_YXYX", "REL_XYWH"]
+    known += ["REL_CENTER_XYWH", "xyxy"]
+    fields = [
+        {"@type": "cr:Field", "@id": f"r/{name}", "dataType": "cr:BoundingBox", "source": {"format": name}}
+        for name in [*known, "XYWH_REL"]
+    ]
+    found = messages(tmp_path, document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": fields}), "CRO527")
+    assert [message.rpartition(": ")[2] for _, message, _ in found] == ["no bounding box format `XYWH_REL`"]
+
+
+@pytest.mark.parametrize(("name", "codes"), [("accessibilityAPI", []), ("Person", ["CRO117"]), ("api", ["CRO117"])])
+def test_a_property_of_schema_org_that_is_seldom_used(name: str, codes: list[str], tmp_path: Path) -> None:
+    assert [code for code, _, _ in messages(tmp_path, document(**{name: "x"}), "CRO117")] == codes
+
+
+def test_a_hundred_wrong_names_get_a_suggestion(tmp_path: Path) -> None:
+    report = check(tmp_path / "a.json", document(**{f"keywords{n}": "x" for n in range(102)}), max_per_rule=102)
+    hints = [each.hint for each in report.findings if each.code == "CRO117"]
+    assert hints == ["did you mean `keywords`?"] * 100 + ["correct the name, or use a vocabulary that has it"] * 2
+
+
+LICENCES = """
+    AFL-3.0 Apache-2.0 BSD-2-Clause BSD-3-Clause BSL-1.0 CC0-1.0 CC-BY-2.0 CC-BY-3.0 CC-BY-4.0 CC-BY-NC-4.0 CC-BY-NC-ND-4.0
+    CC-BY-NC-SA-4.0 CC-BY-ND-4.0 CC-BY-SA-3.0 CC-BY-SA-4.0 CDLA-Permissive-2.0 ECL-2.0 GPL-2.0-only GPL-3.0-only ISC
+    LGPL-3.0-only MIT MPL-2.0 ODbL-1.0 ODC-By-1.0 PDDL-1.0 Unlicense WTFPL Zlib
+    """.split()  # noqa: SIM905 - a word list reads best as words
+
+
+@pytest.mark.parametrize("written", [str, str.lower, str.upper])
+def test_a_licence_by_its_name_is_led_to_its_page(written: Callable[[str], str], tmp_path: Path) -> None:
+    names = [written(each) for each in LICENCES]
+    report = check(tmp_path / "a.json", document(license=names), max_per_rule=len(names))
+    found = [each for each in report.findings if each.code == "CRO219"]
+    expected = "`license` is `{}`, expected a URL or a CreativeWork"
+    assert [each.message for each in found] == [expected.format(name) for name in names]
+    assert [each.hint for each in found] == [f"write `https://spdx.org/licenses/{name}.html`" for name in LICENCES]
+
+
+@pytest.mark.parametrize("kind", ["Person", "Organization"])
+def test_who_gives_a_licence_is_none(kind: str, tmp_path: Path) -> None:
+    ((_, message, hint),) = messages(tmp_path, document(license={"@type": f"sc:{kind}", "name": "x"}), "CRO214")
+    assert re.fullmatch(f'dataset "a": `license` is an? {kind}, expected a URL or a CreativeWork', message)
+    assert hint == "write a URL or a CreativeWork"
+
+
 @pytest.mark.parametrize("source", [{}, {"extract": {"column": "a"}}])
 def test_a_source_that_names_nothing(source: dict[str, Any], tmp_path: Path) -> None:
     each = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "source": source}
@@ -132,6 +277,22 @@ def test_a_source_that_names_nothing(source: dict[str, Any], tmp_path: Path) -> 
     ((_, message, hint),) = messages(tmp_path, document(recordSet=records), "CRO133")
     assert re.sub(".*: ", "", message) == "`source` names no file, record set or field"
     assert hint == "add `fileObject`, `fileSet`, `recordSet` or `field`"
+
+
+@pytest.mark.parametrize(
+    ("day", "codes"),
+    [
+        ("2024", []),
+        ("2024-01", []),
+        ("2024-12", []),
+        ("2024-00", ["CRO217"]),
+        ("2024-13", ["CRO217"]),
+        ("24", ["CRO217"]),
+        ("2024-", ["CRO217"]),
+    ],
+)
+def test_a_year_or_month_is_a_date(day: str, codes: list[str], tmp_path: Path) -> None:
+    assert [code for code, _, _ in messages(tmp_path, document(datePublished=day), "CRO217")] == codes
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ def test_a_folder_without_data_is_not_described(tmp_path: Path) -> None:
         (["documents/a.json.gz", "documents/b.jsonl.zst"], ["documents/*.json.gz", "documents/*.jsonl.zst"]),
         (["documents/v1.5/a.jsonl"], ["documents/v1.5/*.jsonl"]),
         (["a[1]/a.jsonl"], ["*/*.jsonl"]),
+        (["aX/a.jsonl"], ["aX/*.jsonl"]),
         (["plain"], ["*"]),
         ([], []),
     ],

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from dolma.corpus import attributes, check, codes, documents, encoded, packed, write
+from dolma.corpus import Json, attributes, check, codes, documents, encoded, packed, write
 
 from corpusfmt.model import Report
 
@@ -70,6 +70,23 @@ def test_a_repeated_row_is_judged_once_for_all(tmp_path: Path) -> None:
     report = check(write(tmp_path, {"documents/a.jsonl": ROW.replace(b'"1"', b'"0"') + bad * 3}))
     found = [(finding.code, finding.location.line, finding.count) for finding in report.findings]
     assert found == [("DOL308", 2, 3), ("DOL313", 3, 1), ("DOL313", 4, 1)]
+
+
+def test_names_in_good_rows_between_bad_ones_are_judged(tmp_path: Path) -> None:
+    tags: list[Json] = [
+        {"id": "1", "attributes": {"no name": 1}},
+        {"id": 2, "attributes": {"nor this": 1}},
+        {"id": "3", "attributes": {"no name": 1, "néither": [[0, 1, 1]]}},
+    ]
+    rows = [{"id": str(number), "text": "t", "source": "s"} for number in (1, 2, 3)]
+    report = check(write(tmp_path, {"documents/a.jsonl": encoded(rows), "attributes/pii/a.jsonl": encoded(tags)}))
+    found = [(each.code, each.location.line, each.location.pointer) for each in report.findings]
+    assert sorted(found, key=lambda each: each[1] or 0) == [
+        ("DOL407", 1, "/attributes/no name"),
+        ("DOL404", 2, None),
+        ("DOL407", 2, "/attributes/nor this"),
+        ("DOL407", 3, "/attributes/néither"),
+    ]
 
 
 def test_numbers_of_a_hundred_thousand_digits(tmp_path: Path) -> None:

@@ -109,6 +109,35 @@ def test_ordinary_documents_are_accepted_at_a_glance(rows: list[Json], ascii_onl
     assert clean.texts == [row["text"] for row in rows]
 
 
+_values_of_attributes = st.one_of(
+    st.text(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.dictionaries(st.text(), json_values, max_size=3),
+    st.lists(st.tuples(st.just(0), st.integers(1, 9), st.floats(0, 1)), max_size=1),
+)
+
+
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {"id": st.text(), "attributes": st.dictionaries(st.text(), _values_of_attributes, max_size=4)},
+            optional={"source": st.text()},
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    ascii_only=st.booleans(),
+)
+@settings(max_examples=200)
+def test_ordinary_attributes_are_accepted_at_a_glance(rows: list[Json], ascii_only: bool) -> None:
+    data = b"".join(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in rows)
+    clean = clean_attributes(data)
+    assert clean is not None
+    assert (clean.ids, clean.sources) == ([row["id"] for row in rows], [row.get("source") for row in rows])
+
+
 @pytest.mark.parametrize("clean", [clean_documents, clean_attributes])
 @pytest.mark.parametrize(
     "data", [b"", b"\n", b"[]\n", b"{}\n", b"1\n", b"[" * 10_000, b'{"a":' * 10_000, b'"' + b"\\" * 100 + b'"']

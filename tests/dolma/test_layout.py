@@ -91,6 +91,17 @@ def test_a_set_that_lost_the_folder_which_all_files_share(tmp_path: Path) -> Non
     assert report.findings[0].hint == "move `attributes/pii/a.jsonl.gz` there"
 
 
+@pytest.mark.parametrize(("count", "named"), [(2, "`a`, `b`"), (3, "`a`, `b`, `c`"), (4, "`a`, `b`, `c`, …")])
+def test_a_documents_file_that_is_lost_is_told_with_three_of_its_sets(count: int, named: str, tmp_path: Path) -> None:
+    files = {"documents/x.jsonl": encoded(MORE)} | {
+        f"attributes/{name}/x.jsonl": encoded(attributes(MORE, name)) for name in "abcd"[:count]
+    }
+    files |= {f"attributes/{name}/y/lost.jsonl": encoded(attributes(ROWS, name)) for name in "abcd"[:count]}
+    (finding,) = check(write(tmp_path, files)).findings
+    assert (finding.code, finding.location.path) == ("DOL109", "documents/y/lost.jsonl")
+    assert finding.message == f"missing, and {count} attribute sets have its attributes: {named}"
+
+
 def test_a_remote_dataset(tmp_path: Path) -> None:
     memory = fsspec.filesystem("memory")
     for path, data in dataset().items():
@@ -108,13 +119,17 @@ def test_what_is_claimed_as_dolma(tmp_path: Path) -> None:
     write(tmp_path / "set", dataset())
     write(tmp_path / "flat", {"README.md": b"", "croissant.json": b"{}", "part.jsonl.zst": encoded(ROWS)})
     write(tmp_path / "other", {"meta.jsonl": b'{"offset": 0}\n', "x.json": b"[]", "y.json": b"", "z.jsonl": b"\xff{"})
-    wide = b'{"id": "1", "text": "' + b"x" * 10_000_000
-    write(tmp_path / "wide", {"part.jsonl": wide + b'"}\n'})
-    for name in ("set", "set/documents/x", "flat", "flat/part.jsonl.zst", "wide"):
+    for name in ("set", "set/documents/x", "flat", "flat/part.jsonl.zst"):
         found, detection = detect(entry_of(str(tmp_path / name)))
         assert (found.name, detection.version) == ("dolma", "1.0")
     for name in ("other", "other/meta.jsonl", "other/x.json", "other/y.json", "other/z.jsonl", "flat/croissant.json"):
         assert FORMAT.detect(entry_of(str(tmp_path / name))) is None
+
+
+def test_a_first_row_of_any_length_is_claimed(tmp_path: Path) -> None:
+    wide = b'{"id": "1", "text": "' + b"x" * 10_000_000 + b'"}\n'
+    found, _ = detect(entry_of(str(write(tmp_path, {"part.jsonl": wide}))))
+    assert found.name == "dolma"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sockets and permissions are those of POSIX")
@@ -135,6 +150,16 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert names == {f"documents/{name}.jsonl.gz" for name in ("dangling", "loop", "socket")}
     assert set(codes(report)) == {"GEN001"}
     assert report.verdict == "incomplete"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are those of POSIX")
+def test_attributes_that_cannot_be_had_are_told_where_one_file_is_asked_for(tmp_path: Path) -> None:
+    root = write(tmp_path, dataset())
+    for path in ("attributes/pii/y/a.jsonl.gz", "documents/y/a.jsonl.gz"):
+        (root / path).unlink()
+        (root / path).symlink_to("nowhere")
+    found = check(root / "documents/x/a.jsonl.gz").findings
+    assert [(each.code, each.location.path) for each in found] == [("GEN001", "../../attributes/pii/y/a.jsonl.gz")]
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may read everything")
@@ -165,12 +190,23 @@ def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:
         corpusfmt.validate(tmp_path / "nowhere", format="dolma")
 
 
-def test_an_attribute_set_that_is_an_empty_folder(tmp_path: Path) -> None:
-    write(tmp_path, {"documents/a.jsonl": encoded(documents(1))})
-    (tmp_path / "attributes/qa/deep").mkdir(parents=True)
-    (tmp_path / "attributes/.cache").mkdir()
+@pytest.mark.parametrize("base", ["", "wiki/", "wiki/en/"])
+def test_an_attribute_set_that_is_an_empty_folder(base: str, tmp_path: Path) -> None:
+    write(tmp_path, {f"{base}documents/a.jsonl": encoded(documents(1))})
+    (tmp_path / base / "attributes/qa/deep").mkdir(parents=True)
+    (tmp_path / base / "attributes/.cache").mkdir()
     report = check(tmp_path)
-    assert [(finding.code, finding.location.path) for finding in report.findings] == [("DOL410", "attributes/qa")]
+    assert [(each.code, each.location.path) for each in report.findings] == [("DOL410", f"{base}attributes/qa")]
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "rows"),
+    [("documents/a.jsonl", [], 3), ("attributes/pii/a.jsonl", ["DOL108", "DOL402"], 0)],
+)
+def test_one_side_of_a_dataset_without_the_other(path: str, found: list[str], rows: int, tmp_path: Path) -> None:
+    write(tmp_path, {path: encoded(ROWS if rows else TAGS)})
+    report = check(tmp_path / path.partition("/")[0])
+    assert (codes(report), report.coverage.documents) == (found, rows)
 
 
 def test_the_end_of_a_span_in_lower_case(tmp_path: Path) -> None:

@@ -464,6 +464,11 @@ def said(report: Report) -> tuple[Any, ...]:
     return report.verdict, report.by_rule, report.findings, coverage.documents, coverage.bytes, coverage.rules_not_run
 
 
+def without_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glance, "_BUILT", False)
+    monkeypatch.delattr(glance, "_native")
+
+
 @pytest.mark.parametrize("name", sorted(test_mutations.MUTATIONS))
 def test_reports_are_the_same_without_the_kernel(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(name)
@@ -471,8 +476,17 @@ def test_reports_are_the_same_without_the_kernel(name: str, tmp_path: Path, monk
     test_mutations.MUTATIONS[name][1](dataset)
     dataset.write(tmp_path)
     with_kernel = said(check(tmp_path))
-    monkeypatch.setattr(glance, "_BUILT", False)
+    without_kernel(monkeypatch)
     assert said(check(tmp_path)) == with_kernel
+
+
+def test_what_is_clean_is_accepted_without_the_kernel_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = documents(20)
+    blocks = encoded(rows), encoded(attributes(rows))
+    seen = glance.glance_at_documents(blocks[0]), glance.glance_at_attributes(blocks[1])
+    assert None not in seen
+    without_kernel(monkeypatch)
+    assert (glance.glance_at_documents(blocks[0]), glance.glance_at_attributes(blocks[1])) == seen
 
 
 def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:

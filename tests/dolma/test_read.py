@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dolma.corpus import Json, documents, encoded, write
+from dolma.corpus import Json, attributes, documents, encoded, write
 
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected
 from corpusfmt.formats.dolma.format import FORMAT
 from corpusfmt.formats.dolma.write import DOLMA
 from corpusfmt.io.paths import entry_of
-from corpusfmt.model import Document
+from corpusfmt.model import BadInput, Document
 
 
 def read(root: Path, **options: Any) -> list[Document | Rejected]:
@@ -150,3 +150,36 @@ def test_every_rejected_row_is_told_however_many_there_are(tmp_path: Path) -> No
     line = b'{"id":"1","text":"' + b"x" * 500 + b'","source":"s"}\n'
     assert len(read(write(tmp_path / "long", {"a.jsonl": line * 50}), max_line_bytes=300)) == 50
     assert len(read(write(tmp_path / "bad", {"a.jsonl": b"[]\n" * 50}))) == 50
+
+
+def with_attributes(second: bytes, folder: Path, **options: Any) -> list[Document | Rejected]:
+    """Read three documents whose attributes are fine, but for those of the second."""
+    first, _, third = encoded(attributes(documents(3))).split(b"\n")[:3]
+    rows = b"\n".join([first, second, third, b""])
+    return read(
+        write(folder, {"documents/a.jsonl": encoded(documents(3)), "attributes/pii/a.jsonl": rows}),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (b"{", "GEN301"),
+        (b'{"id":"doc-1","attributes":[]}', "DOL406"),
+        (b'{"id":"doc-1","attributes":{"a__b__c":[[0,9999,1]]}}', "DOL604"),
+        (b'{"id":"doc-1","attributes":{"note":"' + b"x" * 2000 + b'"}}', "GEN302"),
+    ],
+)
+def test_a_wrong_row_of_attributes_rejects_its_document_alone(row: bytes, code: str, tmp_path: Path) -> None:
+    first, rejected, last = with_attributes(row, tmp_path, max_line_bytes=1000)
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+    assert isinstance(rejected, Rejected)
+    at = rejected.finding.location
+    assert (rejected.finding.code, at.path, at.line) == (code, "attributes/pii/a.jsonl", 2)
+
+
+def test_a_wrong_row_of_attributes_must_be_of_its_document_too(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="DOL502"):
+        with_attributes(b'{"id":"doc-7","attributes":[]}', tmp_path)

@@ -55,6 +55,20 @@ def test_rows_are_found_again_behind_long_lines_and_broken_rows(tmp_path: Path) 
     assert (finding.location.line, finding.location.record) == (6, "doc-1")
 
 
+def test_the_last_row_may_lack_its_line_end(tmp_path: Path) -> None:
+    files = {"documents/a.jsonl": encoded(documents(3)), "documents/b.jsonl": encoded(documents(3, start=2)[::-1])[:-1]}
+    (finding,) = check(write(tmp_path, files)).findings
+    assert (finding.code, finding.location.path, finding.location.line) == ("DOL313", "documents/b.jsonl", 3)
+
+
+def test_rows_whose_source_is_no_string_are_told_by_their_id(tmp_path: Path) -> None:
+    rows = [{"id": "1", "text": "", "source": source} for source in (5, ["web"], None)]
+    report = check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))
+    found = [finding.message for finding in report.findings if finding.code == "DOL313"]
+    assert report.by_rule == {"DOL307": 3, "DOL313": 2}
+    assert found == ["source ``, id `1`: also at documents/a.jsonl:1"] * 2
+
+
 def test_a_pair_is_not_two_strings_in_a_row(tmp_path: Path) -> None:
     rows = [{"id": "b\tc", "text": "", "source": "a"}, {"id": "c", "text": "", "source": "a\tb"}]
     assert codes(check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))) == []

@@ -15,6 +15,7 @@ from oscar.corpus import Tree, gunzip, gz, release, relisted, write
 from support import LONG_LINE
 
 import corpusfmt
+from corpusfmt.io.limits import Limits
 from corpusfmt.model import Report, Verdict
 
 AF, DE = "af/af.txt.gz", "de/de_part_2.txt.gz"
@@ -99,6 +100,8 @@ def test_links_that_lead_nowhere_or_in_circles(tree: Tree, tmp_path: Path) -> No
     (tmp_path / "de" / "nowhere").symlink_to(tmp_path / "nothing")
     report = corpusfmt.validate(tmp_path)
     assert told(report) == [("GEN001", AF), ("GEN001", "de/nowhere"), ("OSC109", "af/up")]
+    read = [gunzip(data) for path, data in tree.items() if path.endswith(".gz") and path != AF]
+    assert report.coverage.bytes == sum(map(len, read))
 
 
 def test_a_directory_where_a_file_is_expected(tree: Tree, tmp_path: Path) -> None:
@@ -135,6 +138,22 @@ def test_a_list_that_is_no_text(tree: Tree, tmp_path: Path) -> None:
 def test_a_list_of_one_endless_line(tree: Tree, tmp_path: Path) -> None:
     report = corpusfmt.validate(write(tree | {"af/af_sha256.txt": b"0" * (1 << 22)}, tmp_path))
     assert told(report) == [("OSC202", "af/af_sha256.txt")]
+
+
+def test_a_bound_that_is_reached_ends_one_part(tree: Tree, tmp_path: Path) -> None:
+    report = corpusfmt.validate(write(tree, tmp_path), limits=Limits(max_total_bytes=100))
+    found = {(each.location.path, each.hint) for each in report.findings if each.code == "GEN003"}
+    assert (AF, "raise --max-total-bytes, or name less data") in found
+    assert "GEN000" not in report.by_rule
+
+
+def test_what_is_not_compared_with_a_file_that_breaks_off_is_named(tree: Tree, tmp_path: Path) -> None:
+    assert not corpusfmt.validate(write(tree, tmp_path)).coverage.not_run
+    (tmp_path / AF).write_bytes(tree[AF][:-9])
+    left_out = corpusfmt.validate(tmp_path).coverage.not_run
+    compared = ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605")
+    assert {rule for path, rule, why in left_out if (path, why) == (AF, "the file breaks off")} == set(compared)
+    assert {path for path, _, _ in left_out} == {AF}
 
 
 # The system's own figure for a child begins with what its parent held, so the child has to look itself.

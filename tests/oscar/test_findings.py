@@ -12,7 +12,9 @@ import pytest
 from oscar.corpus import gunzip, gz, jsonl, records, release, relisted, text_of, write
 
 import corpusfmt
-from corpusfmt.formats.oscar.metadata import is_time
+from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
+from corpusfmt.formats.oscar.metadata import Rows, is_time
+from corpusfmt.formats.oscar.text import Documents
 from corpusfmt.model import Finding, Location
 
 DOCS = release("1.1", {"af": [[2, 1, 3]]}).languages["af"][0]
@@ -126,7 +128,9 @@ def test_a_wrong_offset_costs_one_finding_where_there_is_metadata_alone(tmp_path
     rows[2]["offset"] += 1
     write(relisted({"af/af_meta.jsonl.gz": gz(jsonl(rows)), "af/af_sha256.txt": b""}), tmp_path)
     found = [each for each in corpusfmt.validate(tmp_path).findings if each.code.startswith("OSC50")]
-    assert [(each.code, each.count, each.location.line) for each in found] == [("OSC503", 1, 3)]
+    assert [(each.code, each.count, each.location) for each in found] == [
+        ("OSC503", 1, Location("af/af_meta.jsonl.gz", 3))
+    ]
 
 
 def test_one_pair_that_agrees_by_chance_is_no_agreement(tmp_path: Path) -> None:
@@ -136,4 +140,140 @@ def test_one_pair_that_agrees_by_chance_is_no_agreement(tmp_path: Path) -> None:
     tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(rows)), "af/af_sha256.txt": b""}
     write(relisted(tree), tmp_path)
     found = [each for each in corpusfmt.validate(tmp_path).findings if each.code.startswith("OSC50")]
-    assert [(each.code, each.count, each.location.line) for each in found] == [("OSC503", 1, 3)]
+    assert [(each.code, each.count, each.location) for each in found] == [
+        ("OSC503", 1, Location("af/af_meta.jsonl.gz", 3))
+    ]
+
+
+MANY = release("1.1", {"af": [[2, 1, 3, 1, 2, 1, 1, 3, 2, 1, 2, 1, 1, 2]]}).languages["af"][0]
+IN_ORDER = "sort the records by offset"
+
+
+def swap_and_move(rows: list[dict[str, Any]]) -> None:
+    rows[:3] = [rows[1], rows[0], rows[2] | {"offset": 6}]
+
+
+def repeat_an_offset(rows: list[dict[str, Any]]) -> None:
+    rows[2]["offset"] = rows[1]["offset"]
+
+
+def shift_and_lose(rows: list[dict[str, Any]]) -> None:
+    for row in rows[2:]:
+        row["offset"] -= 1
+    del rows[11]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            swap_and_move,
+            [
+                ("OSC502", 2, "offset `0` after `3`: these lines are not in order", IN_ORDER),
+                ("OSC503", 3, "offset `6`, expected `5`", "write offset 5"),
+            ],
+        ),
+        (repeat_an_offset, [("OSC502", 3, "offset `3` after `3` on line 2, expected `5`", "write offset 5")]),
+        (
+            shift_and_lose,
+            [
+                (
+                    "OSC503",
+                    3,
+                    "offset `4`, expected `5`; the offsets from here on are 1 line too low",
+                    "compute offsets again from here on",
+                ),
+                (
+                    "OSC505",
+                    12,
+                    "no record for the document on line 31 of the text",
+                    "bring back the record with offset 29 and nb_sentences 1",
+                ),
+            ],
+        ),
+    ],
+    ids=["swapped, then moved", "the same offset", "shifted, then lost"],
+)
+def test_records_that_part_from_the_text_are_told_by_the_least_change(
+    change: Any, expected: list[tuple[str, int, str, str]], tmp_path: Path
+) -> None:
+    rows = copy.deepcopy(records(MANY))
+    change(rows)
+    write({"af/af.txt.gz": gz(text_of(MANY)), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    found = corpusfmt.validate(tmp_path, select=["OSC5"]).findings
+    assert [(each.code, each.location.line, each.message, each.hint) for each in found] == expected
+
+
+def test_a_record_of_no_lines_beside_a_surplus_blank_line_is_no_disagreement(tmp_path: Path) -> None:
+    rows = copy.deepcopy(records(MANY))
+    rows.insert(4, rows[4] | {"nb_sentences": 0})
+    for row in rows[5:]:
+        row["offset"] += 1
+    text = text_of(MANY[:4]) + b"\n" + text_of(MANY[4:])
+    write({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    report = corpusfmt.validate(tmp_path, select=["OSC302", "OSC404", "OSC5"])
+    assert report.by_rule == {"OSC302": 1, "OSC404": 1}
+
+
+def test_once_nothing_fits_nothing_is_held() -> None:
+    rows, documents = Rows(), Documents()
+    alignment = Alignment(rows, documents, set(), "af_meta.jsonl.gz")
+    for _ in range(2):
+        for number in range(2 * LOOKAHEAD):
+            for column, value in ((rows.offsets, 10**6), (rows.counts, 9), (rows.lengths, 0), (rows.lines, number)):
+                column.append(value)
+            for column in (documents.starts, documents.counts, documents.sizes, documents.gaps):
+                column.append(1)
+        alignment.advance(text_ended=False, metadata_ended=False)
+        assert alignment.lost
+        assert (len(rows), len(documents)) == (0, 0)
+
+
+@pytest.mark.parametrize("between", [" \t", "\t\t", "\t ", "   ", "  \t"])
+def test_a_listed_name_does_not_begin_with_white_space(between: str, tmp_path: Path) -> None:
+    tree = release("1.1", {"af": [[2]]}).tree()
+    line = tree["af/af_sha256.txt"].decode().replace("  ", between, 1)
+    write(tree | {"af/af_sha256.txt": line.encode()}, tmp_path)
+    (finding,) = [each for each in corpusfmt.validate(tmp_path).findings if each.code == "OSC202"]
+    assert finding.location == Location("af/af_sha256.txt", 1, 0)
+    assert finding.hint == "write 64 hexadecimal digits, two spaces and the file name"
+
+
+@pytest.mark.parametrize(("length", "code"), [(8192, "OSC203"), (8193, "OSC202")])
+def test_a_line_of_a_checksum_list_is_read_up_to_8192_bytes(length: int, code: str, tmp_path: Path) -> None:
+    tree = release("1.1", {"af": [[2]]}).tree()
+    tree["af/af_sha256.txt"] += (b"0" * 64 + b"  ").ljust(length, b"x") + b"\n"
+    (finding,) = corpusfmt.validate(write(tree, tmp_path)).findings
+    assert (finding.code, finding.location.line) == (code, 3)
+
+
+def test_a_line_that_occurs_again_is_shown_without_what_cannot_be_printed(tmp_path: Path) -> None:
+    write({"af/af.txt.gz": gz("a\x1b[2Jb\u2028c\n\nother\na\x1b[2Jb\u2028c\n\n".encode())}, tmp_path)
+    (finding,) = corpusfmt.validate(tmp_path, dedup=True, select=["OSC309"]).findings
+    assert finding.message == "line `a\ufffd[2Jb\ufffdc` again, first in af/af.txt.gz:1"
+    assert finding.location == Location("af/af.txt.gz", 4, 18)
+
+
+@pytest.mark.parametrize("end", [b"\n\n", b"\n", b""])
+@pytest.mark.parametrize("less", [0, 1])
+def test_a_content_length_is_compared_with_the_bytes_of_the_document(less: int, end: bytes, tmp_path: Path) -> None:
+    rows = rows_of()
+    for row, doc in zip(rows, DOCS, strict=True):
+        row["headers"]["content-length"] = str(len(doc.text.encode()) - less)
+    text = TEXT.removesuffix(b"\n\n") + end
+    write({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    report = corpusfmt.validate(tmp_path, select=["OSC605"])
+    size = len(DOCS[0].text.encode())
+    told = [(f"content-length `{size - 1}`, but the document has {size} bytes", 3)] if less else []
+    assert [(each.message, each.count) for each in report.findings] == told
+
+
+def test_lines_over_the_limit_are_counted_with_the_others(tmp_path: Path) -> None:
+    write({"af/af.txt.gz": gz(b"one\n" + b"x" * 300 + b"\ntwo\n")}, tmp_path / "shuffled")
+    report = corpusfmt.validate(tmp_path / "shuffled", max_line_bytes=100, select=["GEN302"])
+    assert [each.location for each in report.findings] == [Location("af/af.txt.gz", 2, 4)]
+    assert report.coverage.documents == 3
+    write({"af/af.txt.gz": gz(b"one\n" + b"x" * 300 + b"\n \ntwo\n")}, tmp_path / "separated")
+    report = corpusfmt.validate(tmp_path / "separated", max_line_bytes=100, select=["OSC304"])
+    assert [each.location for each in report.findings] == [Location("af/af.txt.gz", 3, 305)]
+    assert report.coverage.documents == 2

@@ -103,6 +103,15 @@ def test_one_language_without_metadata_is_still_1_1(tmp_path: Path) -> None:
     assert version_of(tmp_path / "af") == "1.1"
 
 
+def test_metadata_of_few_languages_makes_no_1_1(tmp_path: Path) -> None:
+    tree = release("1.1", PARTS | {"ru": [[1]]}).tree()
+    kept = {path: data for path, data in tree.items() if "_meta" not in path or path.startswith("af/")}
+    kept |= {path: checksums(kept, path[:2]) for path in kept if path.endswith("_sha256.txt")}
+    write(kept, tmp_path)
+    assert version_of(tmp_path) == "1.0"
+    assert told(corpusfmt.validate(tmp_path)) == [("OSC108", "af/af_meta.jsonl.gz")]
+
+
 @pytest.mark.parametrize("name", ["data.jsonl.gz", "af.txt", "documents/af.jsonl.gz", "README.md", "af.txt.gz.part"])
 def test_what_is_not_ours(name: str, tmp_path: Path) -> None:
     write({name: b"x"}, tmp_path)
@@ -172,6 +181,15 @@ def test_a_renamed_file_is_told_once(tmp_path: Path) -> None:
     tree: Tree = release("1.0", {"de": [[1], [1]]}).tree()
     tree["de/de_sha256.txt"] = tree["de/de_sha256.txt"].replace(b"part_2", b"part_3")
     assert told(corpusfmt.validate(write(tree, tmp_path))) == [("OSC203", "de/de_sha256.txt")]
+
+
+@pytest.mark.parametrize("name", ["notes.md", "de.txt.gz", "af_part_2.txt.gz"])
+def test_a_listed_file_that_is_missing_is_told(name: str, tmp_path: Path) -> None:
+    tree = release("1.0", {"af": [[1]]}).tree()
+    tree["af/af_sha256.txt"] += b"0" * 64 + b"  " + name.encode() + b"\n"
+    (finding,) = corpusfmt.validate(write(tree, tmp_path)).findings
+    assert (finding.code, finding.location.line) == ("OSC203", 2)
+    assert finding.message == f"`{name}` is not in this folder"
 
 
 def test_other_files_that_are_listed_are_compared(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.formats.oscar.pieces import pieces
 from corpusfmt.io.lines import blocks
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.model import Document
+from corpusfmt.model import Document, Location
 
 COUNTS = [2, 1, 3]
 
@@ -121,7 +121,53 @@ def test_what_a_writer_kept_is_restored(tmp_path: Path) -> None:
     assert found.text == f"\n{docs[0].lines[0]}\n \n{docs[0].lines[1]}\n"
 
 
-@pytest.mark.parametrize("header", ["[1]", "{", '{"no":"id"}', '{"id":"a","extra":"b"}', '{"id":"a","created":1}'])
+def with_header_of_blank_lines(header: str, lines: list[str], root: Path) -> str:
+    """Return the text of a document whose record has a header that lists lines left out."""
+    docs = release("1.1", {"af": [[1]]}).languages["af"][0]
+    docs[0].lines = lines
+    docs[0].headers["corpusfmt-blank-lines"] = header
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    (found,) = documents_of(read_tree(tree, root))
+    return found.text
+
+
+@pytest.mark.parametrize(
+    ("header", "lines", "text"),
+    [
+        ("0", ["a", "b"], "\na\nb"),
+        ("2", ["a", "b"], "a\nb\n"),
+        ("1:09,2,4:200d", ["a", "b"], "a\n\t\n\nb\n \r"),
+        ("=0", ["\u2205"], ""),
+        ("=0,1:20", ["\u2205"], "\n "),
+        ("0", ["\u2205"], "\n\u2205"),
+    ],
+)
+def test_lines_that_were_left_out_come_back_to_their_places(
+    header: str, lines: list[str], text: str, tmp_path: Path
+) -> None:
+    assert with_header_of_blank_lines(header, lines, tmp_path) == text
+
+
+@pytest.mark.parametrize("header", ["", "x", "-1", "3", "0,9", "2,0", "0,0", "0;2", "0:6", "0:61", "0:ff", "=0"])
+def test_a_list_of_lines_that_cannot_be_ours_adds_none(header: str, tmp_path: Path) -> None:
+    assert with_header_of_blank_lines(header, ["a", "b"], tmp_path) == "a\nb"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "[1]",
+        "{",
+        '{"no":"id"}',
+        '{"id":1}',
+        '{"id":"a","metadata":[]}',
+        '{"id":"a","attributes":[]}',
+        '{"id":"a","extra":"b"}',
+        '{"id":"a","source":1}',
+        '{"id":"a","added":[]}',
+        '{"id":"a","created":1}',
+    ],
+)
 def test_a_header_that_only_looks_like_ours(header: str, tmp_path: Path) -> None:
     docs = release("1.1", {"af": [[1]]}).languages["af"][0]
     docs[0].headers["corpusfmt-document"] = header
@@ -185,6 +231,23 @@ def test_what_does_not_fit_is_rejected_with_its_bytes(tmp_path: Path) -> None:
     assert rejected[0].finding.location.line == 4
 
 
+@pytest.mark.parametrize("lost", [{3}, {3, 4}, {3, 4, 5}])
+@pytest.mark.parametrize("side", ["records", "documents"])
+def test_each_of_those_without_partner_is_rejected_alone(side: str, lost: set[int], tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[1, 2, 3, 1, 4, 5, 4, 1, 1, 2, 1, 3]]}).languages["af"][0]
+    kept = [number for number in range(len(docs)) if number not in lost]
+    rows = records(docs) if side == "documents" else [records(docs)[number] for number in kept]
+    text = text_of(docs if side == "records" else [docs[number] for number in kept])
+    items = read_tree({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    assert codes(items) == ["OSC505"] * len(lost)
+    assert [item.text for item in items if isinstance(item, Document)] == [docs[number].text for number in kept]
+    alone = {
+        "records": [docs[number].text.encode() + b"\n\n" for number in sorted(lost)],
+        "documents": [jsonl([records(docs)[number]]) for number in sorted(lost)],
+    }
+    assert [item.raw for item in items if isinstance(item, Rejected)] == alone[side]
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -199,6 +262,9 @@ def test_a_record_against_the_schema_is_rejected(change: Any, code: str, tmp_pat
     change(rows[1])
     items = read_tree({"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
     assert codes(items) == [code]
+    assert isinstance(items[1], Rejected)
+    at = items[1].finding.location
+    assert (at.path, at.line, at.byte) == ("af/af_meta.jsonl.gz", 2, len(jsonl(rows[:1])))
     assert [item.text for item in items if isinstance(item, Document)] == [docs[0].text, docs[2].text]
 
 
@@ -222,6 +288,15 @@ def test_a_stream_that_breaks_off_ends_with_rejected(tmp_path: Path) -> None:
     assert 10 < len([item for item in items if isinstance(item, Document)]) < 200
 
 
+def test_a_1_0_text_that_breaks_off_ends_with_rejected(tmp_path: Path) -> None:
+    tree = release("1.0", {"af": [[1] * 200]}).tree()
+    cut = tree["af/af.txt.gz"]
+    *found, last = read_tree(tree | {"af/af.txt.gz": cut[: len(cut) // 2]}, tmp_path, "1.0")
+    assert isinstance(last, Rejected)
+    assert (last.finding.code, last.raw) == ("GEN101", b"")
+    assert 10 < len(documents_of(found)) < 200
+
+
 def test_bad_text_is_rejected_and_the_rest_is_read(tmp_path: Path) -> None:
     items = of_text(b"good\n\nbad \xff\n\nmore\n\n", tmp_path)
     assert codes(items) == ["GEN201"]
@@ -232,9 +307,24 @@ def test_bad_text_is_rejected_and_the_rest_is_read(tmp_path: Path) -> None:
 
 
 def test_a_document_over_the_limit_is_measured_and_rejected(tmp_path: Path) -> None:
-    items = of_text(b"x" * 300 + b"\n\n" + b"y\n" * 80 + b"\nok\n\n", tmp_path, max_line_bytes=100)
+    text = b"x" * 300 + b"\n\n" + b"y\n" * 51 + b"\n" + b"y\n" * 50 + b"\nok\n\n"
+    items = of_text(text, tmp_path, max_line_bytes=100)
     assert codes(items) == ["GEN302", "GEN302"]
-    assert [item.text for item in items if isinstance(item, Document)] == ["ok"]
+    places = [item.finding.location for item in items if isinstance(item, Rejected)]
+    assert [(at.line, at.byte) for at in places] == [(1, 0), (3, 302)]
+    assert [item.text for item in items if isinstance(item, Document)] == ["y\n" * 49 + "y", "ok"]
+
+
+def test_a_record_over_the_limit_is_rejected_with_its_text(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
+    docs[1].headers["more"] = "x" * 3000
+    tree = {"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(records(docs)))}
+    first, rejected, last = read_tree(tree, tmp_path, max_line_bytes=2000)
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+    assert isinstance(rejected, Rejected)
+    assert (rejected.finding.code, rejected.finding.location.line) == ("GEN302", 2)
+    assert rejected.raw == b"\n" + docs[1].text.encode() + b"\n\n"
 
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"\n\n \n"])
@@ -249,6 +339,17 @@ def test_surplus_separators_of_1_1_are_told_and_cost_no_document(tmp_path: Path)
     items = read_tree(tree | {"af/af.txt.gz": gz(text)}, tmp_path)
     assert codes(items) == ["OSC302"]
     assert len(items) == len(COUNTS * 5) + 1
+
+
+@pytest.mark.parametrize(("blank", "rule"), [(b"\n", "OSC302"), (b" \n", "OSC304")])
+def test_a_blank_line_at_the_start_is_told_at_the_first_line(blank: bytes, rule: str, tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
+    rows = [row | {"offset": row["offset"] + 1} for row in records(docs)]
+    items = read_tree({"af/af.txt.gz": gz(blank + text_of(docs)), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    assert [item.text for item in items if isinstance(item, Document)] == [doc.text for doc in docs]
+    (rejected,) = [item for item in items if isinstance(item, Rejected)]
+    assert (rejected.finding.code, rejected.raw) == (rule, blank)
+    assert rejected.finding.location == Location("af/af.txt.gz", 1)
 
 
 GAPS = [b"\n\n", b"\n \n", b"\n\n\n", b"\n\t\r\n", b"\n\r\n"]

@@ -52,6 +52,15 @@ def test_releases_side_by_side_are_decided_each_for_itself(tmp_path: Path) -> No
     assert converted(tmp_path / "in", tmp_path / "out").coverage.documents == 5
 
 
+@pytest.mark.parametrize("text", [b"one\ntwo\nthree\n", b"one\ntwo\nthree"])
+def test_lines_that_are_documents_come_back_as_lines(text: bytes, tmp_path: Path) -> None:
+    write(texts(af=text), tmp_path / "in")
+    converted(tmp_path / "in", tmp_path / "dolma")
+    assert [row["text"] for row in read_rows(tmp_path / "dolma")] == ["one", "two", "three"]
+    converted(tmp_path / "dolma", tmp_path / "back", "oscar-1.0")
+    assert gunzip((tmp_path / "back/af/af.txt.gz").read_bytes()) == text
+
+
 def test_convert_says_that_lines_are_documents(tmp_path: Path) -> None:
     write(texts(af=b"one\ntwo\n"), tmp_path / "in")
     done = run_cli("convert", tmp_path / "in", tmp_path / "out", "--to", "dolma")
@@ -66,10 +75,19 @@ def test_convert_says_that_lines_are_documents(tmp_path: Path) -> None:
         (b"one\r\n \t\r\ntwo\n", 2),
         (b"one\n" + b"\r" * 70_000 + b"x\n" + b" " * (3 << 20) + b"two\n", 3),
         (b"one\n" + b"x" * 70_000 + b"\n" + b" " * 70_000 + b"\ntwo\n", 2),
+        (b"one\n" + b"X" * 70_000 + b" " * (3 << 20) + b"\ntwo\n", 3),
         (b"one\n" + b"x\n" * (4 << 20) + b"\n\n", (4 << 20) + 1),
         (b"one\n" + b"x\n" * ((4 << 20) - 3) + b"\n", 1),
     ],
-    ids=["at the start", "blanks only", "none across chunks", "across chunks", "beyond 8 MiB", "within 8 MiB"],
+    ids=[
+        "at the start",
+        "blanks only",
+        "none across chunks",
+        "across chunks",
+        "not all blank",
+        "beyond 8 MiB",
+        "within 8 MiB",
+    ],
 )
 def test_what_a_blank_line_is(text: bytes, documents: int, tmp_path: Path) -> None:
     write(texts(af=text), tmp_path / "in")
@@ -116,3 +134,10 @@ def test_the_largest_texts_decide(others: int, shuffled: bool, tmp_path: Path) -
         (tmp_path / f"{number}.txt.gz").write_bytes(gz(b"one\ntwo\nand a few lines more\n"))
     (tmp_path / "small.txt.gz").write_bytes(gz(b"a\n\n"))
     assert is_shuffled(entry_of(str(path)) for path in sorted(tmp_path.iterdir())) is shuffled
+
+
+@pytest.mark.parametrize(("before", "shuffled"), [(8 * 1024 * 1024 - 2, False), (8 * 1024 * 1024, True)])
+def test_a_blank_line_is_looked_for_in_the_first_8_mib(before: int, shuffled: bool, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gz(b"x\n" * (before // 2)) + gz(b"\nx\n"))
+    assert is_shuffled([entry_of(str(path))]) is shuffled

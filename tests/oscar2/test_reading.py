@@ -121,6 +121,13 @@ def test_glance_and_rules_agree(row: dict[str, Any], place: int, value: Any, lan
         assert not judge.tally.findings
 
 
+@pytest.mark.parametrize(("lines", "clean"), [(0, False), (1, False), (2, True), (3, False)])
+def test_a_glance_takes_a_record_with_an_identification_for_each_line(lines: int, clean: bool) -> None:
+    row = record()
+    row["metadata"]["sentence_identifications"] = [None] * lines
+    assert _clean(json.dumps(row).encode(), "de") == ([row] if clean else None)
+
+
 @pytest.mark.parametrize("twice", ['"content": "x", ', '"metadata": {}, ', '"\\u0063ontent": "x", '])
 def test_a_name_that_stands_twice_is_never_clean(twice: str) -> None:
     line = json.dumps(record()).replace("{", "{" + twice, 1).encode()
@@ -139,6 +146,30 @@ def test_what_is_wrong_stops_the_conversion_at_its_place(tmp_path: Path) -> None
     at = caught.value.finding.location
     assert (at.line, at.byte, at.record) == (2, len(json.dumps(record())) + 1, "<urn:uuid:2>")
     assert not list((tmp_path / "dolma").rglob("*.gz"))
+
+
+def test_what_is_wrong_far_into_a_file_is_told_at_its_place(tmp_path: Path) -> None:
+    rows = [record(number) for number in range(4)]
+    for long in rows[:2]:
+        long["content"] = "x" * 300_000 + "\n"
+    del rows[3]["content"]
+    (finding,) = corpusfmt.validate(release(tmp_path, rows)).findings
+    byte = sum(len(json.dumps(row, ensure_ascii=False).encode()) + 1 for row in rows[:3])
+    assert (finding.code, finding.location.line, finding.location.byte) == ("OSJ301", 4, byte)
+
+
+def test_what_cannot_be_read_is_no_document(tmp_path: Path) -> None:
+    path = release(tmp_path, [record(), record(2) | {"content": "x" * 5000}, record(3)])
+    report = corpusfmt.validate(path, max_line_bytes=2000)
+    assert (report.by_rule, report.coverage.documents) == ({"GEN302": 1}, 2)
+
+
+def test_a_source_of_their_own_is_given_to_all(tmp_path: Path) -> None:
+    root = release(tmp_path / "release", [record(), record(2)])
+    corpusfmt.convert(root, tmp_path / "dolma", to="dolma")
+    assert {row["source"] for row in documents(tmp_path / "dolma")} == {"oscar"}
+    corpusfmt.convert(root, tmp_path / "named", to="dolma", source_name="web")
+    assert {row["source"] for row in documents(tmp_path / "named")} == {"web"}
 
 
 def test_what_is_wrong_is_put_aside(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import datetime as dt
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ from support import LONG_LINE, run_cli, tree
 
 import corpusfmt
 from corpusfmt.formats.parquet import write
+from corpusfmt.formats.sniff import is_own_parquet
+from corpusfmt.io.limits import LimitReached, Limits, limited
+from corpusfmt.io.parquet import Table
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, UsageError
 
 
@@ -49,6 +55,73 @@ def test_every_field_comes_back(rows: list[dict[str, Any]]) -> None:
         assert not report.findings, corpusfmt.render(report)
         corpusfmt.convert(root / "parquet", root / "back", to="dolma")
         assert read_rows(root / "back") == documents
+
+
+def rows_read(path: Path, convert: Callable[[Any], list[int]]) -> list[list[int]]:
+    """Return the batches of a table of one column `x` as they come."""
+    with path.open("rb") as file:
+        return list(Table(file, path.name).batches(["x"], convert))
+
+
+def numbers(batch: Any) -> list[int]:
+    return [int(number) for number in batch.column(0).to_pylist()]
+
+
+def test_a_batch_that_does_not_fit_is_read_again_in_smaller_ones(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    with pq.ParquetWriter(path, pa.schema([("x", pa.int64())])) as writer:
+        for start, end in ((0, 40), (40, 43), (43, 45)):
+            writer.write_table(pa.table({"x": range(start, end)}))
+
+    def few(most: int, batch: Any) -> list[int]:
+        begins = batch.column(0)[0].as_py() == 0
+        if batch.num_rows > (max(most, 16) if begins else most):
+            raise MemoryError
+        return numbers(batch)
+
+    for most in (5_000, 16, 4, 1):
+        assert [number for part in rows_read(path, partial(few, most)) for number in part] == list(range(45))
+
+
+def test_a_row_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", {"x": range(50)})
+    tried: list[int] = []
+
+    def full(batch: Any) -> list[int]:
+        tried.append(batch.num_rows)
+        if len(tried) < 10:
+            raise MemoryError
+        return numbers(batch)
+
+    with pytest.raises(pa.ArrowInvalid, match=r"^row 1 does not fit in 268435456 bytes of memory$"):
+        rows_read(path, full)
+    assert tried == [50, 50, 16, 1]
+
+
+def test_rows_count_for_the_bounds_of_a_run(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.parquet", {"x": [7] * 20_000})
+    with limited(Limits()) as meter:
+        rows_read(path, numbers)
+        assert meter.stored == path.stat().st_size
+        assert 160_000 <= meter.read < 170_000
+    with limited(Limits(max_total_bytes=100_000)), pytest.raises(LimitReached, match="max-total-bytes is 100000"):
+        rows_read(path, numbers)
+
+
+@pytest.mark.parametrize(("data", "footer"), [(b"PAR1....", b"a corpusfmt b"), (b"", b"corpusfmt")])
+def test_a_table_is_known_by_the_name_in_its_footer(data: bytes, footer: bytes, tmp_path: Path) -> None:
+    def is_own(content: bytes) -> bool:
+        (tmp_path / "a.parquet").write_bytes(content)
+        return is_own_parquet(entry_of(str(tmp_path / "a.parquet")))
+
+    length = len(footer).to_bytes(4, "little")
+    assert is_own(data + footer + length + b"PAR1")
+    assert not is_own(data + footer.upper() + length + b"PAR1")
+    assert not is_own(data + footer + length + b"PARE")
+    assert not is_own(data + footer + length)
+    assert not is_own(data + footer + b"." + bytes([len("corpusfmt")]) + bytes(3) + b"PAR1")
+    assert not is_own(data + footer + (1000).to_bytes(4, "little") + b"PAR1")
+    assert not is_own(data)
 
 
 def test_a_corpus_comes_back_byte_by_byte(dolma_corpus: Path, oscar_corpus: Path, tmp_path: Path) -> None:

@@ -25,12 +25,15 @@ from warcio.archiveiterator import ArchiveIterator
 
 import corpusfmt
 from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.paths import entry_of
 from corpusfmt.io.streams import Chunks
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline import process as process_module
 from corpusfmt.pipeline import wet
 from corpusfmt.pipeline.compact import CompactTask, compact
-from corpusfmt.pipeline.dedup import buckets, keys_of, sorted_keys
+from corpusfmt.pipeline.dedup import Bucket, DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
+from corpusfmt.pipeline.filters import AddressFilter
+from corpusfmt.pipeline.process import ProcessTask, stored_documents
 from corpusfmt.pipeline.recipe import load_recipe, recipe_names
 from corpusfmt.pipeline.wet import Batch, WetRecord, wet_batches
 
@@ -113,6 +116,22 @@ def test_first_occurrence_in_input_order_stays(tmp_path: Path) -> None:
     assert rows[1]["headers"]["warc-record-id"].endswith("003>")
 
 
+def test_the_table_has_a_row_for_each_language_largest_first_and_one_for_all(tmp_path: Path) -> None:
+    german, english = f"{GERMAN}\n", f"{LONG_LINE}\n"
+    wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, german), wet_record(2, english * 12), wet_record(3, english)])
+    corpusfmt.build(tmp_path, tmp_path / "out")
+    sizes = len(german.encode()), len(english)
+    words = len(german.split()), len(english.split())
+    assert (tmp_path / "out" / "stats.md").read_text("utf-8").split("\n") == [
+        "| language | size, original | words, original | size, deduplicated | words, deduplicated |",
+        "|---|--:|--:|--:|--:|",
+        f"| de | {sizes[0]} | {words[0]} | {sizes[0]} | {words[0]} |",
+        f"| en | {13 * sizes[1]:,} | {13 * words[1]} | {sizes[1]} | {words[1]} |",
+        f"| all | {sizes[0] + 13 * sizes[1]:,} | {words[0] + 13 * words[1]} | {sum(sizes)} | {sum(words)} |",
+        "",
+    ]
+
+
 def test_dropped_lines_are_counted_by_reason(tmp_path: Path) -> None:
     latin = LONG_LINE.encode() + b" caf\xe9\n"
     digits = b"0123456789 " * 12 + b"\n"
@@ -131,33 +150,91 @@ def test_the_length_bound_counts_code_points(tmp_path: Path) -> None:
     assert again.results["stats"]["total"]["final"]["lines"] == 2
 
 
-BROKEN: dict[str, Callable[[bytes], bytes]] = {
-    "cut.warc.wet.gz": lambda whole: whole[: len(whole) // 2],
-    "flipped.warc.wet.gz": lambda whole: whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
-    "page.warc.wet.gz": lambda _: b"<!doctype html><html>Service unavailable</html>",
-    "zipped-page.warc.wet.gz": lambda _: gzipped(b"<!doctype html><html>Service unavailable</html>"),
-    "empty.warc.wet.gz": lambda _: b"",
-    "lf-only.warc.wet": lambda whole: gzip.decompress(whole).replace(b"\r\n", b"\n"),
-    "length.warc.wet": lambda whole: gzip.decompress(whole).replace(b"Content-Length: 1", b"Content-Length: 2"),
-    "huge-length.warc.wet": lambda whole: re.sub(
-        rb"Content-Length: ", b"Content-Length: 99999999", gzip.decompress(whole)
+FRAMING = "write records with CRLF header lines and Content-Length in bytes"
+# What becomes of a whole file, and what is said of that.
+BROKEN: dict[str, tuple[Callable[[bytes], bytes], str, str, str]] = {
+    "cut.warc.wet.gz": (
+        lambda whole: whole[: len(whole) // 2],
+        "GEN101",
+        "gzip member 2 ends before its end mark: the file is cut short",
+        "the file is cut short: copy or write it again",
     ),
-    "response.warc.wet": lambda _: warc_record("response", b"HTTP/1.1 200 OK\r\n\r\n<p>page</p>"),
-    "cut-plain.warc.wet": lambda whole: gzip.decompress(whole)[:-200],
+    "flipped.warc.wet.gz": (
+        lambda whole: whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
+        "GEN101",
+        "gzip member 2 does not decode: ",
+        "copy or write the file again",
+    ),
+    "page.warc.wet.gz": (
+        lambda _: b"<!doctype html><html>Service unavailable</html>",
+        "GEN101",
+        "not a gzip stream: it starts with 3c 21 64 6f",
+        "copy or write the file again",
+    ),
+    "zipped-page.warc.wet.gz": (
+        lambda _: gzipped(b"<!doctype html><html>Service unavailable</html>"),
+        "WET101",
+        "no WARC file: it starts with b'<!doctype html><'",
+        "fetch the file again",
+    ),
+    "empty.warc.wet.gz": (
+        lambda _: b"",
+        "GEN101",
+        "a 0-byte file is no gzip stream",
+        "the file is cut short: copy or write it again",
+    ),
+    "no-record.warc.wet.gz": (lambda _: gzipped(b""), "WET101", "no WARC file: it is empty", "fetch the file again"),
+    "lf-only.warc.wet": (
+        lambda whole: gzip.decompress(whole).replace(b"\r\n", b"\n"),
+        "WET102",
+        "its header lines end with LF: the WARC format asks for CRLF",
+        FRAMING,
+    ),
+    "length.warc.wet": (
+        lambda whole: gzip.decompress(whole).replace(b"Content-Length: 1", b"Content-Length: 2"),
+        "WET102",
+        "record 1 is followed by b'.0\\r\\n': its Content-Length is wrong",
+        FRAMING,
+    ),
+    "huge-length.warc.wet": (
+        lambda whole: re.sub(rb"Content-Length: ", b"Content-Length: 99999999", gzip.decompress(whole)),
+        "WET102",
+        "record 1 has 9999999916 bytes, more than 33554432",
+        FRAMING,
+    ),
+    "response.warc.wet": (
+        lambda _: warc_record("response", b"HTTP/1.1 200 OK\r\n\r\n<p>page</p>"),
+        "WET103",
+        "it holds `response` records: a WARC file of fetched pages, not a WET file of their text",
+        "use the WET file of the same crawl: plain text in `conversion` records",
+    ),
+    "cut-plain.warc.wet": (
+        lambda whole: gzip.decompress(whole)[:-200],
+        "WET102",
+        "record 2 has a header without an end: the file is cut short",
+        FRAMING,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_file_is_named_and_the_rest_is_built(tmp_path: Path, name: str) -> None:
+    spoil, code, message, hint = BROKEN[name]
     whole = wet_file(tmp_path / "whole.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
-    (tmp_path / name).write_bytes(BROKEN[name](whole.read_bytes()))
+    (tmp_path / name).write_bytes(spoil(whole.read_bytes()))
     report = corpusfmt.build(tmp_path, tmp_path / "out")
     assert report.verdict.value == "incomplete"
-    assert [finding.location.path for finding in report.findings] == [name]
+    (finding,) = report.findings
+    assert (finding.code, finding.location.path, finding.hint) == (code, name, hint)
+    assert finding.message.startswith(message)
     assert (report.coverage.shards_seen, report.coverage.shards_total) == (1, 2)
     assert report.results["stats"]["total"]["final"]["lines"] == 1
     manifest = json.loads((tmp_path / "out/MANIFEST.json").read_bytes())
-    assert [each["name"] for each in manifest["inputs"] if "quarantined" in each] == [name]
+    ((left_out, reason),) = (
+        (each["name"], each["quarantined"]) for each in manifest["inputs"] if "quarantined" in each
+    )
+    assert left_out == name
+    assert reason.removesuffix(")") in finding.message
 
 
 def test_harmless_oddities_are_kept(tmp_path: Path) -> None:
@@ -210,6 +287,26 @@ def test_parts_are_cut_between_documents(tmp_path: Path) -> None:
     assert corpusfmt.validate(tmp_path / "out").verdict.value == "valid"
 
 
+def test_a_hash_at_the_edge_of_a_bucket_is_in_one_of_them(tmp_path: Path) -> None:
+    edge = 1 << 62
+    all_hashes = (0, edge - 1, edge, 2 * edge - 1, 2 * edge, 3 * edge, 4 * edge - 1)
+    paths = tmp_path / "0.box", tmp_path / "1.box"
+    for path in paths:
+        with path.open("wb") as file:
+            container = ContainerWriter(file)
+            hashes = b"".join(each.to_bytes(8, "big") for each in all_hashes)
+            container.add(keys_of("en"), sorted_keys(hashes, "xxh64"))
+            container.finish()
+    for number, repeated in enumerate([[0, 1], [2, 3], [4], [5, 6]]):
+        drops = tmp_path / f"{number}-drops.box"
+        found = dedup(DedupTask((Bucket("en", number, 4, 7),), paths, drops, "xxh64"))
+        assert found.dropped == len(repeated)
+        with Container(drops) as container_of_drops:
+            assert first_occurrences([container_of_drops], "en", 0) == b""
+            stays = first_occurrences([container_of_drops], "en", 1)
+        assert [line for line, stay in enumerate(stays) if not stay] == repeated
+
+
 def test_many_buckets_drop_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"{LONG_LINE} {n % 30}" for n in range(100)]
     for name in ("a", "b"):
@@ -257,6 +354,18 @@ def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, mo
     for section in sections:
         assert section == sorted(section)
     assert [[flat[number], number] for number in range(len(flat))] == sorted(chain(*sections), key=itemgetter(1))
+
+
+def test_a_section_ends_where_texts_and_headers_reach_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [f"{LONG_LINE} {number}\n" for number in range(5)]
+    path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(number, line) for number, line in enumerate(lines)])
+    monkeypatch.setattr(process_module, "_SECTION_BYTES", 2 * (len(lines[0]) + process_module._HEADERS_BYTES))
+    box = tmp_path / "a.box"
+    task = ProcessTask(entry_of(str(path)), box, load_recipe("oscar-1.1"), AddressFilter(), None, "auto")
+    process_module.process(task)
+    with Container(box) as container:
+        sections = [[each.text for each in section] for section in stored_documents(container, "en")]
+    assert sections == [[each.encode() for each in lines[first : first + 2]] for first in (0, 2, 4)]
 
 
 def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

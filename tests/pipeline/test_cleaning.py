@@ -42,7 +42,7 @@ def dirty(tmp_path: Path) -> Path:
 
 def test_a_recipe_cleans_lines_and_counts_them(dirty: Path, tmp_path: Path) -> None:
     report = corpusfmt.build(dirty, tmp_path / "out", recipe=recipe(tmp_path))
-    counts = {NORMALISED: 2, STRIPPED: 8}
+    counts = {"normalised to NFC": 2, "stripped of carriage returns": 8}
     assert report.results["stats"]["cleaned"] == counts
     assert json.loads((tmp_path / "out/MANIFEST.json").read_bytes())["cleaned"] == counts
     assert json.loads((tmp_path / "out/stats.json").read_bytes())["cleaned"] == counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from array import array
 from collections import Counter
@@ -80,6 +81,15 @@ def test_groups_cross_records_and_uncertain_lines_and_the_last_one_of_a_file_has
     assert texts == {"en": ENGLISH * 2 + b"\n" + ENGLISH + ENGLISH + b"\n", "de": GERMAN + b"\n" + GERMAN * 2}
 
 
+def test_the_manifest_has_size_and_digest_of_every_file_and_of_empty_ones(tmp_path: Path) -> None:
+    built(tmp_path, records(ENGLISH))
+    files = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["files"]
+    assert len(files) == len(LABELS)
+    for path, facts in files.items():
+        data = (tmp_path / "out" / path).read_bytes()
+        assert facts == {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
 def test_repeated_lines_stay(tmp_path: Path) -> None:
     report, texts = built(tmp_path, records(ENGLISH * 3))
     assert texts == {"en": ENGLISH * 3}
@@ -129,7 +139,8 @@ def test_what_cannot_be_read_ends_the_file_and_is_told(tmp_path: Path, name: str
     assert report.verdict.value == "valid"
     (finding,) = report.findings
     assert (finding.code, finding.severity.value, finding.location.path) == ("WET201", "warning", "0.warc.wet.gz")
-    assert reason in finding.message
+    assert finding.message.startswith(f"the rest was not read: {reason}")
+    assert finding.hint == "write the file again, or use another reader"
     manifest = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())
     assert ["cut" in each for each in manifest["inputs"]] == [True, False]
     assert manifest["compressor"] is None
@@ -182,13 +193,21 @@ def test_a_language_asked_for_has_the_bytes_that_it_has_among_all(tmp_path: Path
     ("selection", "message"),
     [
         (Selection(min_lines=2), "--min-lines is for documents, and the format goclassy has none"),
-        (Selection(allow_urls="list.txt"), "--allow-urls and --deny-urls need addresses"),
-        (Selection(deny_urls="list.txt"), "--allow-urls and --deny-urls need addresses"),
+        (
+            Selection(allow_urls="list.txt"),
+            "--allow-urls and --deny-urls need addresses, and the reader goclassy drops them",
+        ),
+        (
+            Selection(deny_urls="list.txt"),
+            "--allow-urls and --deny-urls need addresses, and the reader goclassy drops them",
+        ),
     ],
+    ids=["lines", "allowed", "denied"],
 )
 def test_filters_that_have_nothing_to_look_at_are_refused(tmp_path: Path, selection: Selection, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError) as caught:
         corpusfmt.build(SAMPLE, tmp_path / "out", recipe="goclassy-2019", selection=selection)
+    assert str(caught.value) == message
     assert not (tmp_path / "out").exists()
 
 

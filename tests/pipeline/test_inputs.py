@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -14,8 +16,9 @@ import pytest
 from support import LONG_LINE, SAMPLE, corpus, gzipped, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.inputs import inputs_named
+from corpusfmt.pipeline.inputs import inputs_named, paths_listed
 from corpusfmt.pipeline.options import Sourcing
 
 
@@ -62,26 +65,40 @@ def test_a_list_may_name_what_is_not_there(tmp_path: Path, wet: Path) -> None:
     assert names(tmp_path / "out") == ["a.warc.wet", "missing.warc.wet.gz"]
 
 
+NO_TEXT = "{path}:1: no line of text: is this a list of paths?"
+
+
 @pytest.mark.parametrize(
-    ("lines", "base"),
+    ("lines", "base", "message"),
     [
-        (b"https://example.org/a.warc.wet.gz\n", None),
-        (b"https://example.org/a.warc.wet.gz\n", "memory://bucket"),
-        (b"../a.warc.wet.gz\n", "memory://bucket"),
-        (b"", None),
-        (b"\n\n", None),
-        (b"caf\xe9\n", None),
-        (b"a\0b\n", None),
-        (b"a" * 20_000, None),
-        (b"\x1f\x8b not gzip", None),
+        (b"https://e.org/a\n", None, "{path} names https://e.org/a, which is not below {folder}: say --base"),
+        (b"https://e.org/a\n", "memory://b", "{path} names https://e.org/a, which is not below memory://b: say --base"),
+        (b"../a.wet\n", "memory://b", "{path} names ../a.wet, which is not below memory://b: say --base"),
+        (b"", None, "the list of paths {path} is empty"),
+        (b"\n\n", None, "the list of paths {path} is empty"),
+        (b"caf\xe9\n", None, NO_TEXT),
+        (b"a\0b\n", None, NO_TEXT),
+        (b"a" * 20_000, None, NO_TEXT),
+        (b"\x1f\x8b not gzip", None, "cannot read the list of paths {path}: gzip member 1 does not decode"),
     ],
 )
-def test_lists_that_are_none_are_refused(tmp_path: Path, lines: bytes, base: str | None) -> None:
+def test_lists_that_are_none_are_refused(tmp_path: Path, lines: bytes, base: str | None, message: str) -> None:
     path = tmp_path / ("wet.paths.gz" if lines.startswith(b"\x1f") else "wet.paths")
     path.write_bytes(lines)
-    with pytest.raises(UsageError, match=r"wet\.paths"):
+    with pytest.raises(UsageError) as caught:
         corpusfmt.build(path, tmp_path / "out", sourcing=Sourcing(base=base))
+    assert str(caught.value).startswith(message.format(path=path, folder=tmp_path))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_line_of_a_list_has_16_kib_at_most(tmp_path: Path) -> None:
+    path = tmp_path / "wet.paths"
+    path.write_bytes(b"a" * 16_384 + b"\n")
+    assert paths_listed(entry_of(str(path))) == ["a" * 16_384]
+    path.write_bytes(b"a\n" + b"a" * 16_385 + b"\n")
+    with pytest.raises(UsageError) as caught:
+        paths_listed(entry_of(str(path)))
+    assert str(caught.value) == f"{path}:2: no line of text: is this a list of paths?"
 
 
 def test_a_base_without_a_list_and_a_pattern_without_a_match(tmp_path: Path, wet: Path) -> None:
@@ -129,6 +146,21 @@ def test_standard_input_is_one_file(tmp_path: Path, wet: Path) -> None:
     assert run_cli("build", "-", "--output", tmp_path / "empty", stdin=b"").returncode == 3
 
 
+def test_the_manifest_has_size_and_digest_of_standard_input(
+    tmp_path: Path, wet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (wet / "a.warc.wet").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    corpusfmt.build("-", tmp_path / "out")
+    (taken,) = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]
+    assert taken == {
+        "name": "standard-input.warc.wet",
+        "size": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "records": 1,
+    }
+
+
 def test_standard_input_is_kept_for_the_run_that_resumes(tmp_path: Path) -> None:
     data = (SAMPLE / "UDHR-20181112172845-00000.warc.wet.gz").read_bytes()
     out = tmp_path / "out"
@@ -164,6 +196,31 @@ def test_a_pattern_and_versions_in_a_store(tmp_path: Path, wet: Path) -> None:
     again = inputs_named(["memory://patterns/*.wet"])
     assert again[0].input.version != found[0].input.version
     assert corpusfmt.build("memory://patterns", tmp_path / "out").verdict.value == "valid"
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_list_may_name_whole_urls_below_its_base(tmp_path: Path, wet: Path, end: str) -> None:
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    for path in ("a.warc.wet", "segment/b.warc.wet.gz"):
+        store.pipe_file(f"/listed/{path}", (wet / path).read_bytes())
+    (tmp_path / "wet.paths").write_text("memory://listed/segment/b.warc.wet.gz\na.warc.wet\n")
+    corpusfmt.build(tmp_path / "wet.paths", tmp_path / "out", sourcing=Sourcing(base=f"memory://listed{end}"))
+    assert names(tmp_path / "out") == ["a.warc.wet", "segment/b.warc.wet.gz"]
+
+
+def test_no_file_of_a_list_in_a_store_is_asked_for_before_it_is_read(tmp_path: Path, wet: Path) -> None:
+    import fsspec
+
+    fsspec.filesystem("memory").pipe_file("/unasked/a.warc.wet", (wet / "a.warc.wet").read_bytes())
+    (tmp_path / "wet.paths").write_text("a.warc.wet\nb.warc.wet\nc.warc.wet::d\n")
+    found = inputs_named([str(tmp_path / "wet.paths")], "memory://unasked")
+    assert [(each.input.path, each.input.size, each.input.version, each.defect) for each in found] == [
+        ("a.warc.wet", 0, "", None),
+        ("b.warc.wet", 0, "", None),
+        ("c.warc.wet::d", 0, "", ("unreadable", "`::` in its name, which would be read as several URLs")),
+    ]
 
 
 def test_a_store_that_fails_in_its_own_way_costs_one_input(tmp_path: Path, wet: Path) -> None:
@@ -208,8 +265,14 @@ def test_a_package_that_is_missing_is_named_before_anything_is_done(
 
 
 def test_a_scheme_that_nothing_serves_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="Protocol not known: foo"):
-        corpusfmt.build("foo://bucket/a.warc.wet.gz", tmp_path / "out")
+    (tmp_path / "wet.paths").write_text("a.warc.wet.gz\n")
+    for path, sourcing in (
+        ("foo://bucket/a.warc.wet.gz", Sourcing()),
+        (tmp_path / "wet.paths", Sourcing(base="foo://bucket/crawl")),
+    ):
+        with pytest.raises(UsageError, match=r"^foo://bucket/.*: Protocol not known: foo"):
+            corpusfmt.build(path, tmp_path / "out", sourcing=sourcing)
+        assert not (tmp_path / "out").exists()
 
 
 def test_where_nothing_could_be_read_there_is_no_corpus(tmp_path: Path, wet: Path) -> None:

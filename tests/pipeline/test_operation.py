@@ -55,6 +55,16 @@ def test_the_log_tells_stages_tasks_and_quarantine(tmp_path: Path) -> None:
     assert (told[-1]["status"], told[-1]["stats"]["total"]["final"]["lines"]) == ("incomplete", 1)
 
 
+def test_the_log_tells_how_many_lines_repeat_those_of_other_inputs(tmp_path: Path) -> None:
+    lines = [f"{LONG_LINE} {number}\n" for number in range(4)]
+    for name, own in (("a", lines), ("b", lines[1:])):
+        wet_file(tmp_path / f"{name}.warc.wet.gz", [wet_record(number, line) for number, line in enumerate(own)])
+    log = tmp_path / "log.jsonl"
+    corpusfmt.build(tmp_path, tmp_path / "out", log=log)
+    ended = [each["result"] for each in events(log) if each["event"] == "task-end" and each["stage"] == "dedup"]
+    assert ended == [{"dropped": 3}]
+
+
 def test_the_log_of_a_resumed_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
     log = tmp_path / "log.jsonl"

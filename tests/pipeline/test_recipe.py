@@ -107,6 +107,17 @@ def test_the_schema_and_the_code_judge_alike(found: Any) -> None:
             assert not Draft202012Validator(SCHEMA).is_valid(found)
 
 
+@pytest.mark.parametrize("table", ["", *GOOD])
+def test_no_table_takes_a_key_that_it_does_not_know(table: str) -> None:
+    found = copy.deepcopy(DEFAULT)
+    target = found.setdefault(table, {}) if table else found
+    target["more"] = 7
+    with pytest.raises(msgspec.ValidationError, match="unknown field `more`"):
+        msgspec.convert(found, Recipe)
+    with pytest.raises(UsageError, match=f"^recipe mine: `{table}{'.' if table else ''}more` is unknown; known: "):
+        recipe_of(found, "mine")
+
+
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_choice_of_a_bundled_recipe_has_its_source(name: str) -> None:
     assert load_recipe(name).name == name

@@ -38,6 +38,10 @@ def test_equal_keys_keep_their_order_at_any_memory(tmp_path: Path, monkeypatch: 
     assert list(shuffled(LINES, 1, tmp_path)) == expected
 
 
+def test_a_line_alone_needs_no_file_however_long_it_is(tmp_path: Path) -> None:
+    assert list(shuffled([b"line" * 1000], 7, tmp_path / "none", 1000)) == [b"line" * 1000]
+
+
 def test_what_a_killed_run_left_behind_does_no_harm(tmp_path: Path) -> None:
     expected = list(shuffled(LINES, 7, tmp_path))
     cut = shuffled(LINES, 7, tmp_path, 1000)

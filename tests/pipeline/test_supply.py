@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -19,6 +20,7 @@ import pytest
 from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.engine.executors import available_processors
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline import fetch, supply
@@ -271,6 +273,32 @@ def test_a_download_that_fails_is_tried_again_and_then_left_out(
     assert out == {path: data for path, data in plain.items() if path != "MANIFEST.json"}
 
 
+def test_a_list_of_files_that_stay_where_they_are_is_fetched(
+    tmp_path: Path, files: Path, plain: dict[str, bytes]
+) -> None:
+    listed = tmp_path / "wet.paths"
+    listed.write_text("".join(f"{path}\n" for path in files.iterdir()))
+    report = corpusfmt.build(listed, tmp_path / "out", sourcing=Sourcing(fetch_command="cp {path} {output}"))
+    assert report.verdict.value == "valid"
+    assert (tmp_path / "out/en/en.txt.gz").read_bytes() == plain["en/en.txt.gz"]
+    assert len(list(files.iterdir())) == COUNT
+
+
+def test_what_a_failed_attempt_has_written_is_gone_at_the_next(
+    tmp_path: Path, files: Path, listed: Path, plain: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setenv("LYING", str(tmp_path / "lying"))
+    code = (
+        'd=${2%/*/*}; find "$d" -type f >> "$LYING"; n=${2#"$d"/}; n=${n%%/*}; '
+        '[ "$n" -lt 2 ] && { echo half > "$2"; exit 1; }; cp "$0/$1" "$2"'
+    )
+    command = f"sh -c '{code}' {files} {{path}} {{output}}"
+    corpusfmt.build(listed, tmp_path / "out", sourcing=Sourcing(fetch_command=command, fetch_ahead=1))
+    assert (tmp_path / "lying").read_text() == ""
+    assert tree(tmp_path / "out") == plain
+
+
 def children(pid: int) -> Iterator[int]:
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
@@ -332,6 +360,16 @@ def test_the_scratch_limit_holds_or_stops_the_run(tmp_path: Path, files: Path, p
     assert tree(out) == plain
 
 
+def test_what_is_kept_of_standard_input_counts_against_the_scratch_limit(
+    tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (files / "0.warc.wet.gz").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    said = r"standard-input\.warc\.wet may need (.+) of scratch space beside the \1 in use"
+    with pytest.raises(Incomplete, match=said):
+        corpusfmt.build("-", tmp_path / "out", sourcing=Sourcing(scratch_limit=len(data)))
+
+
 @pytest.mark.parametrize("inputs_joined", [64, 2])
 def test_running_inputs_wait_for_room_and_downloads_too(
     tmp_path: Path,
@@ -355,24 +393,48 @@ def test_running_inputs_wait_for_room_and_downloads_too(
     assert tree(out) == plain
 
 
+HOLES = "--fetch-command needs {path} (a line of the list) and {output} (the file to write)"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"watch_until": 3}, "--watch-until needs --watch"),
+        ({"watch_until": 3}, "--watch-until needs --watch DIR"),
         ({"fetch_ahead": 3}, "--fetch-ahead needs --fetch-command"),
-        ({"watch": Path("wet")}, "name no others"),
-        ({"fetch_command": "curl {path}"}, r"needs \{path\}"),
-        ({"fetch_command": "no-such-program {path} {output}"}, "no such program"),
-        ({"fetch_command": "cp '{path} {output}"}, "No closing quotation"),
-        ({"fetch_command": ""}, r"needs \{path\}"),
-        ({"fetch_command": "cp {path} {output}", "base": "elsewhere"}, "no --base"),
+        ({"watch": Path("wet")}, "--watch takes its inputs from the folder: name no others"),
+        ({"fetch_command": "curl {path}"}, HOLES),
+        ({"fetch_command": "no-such-program {path} {output}"}, "--fetch-command: no such program: no-such-program"),
+        (
+            {"fetch_command": "cp '{path} {output}"},
+            """--fetch-command "cp '{path} {output}": No closing quotation""",
+        ),
+        ({"fetch_command": ""}, HOLES),
+        (
+            {"fetch_command": "cp {path} {output}", "base": "elsewhere"},
+            "--fetch-command takes lists of paths (*.paths, *.paths.gz) and no --base",
+        ),
     ],
     ids=str,
 )
 def test_options_that_contradict_each_other(listed: Path, tmp_path: Path, options: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError) as caught:
         corpusfmt.build(listed, tmp_path / "out", sourcing=Sourcing(**options))
+    assert str(caught.value) == message
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("asked", "ahead"), [(0, 6), (1, 1), (7, 7)])
+def test_two_downloads_for_each_worker_lie_ahead_unless_said(listed: Path, asked: int, ahead: int) -> None:
+    sourcing = Sourcing(fetch_command="cp {path} {output}", fetch_ahead=asked)
+    found = sourcing.supply([str(listed)], 3, resuming=False)
+    assert isinstance(found, fetch.Fetched)
+    assert found.ahead == ahead
+
+
+def test_small_inputs_get_one_worker_and_those_of_unknown_size_as_many_as_there_are_processors(files: Path) -> None:
+    for given, workers in ((str(files), 1), ("-", available_processors())):
+        found = Sourcing().supply([given], None, resuming=False)
+        assert (found.workers(None), found.workers(7)) == (workers, 7)
 
 
 def test_a_command_takes_lists_only_and_a_watched_folder_must_be_there(tmp_path: Path, files: Path) -> None:

@@ -172,9 +172,11 @@ def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypa
         for number, (recipe, both) in enumerate(
             [("oscar-1.0", False), ("oscar-1.0-shuffled", False), ("oscar-1.0-shuffled", True)]
         ):
-            corpusfmt.build(inputs, tmp_path / f"{number}", recipe=recipe, keep_original=both)
+            report = corpusfmt.build(inputs, tmp_path / f"{number}", recipe=recipe, keep_original=both)
     plain, one, two = needed
-    assert 1000 < max(on_disk) <= one - plain
+    size = report.results["stats"]["total"]["original"]
+    # Beside each line stand its key and its length, 12 bytes, in the place of its line end.
+    assert 1000 < max(on_disk) <= one - plain == size["text_bytes"] + 11 * size["lines"]
     assert two - plain > 2 * (one - plain)
     with pytest.raises(Incomplete, match="the stages that are left may need"):
         corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", sourcing=Sourcing(scratch_limit=one - 1))
@@ -209,6 +211,38 @@ def test_attributes_say_the_language_and_probability_of_each_line(tmp_path: Path
             assert {guess.label for guess in guesses} == {below.parts[0]}
     report = corpusfmt.validate(tmp_path / "out", profile="strict")
     assert (report.verdict.value, report.counts["error"], report.counts["warning"]) == ("valid", 0, 0)
+
+
+def test_documents_of_dolma_keep_the_headers_of_their_record(tmp_path: Path) -> None:
+    path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
+    corpusfmt.build(path, tmp_path / "out", recipe="dolma")
+    (document,) = rows(tmp_path / "out/documents/en/en.jsonl.gz")
+    own = json.loads(document["metadata"].pop("oscar"))
+    identity, url, date = (
+        "urn:uuid:00000000-0000-4000-8000-000000000001",
+        "http://site-1.example/",
+        "2018-11-12T17:28:45Z",
+    )
+    assert document == {
+        "id": f"{identity}#en",
+        "text": LONG_LINE,
+        "source": "common-crawl",
+        "created": date,
+        "metadata": {"language": "en", "url": url},
+    }
+    assert own == {
+        "version": "1.1",
+        "record": {
+            "headers": {
+                "warc-type": "conversion",
+                "warc-target-uri": url,
+                "warc-date": date,
+                "warc-record-id": f"<{identity}>",
+                "content-type": "text/plain",
+                "content-length": str(len(LONG_LINE) + 1),
+            }
+        },
+    }
 
 
 def test_filters_leave_each_line_its_own_probability(tmp_path: Path) -> None:

@@ -110,11 +110,17 @@ def test_zero_padding_after_the_last_member_is_a_warning(tmp_path: Path, recipe:
     corpusfmt.build(path, tmp_path / "clean", recipe=recipe)
     size = path.stat().st_size
     path.write_bytes(path.read_bytes() + bytes(512))
-    done = run_cli("build", path, "--output", tmp_path / "out", "--recipe", recipe)
+    report = corpusfmt.build(path, tmp_path / "out", recipe=recipe)
+    (finding,) = report.findings
+    assert (report.verdict.value, finding.code, finding.severity.value) == ("valid", "GEN102", "warning")
+    assert finding.location.path == "a.warc.wet.gz"
+    assert finding.message == f"512 zero bytes after the last gzip member, from compressed byte {size}"
+    assert finding.hint == f"cut the file after {size} bytes, or compress its content again"
+    done = run_cli("build", path, "--output", tmp_path / "again", "--recipe", recipe)
     assert done.returncode == 0
     assert done.stderr.decode().split("\n") == [
-        f"warning: a.warc.wet.gz: GEN102 512 zero bytes after the last gzip member, from compressed byte {size}",
-        f"  help: cut the file after {size} bytes, or compress its content again",
+        f"warning: a.warc.wet.gz: GEN102 {finding.message}",
+        f"  help: {finding.hint}",
         "",
     ]
     (taken,) = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]

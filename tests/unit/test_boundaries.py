@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support import gzipped, zstd
 
@@ -19,10 +20,13 @@ from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.formats import formats
 from corpusfmt.formats.croissant.globs import matches
 from corpusfmt.formats.croissant.records.casts import CASTS
 from corpusfmt.formats.croissant.rules.dataset import is_date
 from corpusfmt.formats.dolma import rowfiles
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.limits import DEFAULT_LIMITS
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Incomplete, Location, Rule, Severity
@@ -177,6 +181,14 @@ def test_scratch_counts_what_compacting_writes_once_more() -> None:
     assert (scratch.used, scratch.need(100), scratch.admits(1)) == (250, 250, False)
     with pytest.raises(Incomplete, match="the stages that are left may need up to 250 B"):
         scratch.check()
+
+
+@pytest.mark.parametrize(
+    "value", [Progress(0, 1, 0, 1), FileFacts(1, "00"), DEFAULT_LIMITS, formats()["dolma"]], ids=type
+)
+def test_values_that_are_handed_around_do_not_change(value: msgspec.Struct) -> None:
+    with pytest.raises(AttributeError, match="immutable type"):
+        setattr(value, value.__struct_fields__[0], None)
 
 
 def test_the_profile_goes_before_the_version() -> None:

@@ -83,6 +83,16 @@ def test_accented_letters_before_punctuation_are_left_alone(line: str) -> None:
     assert repair(line) is None
 
 
+@pytest.mark.parametrize(("times", "undone"), [(1, 1), (3, 3), (4, 4), (5, 4)])
+def test_at_most_four_encodings_are_undone(times: int, undone: int) -> None:
+    lines = ["café"]
+    for _ in range(times):
+        lines.append(garbled(lines[-1]))
+    found = repair(lines[-1])
+    assert found is not None
+    assert found.repaired == lines[times - undone]
+
+
 def test_one_odd_place_among_others_that_are_right_is_no_evidence_but_two_are() -> None:
     assert repair("naïve cafÃ©") is None
     found = repair("naïve cafÃ©, Spaß“ thÃ©")

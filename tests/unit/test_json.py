@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from math import ulp
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
+from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain, decoded_lines
 from corpusfmt.io.text import (
     INTEGER_RANGE,
     MAX_DEPTH,
@@ -152,13 +154,38 @@ def test_what_is_decoded_fast_is_decoded_strictly(text: str, levels: int) -> Non
     assert found.inexact == ()
 
 
+@pytest.mark.parametrize(
+    ("data", "values"),
+    [
+        (b'{"a":1}\n', [{"a": 1}]),
+        (b'{"a":1}', [{"a": 1}]),
+        (b'{"a":1}\n{"b":{}}\n{}\n', [{"a": 1}, {"b": {}}, {}]),
+        (b'{"a":1}\n{"b":2}', [{"a": 1}, {"b": 2}]),
+        (b'{"a":1}{"b":2}\n', None),
+        (b'{"a":1}\n\n{"b":2}\n', None),
+        (b'{"a":1} \n{"b":2}\n', None),
+        (b'{"a":1}\n {"b":2}\n', None),
+        (b'{"a":\n1}\n', None),
+        (b'{"a":1}\n\n', None),
+        (b'{"a":1}\n{"b":', None),
+        (b"[1]\n", None),
+        (b"", None),
+    ],
+)
+def test_lines_of_one_object_each_are_decoded_at_once(data: bytes, values: list[object] | None) -> None:
+    """Else the speed is lost in silence, or a place is wrong."""
+    assert decoded_lines(msgspec.json.Decoder(Any).decode_lines, data) == values
+
+
 def test_an_object_or_none() -> None:
     assert json_object('{"a": 1}') == json_object(b'{"a": 1}') == {"a": 1}
     for text in ("[]", "{", '{"a":1e999}', "[" * 1000, b"\xff", json.dumps({"a": 0}) + "x"):
         assert json_object(text) is None
 
 
-@pytest.mark.parametrize(("text", "column"), [('["\\ud83d\\ude00\\ud800"]', 15), ('["\\udc00"]', 3)])
+@pytest.mark.parametrize(
+    ("text", "column"), [('["\\ud83d\\ude00\\ud800"]', 15), ('["\\udc00"]', 3), ('[{"\\ud800": 1}]', 4)]
+)
 def test_lone_surrogates_have_a_place(text: str, column: int) -> None:
     with pytest.raises(JsonFault, match="a lone surrogate escape") as raised:
         parsed_json(text)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpusfmt.io import keys
-from corpusfmt.io.keys import KeyWriter, repeated, repeated_in_batches, unmatched
+from corpusfmt.io.keys import KeyWriter, few_hashes, repeated, repeated_in_batches, unmatched
 
 _TOP = (1 << 64) - 1
 _HASHES = st.sampled_from([0, 1, 2, 1 << 63, _TOP, _TOP - 1]) | st.integers(0, _TOP)
@@ -54,6 +54,16 @@ def _assert_groups_are_those_of_a_dictionary(
 
 def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:
     assert list(repeated(tmp_path)) == []
+    found = few_hashes([tmp_path])
+    assert found is not None
+    assert found.tolist() == []
+    assert list(unmatched(tmp_path, [])) == []
+    writer = KeyWriter(tmp_path, 1)
+    writer.add(7, 5)
+    writer.close()
+    assert list(unmatched(tmp_path, [])) == [(1, 5)]
+    (tmp_path / "none").mkdir()
+    assert list(unmatched(tmp_path / "none", [tmp_path])) == []
 
 
 @pytest.fixture
@@ -83,7 +93,7 @@ def test_no_group_is_held_that_does_not_fit(of_one_hash: Path, monkeypatch: pyte
     assert (2, 990) not in large[0]
 
 
-@pytest.mark.parametrize(("most", "sizes"), [(30, [30] * 10), (1_000_000, [300])])
+@pytest.mark.parametrize(("most", "sizes"), [(30, [30] * 10), (28, [30] * 10), (1_000_000, [300])])
 def test_a_batch_holds_so_many_hashes_of_shards(
     most: int, sizes: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +108,20 @@ def test_a_batch_holds_so_many_hashes_of_shards(
 def test_one_hash_of_many_rows_is_one_batch(of_one_hash: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "HASHES_AT_A_TIME", 400)
     assert [len(batch.positions) for batch in repeated_in_batches(of_one_hash)] == [3000]
+
+
+@pytest.mark.parametrize("memory", [64, 1 << 20])
+def test_keys_that_no_target_has_are_told_by_their_places(memory: int, tmp_path: Path) -> None:
+    sources, targets = tmp_path / "sources", tmp_path / "targets"
+    for folder, wanted in ((sources, range(60)), (targets, range(0, 80, 2))):
+        folder.mkdir()
+        for shard in range(3):
+            writer = KeyWriter(folder, shard)
+            writer.extend([number * (_TOP // 80) for number in wanted if number % 3 == shard], 0)
+            writer.close()
+    assert sorted(unmatched(sources, [targets], memory)) == [
+        (shard, row) for shard in range(3) for row in range(20) if (3 * row + shard) % 2
+    ]
 
 
 def test_a_hash_that_too_many_keys_have_is_matched_without_holding_them(of_one_hash: Path, tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ def test_lines_are_what_lf_separates(pieces: list[bytes], size: int) -> None:
         assert data[line.byte : line.byte + len(line.data)] == line.data
 
 
+def test_a_line_may_have_32_mib() -> None:
+    piece = bytes(1 << 20)
+    longest = [piece] * 32
+    assert [type(each) for each in blocks([*longest, b"\n"])] == [Block]
+    assert list(blocks([*longest, b"x\n"])) == [LongLine(1, 0, (32 << 20) + 1)]
+
+
 LIMITS = st.sampled_from((1, 2, 5, 12))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import socket
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import fsspec
 import pytest
+from fsspec import AbstractFileSystem
 from support import tree
 
 import corpusfmt
@@ -83,6 +85,22 @@ def test_what_is_below_a_local_folder_is_local_whatever_its_name(
         assert file.read() == b"remote"
 
 
+class Closed(AbstractFileSystem):  # type: ignore[misc]
+    """A store that nobody is let into."""
+
+    protocol = "closed"
+
+    def __init__(self, **options: object) -> None:
+        raise RuntimeError("no key")
+
+
+def test_a_store_that_cannot_be_reached_says_so_in_its_own_words() -> None:
+    fsspec.register_implementation("closed", Closed, clobber=True)
+    with pytest.raises(OSError, match=r"^RuntimeError: no key$") as raised:
+        entry_of("closed://x")
+    assert raised.value.errno == errno.EIO
+
+
 def test_names_in_a_store_do_not_chain_urls(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     name = f"x::file://{tmp_path}/secret"
@@ -149,9 +167,12 @@ def test_what_leads_outside_is_listed_as_such_and_never_opened(linked: Path) -> 
     }
     for entry in walk(entry_of(str(linked))):
         if entry.kind == "outside":
-            with pytest.raises(OutsideRoot, match="a link to"):
+            with pytest.raises(OutsideRoot, match="a link to") as raised:
                 entry.open()
-    links = {entry.path: entry.reason for entry in walk(entry_of(str(linked))) if entry.is_barred}
+            assert (raised.value.errno, raised.value.filename) == (errno.EPERM, entry.url)
+    barred = [entry for entry in walk(entry_of(str(linked))) if entry.is_barred]
+    assert {entry.size for entry in barred} == {0}
+    links = {entry.path: entry.reason for entry in barred}
     assert links["file-out"] == "a link to `../out/secret`, outside the named folder"
     assert links["dangling"] == "a link to `nowhere`, which does not exist"
 
@@ -161,7 +182,8 @@ def test_links_are_followed_where_that_is_asked_for_but_to_the_kernel(linked: Pa
     with found["chain"].open() as file:
         assert file.read() == b"secret"
     assert found["folder-out/secret"].kind == "file"
-    assert (found["kernel"].kind, found["kernel"].reason) == ("other", "in /proc, which is never read")
+    kernel = found["kernel"]
+    assert (kernel.kind, kernel.reason, kernel.size) == ("other", "in /proc, which is never read", 0)
 
 
 def test_a_link_that_takes_the_place_of_a_file_is_not_opened(linked: Path) -> None:
@@ -216,6 +238,7 @@ def test_the_named_root(linked: Path) -> None:
     assert entry_of(str(linked / "real/file")).root.real == os.path.realpath(linked / "real")
     assert entry_of(str(linked / "file-out")).kind == "outside"
     assert entry_of(str(linked / "file-in")).kind == "file"
+    assert (entry_of(str(linked)).kind, entry_of(str(linked)).reason) == ("directory", "")
     assert entry_of(f"file://{linked}/real/file").size == 5
     for path in ("/proc/self/environ", "/dev/null", "/sys"):
         assert (entry_of(path).kind, entry_of(path, follow_links=True).kind) == ("other", "other")
@@ -231,8 +254,9 @@ def test_patterns_do_not_lead_outside(linked: Path) -> None:
     assert {entry.path for entry in matching(str(linked / "*/s*"), follow_links=True)} == {"secret"}
     (linked / "x*").touch()
     assert [entry.path for entry in matching(str(linked / "x*"))] == ["x*"]
-    with pytest.raises(UsageError, match="no path matches"):
+    with pytest.raises(UsageError) as raised:
         matching(str(linked / "*.gz"))
+    assert str(raised.value) == f"no path matches {linked / '*.gz'}"
 
 
 def test_patterns_pass_over_hidden_names(tmp_path: Path) -> None:

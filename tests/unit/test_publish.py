@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from support import run_cli, tree
 
-from corpusfmt.io.publish import publish, publish_bytes
+from corpusfmt.io.publish import PARTIAL_PREFIX, is_written_in_place, publish, publish_bytes, writing
 from corpusfmt.model import UsageError
 
 
@@ -22,7 +23,9 @@ def test_published_when_the_block_ends(tmp_path: Path) -> None:
     target = tmp_path / "new" / "file"
     with publish(target) as file:
         file.write(b"whole")
-        assert not target.exists()
+        (partial,) = target.parent.iterdir()
+        assert partial.name.startswith(PARTIAL_PREFIX)  # hidden, and known to who looks for files to be gone
+        assert partial.suffix == ".partial"
     assert tree(tmp_path) == {"new/file": b"whole"}
     assert target.stat().st_mode & 0o777 == 0o666 & ~_umask()
 
@@ -38,6 +41,18 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
     publish_bytes(tmp_path / "file", b"whole")
     assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_file_aside_is_published_into_a_new_folder(tmp_path: Path) -> None:
+    publish_bytes(tmp_path / "new/folder/file", b"whole", aside=tmp_path / "aside")
+    assert tree(tmp_path) == {"aside/published": b"../new/folder/file\0", "new/folder/file": b"whole"}
+
+
+@pytest.mark.parametrize(("named", "told"), [((), "file"), (("other",), "other")])
+def test_a_failure_to_write_names_the_file(named: tuple[str, ...], told: str) -> None:
+    with pytest.raises(OSError, match="No space left") as raised, writing(Path("file")):
+        raise OSError(errno.ENOSPC, "No space left on device", *named)
+    assert raised.value.filename == told
 
 
 def test_an_exception_leaves_what_was_there(tmp_path: Path) -> None:
@@ -125,6 +140,18 @@ def test_process_substitution_and_standard_output(tmp_path: Path) -> None:
         ]
         assert subprocess.run(command, stdout=file, check=False).returncode == 0
     assert [line[:20] for line in whole.read_bytes().split(b"\n")] == [line[:20] for line in done.stdout.split(b"\n")]
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").is_symlink(), reason="no /dev/stdout")
+def test_standard_output_is_written_in_place_where_it_is_a_file(tmp_path: Path) -> None:
+    before = os.dup(1)
+    try:
+        with (tmp_path / "file").open("wb") as file:
+            os.dup2(file.fileno(), 1)
+        assert is_written_in_place(Path("/dev/stdout"))
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
 
 
 def test_a_link_is_neither_replaced_nor_followed(tmp_path: Path) -> None:

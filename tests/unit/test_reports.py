@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +18,7 @@ from corpusfmt._resources import resource
 from corpusfmt.model import Checked, Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
 from corpusfmt.report import RENDERERS
 from corpusfmt.report.saved import Baseline, known_problems, load
+from corpusfmt.report.text import human_size
 from corpusfmt.report.view import worst_first
 
 
@@ -91,6 +94,13 @@ MARKDOWN = r"""
 - not checked: `croissant.json`: ``record set `r` (nested keys are not read)``
 - not run: `af/af.txt.gz`: `OSC503 (needs GEN101)`, 12 times
 - suppressed: `DOL302: an old dump`, 3 times
+- suppressed: `DOL306: ignored (DOL)`, 10,000 times
+- suppressed: `DOL313: known from base.json`, 12,000 times
+- suppressed: `GEN201: ignored (GEN)`, 500 times
+- regraded: `DOL308: dates come later`, 2 times
+- matched nothing: `ignored rule OSC9`
+
+INVALID: 7 errors, 5 warnings; 1 not checked, 10,500 `ignored (DOL, GEN)`, 3 `ignored: an old dump`, 12,000 `known from base.json`. Explain one with `corpusfmt rule GEN101`.
 """
 
 GITHUB = r"""
@@ -106,7 +116,7 @@ GITHUB = r"""
 def test_text_for_people(name: str, expected: str) -> None:
     text = corpusfmt.render(a_report(), name)
     assert text.startswith(expected[1:])
-    assert (text == expected[1:]) == (name == "full")
+    assert (text == expected[1:]) == (name in {"full", "markdown"})
 
 
 def test_concise_is_full_without_hints_and_counts() -> None:
@@ -119,6 +129,83 @@ def test_concise_is_full_without_hints_and_counts() -> None:
         "          5 OSC305 warning short-sentence",
         "  oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB",
     ]
+
+
+@pytest.mark.parametrize("name", ["full", "concise", "grouped"])
+def test_text_has_as_many_notes_of_a_kind_as_findings(name: str) -> None:
+    lines = corpusfmt.render(a_report(), name, max_findings=3).split("\n")
+    assert [line for line in lines if line.startswith("  suppressed: ")] == [
+        "  suppressed: DOL302: an old dump, 3 times",
+        "  suppressed: DOL306: ignored (DOL), 10,000 times",
+        "  suppressed: DOL313: known from base.json, 12,000 times",
+        "  suppressed: 1 more",
+    ]
+    assert [line for line in lines if line.startswith("  regraded: ")] == [
+        "  regraded: DOL308: dates come later, 2 times"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (1_250_000, "1.2 MB"),
+        (3_100_000_000, "3.1 GB"),
+        (10**12, "1.0 TB"),
+        (10**15, "1.0 PB"),
+        (10**18, "1000.0 PB"),
+    ],
+)
+def test_sizes_are_shown_in_decimal_units(size: int, shown: str) -> None:
+    assert human_size(size) == shown
+
+
+class Page(HTMLParser):
+    """The texts of a page by the names of the elements that they are in; every element has to be closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.within: list[str] = []
+        self.texts: dict[str, list[str]] = defaultdict(list)
+        self.feed(text)
+        self.close()
+        assert self.within == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self.within.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.within.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts["/".join(self.within)].append(data)
+
+
+def test_html_is_a_whole_page() -> None:
+    texts = Page(corpusfmt.render(a_report(), "html")).texts
+    assert texts["html/head/title"] == ["corpusfmt report"]
+    assert texts["html/body/h1"] == ["corpusfmt: invalid"]
+    kind, verdict, left = texts["html/body/p"]
+    assert kind == "oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB"
+    assert verdict.startswith("INVALID: 7 errors, 5 warnings; ")
+    assert left == "Counted and not kept: 3 of OSC305."
+    assert texts["html/body/table/tr/th"] == ["rule", "severity", "place", "what", "help"]
+    assert texts["html/body/table/tr/td"][:4] == [
+        "GEN101 compressed-stream-corrupt",
+        "error",
+        "ä \\ud800<&>\\x01.gz",
+        "cut\\nshort (7 times, first here)",
+    ]
+    assert len(texts["html/body/ul/li"]) == 8
+    assert set(texts) == {
+        "html/head/title",
+        "html/head/style",
+        *(f"html/body/{each}" for each in ("h1", "p", "table/tr/th", "table/tr/td", "ul/li")),
+    }
 
 
 @pytest.mark.parametrize("name", RENDERERS)
@@ -173,6 +260,19 @@ def test_text_is_limited_to_the_worst_and_the_rest_is_counted() -> None:
     assert lines[101].startswith("INVALID: 150 errors, 300 warnings")
     assert "DOL3.jsonl" not in corpusfmt.render(report, "full", max_findings=1000)
     assert "DOL3.jsonl:5: DOL3 info" in corpusfmt.render(report, "full", max_findings=1000, show_info=True)
+    for name in ("full", "concise", "github"):
+        assert list(RENDERERS[name](report)) == corpusfmt.render(report, name).split("\n")[:-1]
+
+
+def test_the_table_of_rules_begins_with_the_worst() -> None:
+    rules = (
+        ("DOL3", Severity.ERROR, 1),
+        ("DOL1", Severity.WARNING, 1),
+        ("DOL4", Severity.INFO, 1),
+        ("DOL2", Severity.ERROR, 2),
+    )
+    lines = corpusfmt.render(many(*rules), "markdown").split("\n")
+    assert [line[3:7] for line in lines if line.startswith("| `")] == ["DOL2", "DOL3", "DOL1", "DOL4"]
 
 
 def test_no_rule_is_lost_behind_another_of_its_severity() -> None:
@@ -257,6 +357,8 @@ def test_junit_has_a_case_for_each_shard_and_a_skipped_one_for_what_did_not_run(
     suite = ET.fromstring(corpusfmt.render(a_report(), "junit").encode())
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "2")
     assert suite.get("time") == "1.750"
+    texts = [text.strip() for each in suite.iter() for text in (each.text, each.tail) if text]
+    assert [text for text in texts if text] == ['"ä \\ud800<&>\\x01.gz": GEN101 cut\\nshort']
     cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
     assert cases == {
         "af/af.txt.gz": [],
@@ -272,7 +374,8 @@ def test_sarif_says_where_and_what_for_code_scanning() -> None:
     report.arguments = {"base": "data/a#b%20?ü"}
     (run,) = json.loads(corpusfmt.render(report, "sarif"))["runs"]
     rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
-    assert rules["GEN101"]["shortDescription"]["text"].startswith("A gzip or zstd file")
+    assert rules["GEN101"]["shortDescription"]["text"] == "A gzip or zstd file does not decode to its very end."
+    assert rules["GEN101"]["help"]["text"].startswith("A gzip or zstd file does not decode to its very end.\n\nWhy: ")
     assert rules["GEN101"]["helpUri"].endswith("/docs/rules.md#gen101-compressed-stream-corrupt")
     places = [result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]]
     assert [unquote(place["uri"], errors="surrogatepass") for place in places] == [
@@ -283,6 +386,26 @@ def test_sarif_says_where_and_what_for_code_scanning() -> None:
     assert {place["uriBaseId"] for place in places} == set(run["originalUriBaseIds"]) == {"SRCROOT"}
     fingerprints = [result["partialFingerprints"]["corpusfmt/v1"] for result in run["results"]]
     assert len(set(fingerprints)) == 3
+
+
+def test_services_are_told_how_much_a_finding_matters_and_its_line() -> None:
+    report = many(("DOL1", Severity.ERROR, 1), ("DOL2", Severity.WARNING, 2), ("DOL3", Severity.INFO, 1))
+    report.tally.add(Finding("DOL4", "x", Severity.ERROR, Problem("m", Location("a"))))
+    (run,) = json.loads(corpusfmt.render(report, "sarif"))["runs"]
+    levels = {result["ruleId"]: result["level"] for result in run["results"]}
+    assert levels == {"DOL1": "error", "DOL2": "warning", "DOL3": "note", "DOL4": "error"}
+    regions = [result["locations"][0]["physicalLocation"].get("region") for result in run["results"]]
+    assert regions == [{"startLine": 1}, None, {"startLine": 1}, {"startLine": 2}, {"startLine": 1}]
+    issues = json.loads(corpusfmt.render(report, "gitlab"))
+    assert [(each["check_name"], each["severity"], each["location"]["lines"]) for each in issues] == [
+        ("DOL1", "major", {"begin": 1}),
+        ("DOL4", "major", {"begin": 1}),  # which has no line: one is required
+        ("DOL2", "minor", {"begin": 1}),
+        ("DOL2", "minor", {"begin": 2}),
+        ("DOL3", "info", {"begin": 1}),
+    ]
+    lines = corpusfmt.render(report, "github", show_info=True).split("\n")
+    assert [line.partition(" ")[0] for line in lines[:4]] == ["::error", "::error", "::warning", "::notice"]
 
 
 @pytest.mark.parametrize(("base", "uri"), [("/data", "file:///data/af/x%20y"), ("s3://b", "s3://b/af/x%20y")])
@@ -298,11 +421,55 @@ def test_an_unknown_output_is_refused() -> None:
         corpusfmt.render(a_report(), "yaml")
 
 
-def test_a_report_without_its_first_line_is_not_whole(tmp_path: Path) -> None:
-    saved = corpusfmt.render(Report("dolma", "1.0", Tally(), Coverage()), "jsonl").partition("\n")[2]
-    (tmp_path / "report.jsonl").write_text(saved)
-    with pytest.raises(UsageError, match="no run line"):
-        load(tmp_path / "report.jsonl")
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        (slice(1, None), "it has no run line: its beginning is missing"),
+        (slice(0, -1), "it has no summary line: the run was cut"),
+    ],
+)
+def test_a_report_without_its_first_or_last_line_is_not_whole(kept: slice, said: str, tmp_path: Path) -> None:
+    lines = corpusfmt.render(a_report(), "jsonl").removesuffix("\n").split("\n")[kept]
+    path = tmp_path / "report.jsonl"
+    path.write_text("\n".join(lines), "utf-8")
+    with pytest.raises(UsageError) as raised:
+        load(path)
+    assert str(raised.value) == f"{path} is not a whole corpusfmt report in JSON or JSON Lines: {said}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("line", 2**63 - 1, True),
+        ("line", 2**63, False),
+        ("line", 1, True),
+        ("line", 0, False),
+        ("byte", 0, True),
+        ("byte", -1, False),
+        ("byte", 2**63 - 1, True),
+    ],
+)
+def test_a_place_in_a_report_is_one_that_there_can_be(name: str, value: int, taken: bool, tmp_path: Path) -> None:
+    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
+    saved["findings"][0]["location"][name] = value
+    (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
+    if taken:
+        assert getattr(load(tmp_path / "report.json").findings[0].location, name) == value
+    else:
+        with pytest.raises(UsageError, match=r"Expected `int` [<>]= "):
+            load(tmp_path / "report.json")
+
+
+@pytest.mark.parametrize(("levels", "taken"), [(18, True), (19, False)])
+def test_arguments_in_a_report_are_nested_so_far(levels: int, taken: bool, tmp_path: Path) -> None:
+    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
+    saved["arguments"] = json.loads('{"a":' * levels + "1" + "}" * levels)
+    (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
+    if taken:
+        assert load(tmp_path / "report.json").arguments == saved["arguments"]
+    else:
+        with pytest.raises(UsageError, match="its arguments or results are nested too deep"):
+            load(tmp_path / "report.json")
 
 
 @pytest.mark.parametrize("value", ['"x"', "{}", "null", "1.5", "true"])

@@ -14,8 +14,9 @@ from support import REPOSITORY
 
 from corpusfmt.formats import formats
 from corpusfmt.formats.general import GENERAL
+from corpusfmt.io.limits import LimitReached, Limits, limited
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
-from corpusfmt.rules import Grading, Judge, Override, RuleSet
+from corpusfmt.rules import Crash, Grading, Judge, Override, RuleSet
 
 RULES = RuleSet(GENERAL)
 
@@ -107,6 +108,32 @@ def test_a_rule_that_raises_never_looks_valid() -> None:
     assert found(judge) == [("GEN000", "error")]
     assert "seven" in judge.tally.findings[0].message
     assert report_of(judge).verdict is Verdict.INCOMPLETE
+
+
+def test_a_rule_about_crashes_that_raises_is_not_asked_again() -> None:
+    rules = RuleSet()
+
+    @rules.rule("TST000", "crash", on=Crash)
+    def crash(crash: Crash) -> Iterator[Problem]:
+        """Something of ours failed, and so does this."""
+        raise ZeroDivisionError(crash.where)
+
+    judge = Judge(rules, Grading(), version="1.0", path="shard")
+    with pytest.raises(ZeroDivisionError, match="here"):
+        judge.crash("here", ValueError())
+
+
+@pytest.mark.parametrize(("count", "ends"), [(255, False), (256, True)])
+def test_the_time_is_asked_for_every_so_many_findings(count: int, ends: bool) -> None:
+    judge = judged()
+    with limited(Limits(timeout=60, ends=0.0), interrupting=False):
+        for _ in range(count - 1):
+            judge.check(Number(Location("shard"), 11))
+        if ends:
+            with pytest.raises(LimitReached, match="--timeout of 60 seconds"):
+                judge.check(Number(Location("shard"), 11))
+        else:
+            judge.check(Number(Location("shard"), 11))
 
 
 def test_selection_by_prefix_and_slug_and_overrides_by_path() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,13 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
+from support import corpus
 
-from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory
+from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory, stop
 from corpusfmt.engine.lock import _stands, locked
+from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.model import Incomplete, Json, UsageError
 
 
 def double(number: int) -> int:
@@ -93,6 +97,17 @@ def test_a_task_that_takes_more_memory_than_there_is_is_told(engine: str) -> Non
     assert results == [0, 1, Died("not enough memory"), 3, 4, 5]
 
 
+def test_an_executor_that_is_whole_serves_all_tasks() -> None:
+    opened: list[SerialExecutor] = []
+
+    def open_executor() -> SerialExecutor:
+        opened.append(SerialExecutor())
+        return opened[-1]
+
+    assert list(run_tasks(double, range(9), open_executor, window=3)) == list(range(0, 18, 2))
+    assert len(opened) == 1
+
+
 def test_an_exception_of_a_task_is_raised() -> None:
     with pytest.raises(ValueError, match="three"):
         list(run_tasks(fail_on_three, range(6), executor_factory("processes", 2), window=4))
@@ -128,7 +143,8 @@ if __name__ == "__main__":
 def test_only_a_process_of_one_thread_is_forked(tmp_path: Path, threads: bool) -> None:
     script = tmp_path / "forking.py"
     script.write_text(FORKING)
-    done = subprocess.run([sys.executable, script, *(["thread"] if threads else [])], capture_output=True, check=True)
+    command: list[str | Path] = [sys.executable, script, *(["thread"] if threads else [])]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
     main, *others = map(int, done.stdout.split())
     assert (main in others) is not threads
     assert done.stderr == b""
@@ -146,10 +162,58 @@ def test_forked_workers_end_with_their_parent(tmp_path: Path) -> None:
         assert run.communicate(timeout=60)[0] == b""
 
 
-def test_unknown_engines_are_refused() -> None:
-    for engine in ("threads", "py:no_such_module:factory"):
-        with pytest.raises(UsageError):
-            list(run_tasks(double, [1], executor_factory(engine, 2), window=1))
+DEAF = """
+import signal
+from corpusfmt.engine.executors import executor_factory, stop
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    executor = executor_factory("processes", 1)()
+    print([executor.submit(signal.getsignal, each).result().name for each in (signal.SIGTERM, signal.SIGINT)])
+    stop(executor)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are spawned there")
+def test_forked_workers_can_be_ended_whatever_their_parent_does_with_signals(tmp_path: Path) -> None:
+    script = tmp_path / "deaf.py"
+    script.write_text(DEAF)
+    done = subprocess.run([sys.executable, script], capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"['SIG_DFL', 'SIG_IGN']\n"
+
+
+def hold(begun: Path, ended: Path) -> None:
+    begun.touch()
+    time.sleep(20)
+    ended.touch()
+
+
+def test_what_runs_when_an_executor_is_stopped_is_not_waited_for(tmp_path: Path) -> None:
+    executor = executor_factory("processes", 2)()
+    held = executor.submit(hold, tmp_path / "begun", tmp_path / "ended")
+    while not (tmp_path / "begun").exists():
+        assert not held.done()
+    stop(executor)
+    assert not (tmp_path / "ended").exists()
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        (
+            "threads",
+            "unknown engine 'threads'; known: serial, processes, dask[:ADDRESS], ray[:ADDRESS], py:MODULE:FACTORY",
+        ),
+        (
+            "py:no_such_module:factory",
+            "engine py:no_such_module:factory cannot be opened: No module named 'no_such_module'",
+        ),
+    ],
+)
+def test_unknown_engines_are_refused(engine: str, said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        list(run_tasks(double, [1], executor_factory(engine, 2), window=1))
+    assert str(raised.value) == said
 
 
 def test_small_input_runs_serially() -> None:
@@ -184,6 +248,44 @@ def test_several_workers_begin_with_the_longest_task(tmp_path: Path) -> None:
         assert log.read_text() == order
 
 
+def test_a_stage_tells_how_far_it_is_and_what_each_task_gave(tmp_path: Path) -> None:
+    shown: list[tuple[str, Progress]] = []
+    events: list[tuple[str, Json]] = []
+    tasks = [StageTask(name, tmp_path / name, "one") for name in "ab"]
+
+    def run() -> None:
+        steps = Stages(
+            tmp_path / "state",
+            Workers("serial", 1),
+            lambda *step: shown.append(step),
+            lambda *event: events.append(event),
+        )
+        steps.run("touch", touch, tasks, int, [3, 4])
+
+    def told(task: str, result: int, resumed: bool) -> tuple[str, Json]:
+        return "task-end", {"stage": "touch", "task": task, "resumed": resumed, "result": result}
+
+    for results, resumed in (((1, 1), (False, False)), ((1, 2), (True, False))):
+        run()
+        assert shown == [("touch", each) for each in (Progress(0, 0, 0, 0), Progress(1, 2, 3, 7), Progress(2, 2, 7, 7))]
+        assert events == [
+            ("stage-start", {"stage": "touch"}),
+            *map(told, "ab", results, resumed),
+            ("stage-end", {"stage": "touch", "tasks": 2, "resumed": sum(resumed), "died": 0}),
+        ]
+        shown.clear()
+        events.clear()
+        (tmp_path / "state/touch/b.json").unlink()
+
+
+def test_what_a_stage_has_left_of_other_tasks_is_removed(tmp_path: Path) -> None:
+    for names, fingerprint in (("abc", "one"), ("ab", "one"), ("bc", "two")):
+        tasks = [StageTask(name, tmp_path / name, fingerprint) for name in names]
+        stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1] * len(names))
+        assert sorted(path.stem for path in (tmp_path / "state/touch").iterdir()) == list(names)
+        (tmp_path / "state/touch/z.partial").touch()
+
+
 def test_a_marker_spares_the_task_unless_its_fingerprint_changed(tmp_path: Path) -> None:
     tasks = [StageTask(name, tmp_path / name, "one") for name in ("a", "b")]
     assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 1]
@@ -211,11 +313,57 @@ def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
     with place.claimed():
         place.release()
     assert list((tmp_path / "out").iterdir()) == []
-    (tmp_path / "out" / "file").touch()
-    with pytest.raises(UsageError, match="not empty"), place.claimed():
-        pass
+    for name, said in (
+        ("file", "is not empty: remove it or choose another folder"),
+        ("MANIFEST.json", "is not empty: it holds a finished corpus; remove it or choose another folder"),
+    ):
+        (tmp_path / "out" / name).touch()
+        with pytest.raises(UsageError) as raised, place.claimed():
+            pass
+        assert str(raised.value) == f"{tmp_path / 'out'} {said}"
     with pytest.raises(UsageError, match="is a file"), Workplace(tmp_path / "out" / "file", "me").claimed():
         pass
+
+
+@pytest.mark.parametrize(("holds", "left"), [((), []), (("file",), [".corpusfmt", "file"])])
+def test_a_run_that_has_put_nothing_in_its_folder_can_give_it_up(
+    holds: tuple[str, ...], left: list[str], tmp_path: Path
+) -> None:
+    place = Workplace(tmp_path / "out", "me")
+    with place.claimed():
+        for name in holds:
+            (tmp_path / "out" / name).touch()
+        place.give_up()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == left
+
+
+def test_a_folder_knows_what_was_published_in_it_and_withdraws_it(tmp_path: Path) -> None:
+    place = Workplace(tmp_path / "out", "me")
+    with place.claimed():
+        for task, path in (("one", "a/file"), ("two", "b/c/file"), ("two", "file")):
+            publish_bytes(place.destination / path, b"x", aside=place.state / "aside" / task)
+        assert place.published() == {"a/file", "b/c/file", "file"}
+        assert place.aside("two") == place.state / "aside/two"
+        assert not (place.state / "aside/two").exists()
+        assert place.published() == {"a/file", "b/c/file", "file"}
+        place.withdraw(["b/c/file", "a/none"])
+        assert corpus(place.destination) == {"a/file": b"x", "file": b"x"}
+        assert not (place.destination / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "had"), [(errno.ENOLCK, True), (errno.EOPNOTSUPP, True), (errno.EWOULDBLOCK, False), (errno.EIO, False)]
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="there are other locks")
+def test_a_lock_is_had_by_everybody_where_the_file_system_has_none(
+    said: int, had: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int, __: int) -> None:
+        raise OSError(said, os.strerror(said))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with locked(tmp_path / "lock") as mine:
+        assert mine is had
 
 
 def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import random
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,15 @@ from strategies import damaged
 from support import zstd
 
 from corpusfmt.io import streams
-from corpusfmt.io.compress import GzipWriter, scratch_member
+from corpusfmt.io.compress import (
+    COMPRESSION,
+    CompressionName,
+    GzipWriter,
+    compression_named,
+    compressor_of,
+    scratch_member,
+)
+from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.streams import (
     MAX_OUTPUT,
     Chunks,
@@ -70,6 +79,9 @@ def test_bytes_after_the_end(data: bytes, codec: Codec) -> None:
     padding, rest = fault_of(data + bytes(600), codec), fault_of(data + b"more", codec)
     assert (padding.kind, padding.offset, padding.readable) == ("padding", len(data), len(TEXT))
     assert (rest.kind, rest.offset, rest.readable) == ("trailing", len(data), len(TEXT))
+    for byte in range(1, 256):
+        if byte != data[0]:  # which another member would begin with
+            assert fault_of(data + bytes([byte, 0, 0]), codec).kind == "trailing"
 
 
 def test_wrong_checksum_and_size_are_noticed() -> None:
@@ -81,7 +93,7 @@ def test_wrong_checksum_and_size_are_noticed() -> None:
 def test_another_format_under_the_name_is_named() -> None:
     assert "zstd" in fault_of(ZSTD, "gzip").reason
     assert "gzip" in fault_of(GZIP, "zstd").reason
-    assert "0-byte" in fault_of(b"", "gzip").reason
+    assert fault_of(b"", "gzip").reason == "a 0-byte file is no gzip stream"
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
@@ -193,6 +205,53 @@ def test_codec_of_content() -> None:
     assert [codec_of_content(data) for data in (TEXT, GZIP, ZSTD, b"")] == ["plain", "gzip", "zstd", "plain"]
 
 
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("header", "window"),
+    [
+        ([0x00, 18 << 3], 256 * MIB),
+        ([0x00, 17 << 3 | 1], 144 * MIB),
+        ([0x00, 17 << 3 | 7], 240 * MIB),
+        ([0x00, 31 << 3], 1 << 41),
+        ([0xE0, *(1 << 40).to_bytes(8, "little")], 1 << 40),
+        ([0xA0, *(256 * MIB).to_bytes(4, "little")], 256 * MIB),
+        ([0xA2, 7, 7, *(256 * MIB).to_bytes(4, "little")], 256 * MIB),
+    ],
+)
+def test_a_window_that_there_is_no_memory_for_is_refused_with_its_size(header: list[int], window: int) -> None:
+    fault = fault_of(ZSTD[:4] + bytes(header) + bytes(20), "zstd")
+    assert fault.reason == f"zstd frame 1 asks for a window of {window} bytes, more than there is memory for"
+
+
+@pytest.mark.parametrize("header", [[0x00, 17 << 3], [0x80, 0, *(64 * MIB).to_bytes(4, "little")]])
+def test_a_window_that_there_is_memory_for_is_not_refused(header: list[int]) -> None:
+    assert "asks for a window" not in fault_of(ZSTD[:4] + bytes(header) + b"\xff" * 20, "zstd").reason
+
+
+@pytest.mark.parametrize(("length", "fits"), [(1 << 20, True), ((1 << 20) + (1 << 17), False)])
+def test_a_header_of_a_megabyte_is_read(length: int, fits: bool) -> None:
+    plain = gzip.compress(b"text", mtime=0)
+    data = plain[:3] + b"\x08" + plain[4:10] + b"n" * (length - 11) + b"\0" + plain[10:]  # RFC 1952: FNAME
+    if fits:
+        assert read(data, "gzip") == b"text"
+    else:
+        assert fault_of(data, "gzip").reason == "gzip member 1 has a header of more than 1048576 bytes"
+
+
+@pytest.mark.parametrize("name", get_args(CompressionName))
+def test_compressors_are_what_they_are_called(name: CompressionName) -> None:
+    library, _, level = name.partition("-")
+    module = pytest.importorskip("isal.isal_zlib") if library == "isal" else zlib
+    compressor = module.compressobj(int(level), module.DEFLATED, 31)
+    file = io.BytesIO()
+    writer = GzipWriter(file, compression_named(name))
+    writer.write(TEXT)
+    writer.finish()
+    assert file.getvalue() == compressor.compress(TEXT) + compressor.flush()
+
+
 def test_written_gzip_depends_on_its_content_alone() -> None:
     def written(pieces: list[bytes]) -> tuple[bytes, Any]:
         file = io.BytesIO()
@@ -209,6 +268,38 @@ def test_written_gzip_depends_on_its_content_alone() -> None:
     assert whole.getvalue()[4:8] == bytes(4)
     assert facts.size == len(whole.getvalue())
     assert written([TEXT[:7], TEXT[7:]])[1] == facts
+
+
+def test_sections_of_a_container_begin_where_integers_do(tmp_path: Path) -> None:
+    path = tmp_path / "container"
+    sections = [bytes([64 + size]) * size for size in range(1, 20)]
+    with path.open("wb") as file:
+        writer = ContainerWriter(file)
+        for number, section in enumerate(sections):
+            writer.add("ab"[number % 2], section)
+        writer.finish()
+    data = path.read_bytes()
+    assert {data.index(section) % 8 for section in sections} == {0}
+    assert len(data) < 19 * 24 + 500
+    with Container(path) as container:
+        assert container.keys() == ["a", "b"]
+        assert [bytes(each) for each in container.sections("b")] == sections[1::2]
+        assert list(container.sections("c")) == []
+
+
+def test_output_is_compressed_in_blocks_of_a_quarter_of_a_megabyte() -> None:
+    compressor = compressor_of(COMPRESSION)
+    file, expected = io.BytesIO(), b""
+    writer = GzipWriter(file)
+    for number in range(3):
+        block = (b"%d " % number + INCOMPRESSIBLE * 2)[: 256 * 1024]
+        writer.write(block[:-1])
+        assert file.getvalue() == expected
+        writer.write(block[-1:])
+        expected += compressor.compress(block)
+        assert file.getvalue() == expected
+    writer.finish()
+    assert file.getvalue() == expected + compressor.flush()
 
 
 def test_a_fault_crosses_processes_as_it_is() -> None:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from support import gzipped
 
 import corpusfmt
 from corpusfmt import formats
 from corpusfmt.engine.progress import Gauge, Progress, note_read
 from corpusfmt.engine.validate import grading
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.report import RENDERERS
+
+ROW = '{"id": "%s", "text": "x", "source": "s"}\n'
+
+
+def documents(root: Path, *names: str) -> Path:
+    """Make files of one document each."""
+    (root / "documents").mkdir(parents=True)
+    for name in names:
+        (root / f"documents/{name}.jsonl").write_text(ROW % name)
+    return root
 
 
 def crash(shard: Shard, options: CheckOptions) -> ShardResult:
@@ -30,22 +43,58 @@ def crash_at_the_end(*_: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "code", "path"),
+    ("changes", "code", "path", "message"),
     [
-        ({"check": crash}, "GEN000", "en/en.txt.gz"),
-        ({"check": vanish}, "GEN001", "en/en.txt.gz"),
-        ({"finish": crash_at_the_end}, "GEN000", "."),
+        (
+            {"check": crash},
+            "GEN000",
+            "en/en.txt.gz",
+            "the check of this shard failed: RecursionError: too deep",
+        ),
+        ({"check": vanish}, "GEN001", "en/en.txt.gz", "cannot be read: No such file or directory"),
+        ({"finish": crash_at_the_end}, "GEN000", ".", "the dataset-level check failed: KeyError: 'nothing'"),
     ],
 )
 def test_what_fails_is_named_and_the_verdict_incomplete(
-    oscar_corpus: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str, path: str
+    oscar_corpus: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str, path: str, message: str
 ) -> None:
     broken = replace(formats.formats()["oscar"], **changes)
     monkeypatch.setattr(formats, "named_format", lambda name: (broken, ""))
     monkeypatch.setattr("corpusfmt.engine.validate.named_format", lambda name: (broken, ""))
     report = corpusfmt.validate(oscar_corpus, format="oscar", ignore=["GEN"])
     assert report.verdict.value == "incomplete"
-    assert path in {finding.location.path for finding in report.findings if finding.code == code}
+    found = {(finding.location.path, finding.message) for finding in report.findings if finding.code == code}
+    assert (path, message) in found
+
+
+def test_a_folder_that_may_be_of_no_format_for_its_links_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/documents").symlink_to(tmp_path)
+    report = corpusfmt.validate(tmp_path / "data")
+    assert (report.format, report.verdict.value, report.by_rule) == ("unknown", "incomplete", {"GEN002": 1})
+    (finding,) = report.findings
+    assert finding.location.path == "documents"
+    assert finding.message == f"not opened: a link to `{tmp_path}`, outside the named folder"
+    assert finding.hint == "pass `--follow-links` if you trust it, or put the file itself there"
+
+
+def test_a_link_that_is_not_followed_leaves_a_run_incomplete_whatever_is_ignored(tmp_path: Path) -> None:
+    documents(tmp_path / "data", "a")
+    (tmp_path / "b.jsonl").write_text(ROW % "b")
+    (tmp_path / "data/documents/b.jsonl").symlink_to(tmp_path / "b.jsonl")
+    report = corpusfmt.validate(tmp_path / "data", ignore=["GEN"])
+    assert (report.verdict.value, report.by_path) == ("incomplete", {"documents/b.jsonl": {"GEN002": 1}})
+    assert (report.coverage.shards_seen, report.coverage.shards_total, report.coverage.documents) == (1, 1, 1)
+    followed = corpusfmt.validate(tmp_path / "data", follow_links=True)
+    assert (followed.verdict.value, followed.coverage.documents) == ("valid", 2)
+
+
+def test_what_matched_nothing_is_named_where_all_was_seen(tmp_path: Path) -> None:
+    corpus = documents(tmp_path, "a", "b")
+    assert corpusfmt.validate(corpus, ignore=["DOL5"]).unmatched == ["ignored rule DOL5"]
+    assert corpusfmt.validate(corpus, ignore=["DOL5"], sample=0.5).unmatched == []
+    (corpus / "documents/c.jsonl").symlink_to("/")
+    assert corpusfmt.validate(corpus, ignore=["DOL5"]).unmatched == []
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
@@ -55,6 +104,19 @@ def test_workers_change_nothing(oscar_corpus: Path, dolma_corpus: Path, engine: 
         two.started, two.finished, two.shards = one.started, one.finished, one.shards
         for name in RENDERERS:
             assert corpusfmt.render(one, name) == corpusfmt.render(two, name)
+
+
+def test_progress_tells_each_shard_and_that_files_are_compared(tmp_path: Path) -> None:
+    steps: list[Progress] = []
+    report = corpusfmt.validate(documents(tmp_path, "a", "long-name"), progress=steps.append)
+    one, both = len(ROW % "a"), len(ROW % "a") + len(ROW % "long-name")
+    assert steps == [
+        Progress(0, 2, 0, both),
+        Progress(1, 2, one, both),
+        Progress(2, 2, both, both),
+        Progress(2, 2, both, both, "comparing files"),
+    ]
+    assert (report.verdict.value, report.coverage.bytes) == ("valid", both)
 
 
 def test_progress_ends_at_all_of_it(oscar_corpus: Path) -> None:
@@ -78,6 +140,49 @@ def test_a_sample_is_the_same_each_time_and_says_so(oscar_corpus: Path) -> None:
         for path, codes in reports[0].by_path.items()
         for code, count in codes.items()
     )
+
+
+@pytest.mark.parametrize(("share", "seen"), [(0.001, 1), (0.5, 2), (0.7, 3), (1.0, 4)])
+def test_a_sample_has_at_least_one_shard(share: float, seen: int, tmp_path: Path) -> None:
+    coverage = corpusfmt.validate(documents(tmp_path, *"abcd"), sample=share).coverage
+    assert (coverage.shards_seen, coverage.shards_total, coverage.sampled) == (seen, 4, seen < 4)
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5])
+def test_a_sample_of_nothing_is_refused(share: float, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        corpusfmt.validate(documents(tmp_path, "a"), sample=share)
+    assert str(raised.value) == "a sample is a share above 0, like 1%"
+
+
+def test_formats_are_asked_in_the_order_in_which_they_are_likely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    format_in = formats._format_in
+
+    def noted(module: Any) -> formats.Format | None:
+        asked.append(module.name)
+        return format_in(module)
+
+    monkeypatch.setattr(formats, "_format_in", noted)  # which imports the format that it is asked for
+    context = '{"@context": {"sc": "https://schema.org/"}, "@type": "sc:Dataset", "name": "x"}'
+    for name, content, expected in (
+        ("croissant.json", context, ["croissant"]),
+        ("a.jsonl", ROW % "a", ["oscar", "dolma"]),
+    ):
+        (tmp_path / name).write_text(content)
+        formats.detect(entry_of(str(tmp_path / name)))
+        assert asked == expected
+        asked.clear()
+
+
+def test_a_file_that_breaks_off_within_its_first_row_has_the_format_that_it_begins_with(tmp_path: Path) -> None:
+    text = random.Random(1).randbytes(20_000).hex()
+    row = f'{{"id": "1", "source": "s", "text": "{text}"}}\n'
+    (tmp_path / "a.jsonl.gz").write_bytes(gzipped(row.encode())[:10_000])
+    report = corpusfmt.validate(tmp_path / "a.jsonl.gz")
+    assert (report.format, report.by_rule) == ("dolma", {"GEN101": 1})
 
 
 def test_unknown_names_are_refused() -> None:

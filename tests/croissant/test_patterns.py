@@ -1,0 +1,87 @@
+"""Regular expressions of transformations: what their helper process answers, and the bounds that it is held to."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import tracemalloc
+
+import pytest
+
+from corpusfmt.formats.croissant.records import _matching, patterns
+from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
+
+TOO_LONG = {"error": "the texts become too long"}
+
+
+def answer(pattern: str, replacement: str | None, texts: list[str], most: int) -> object:
+    return json.loads(_matching._reply(json.dumps([pattern, replacement, texts, most]).encode()))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts", "expected"),
+    [
+        ("(x)|(y)", ["y", "z", "xy"], ["y", None, "x"]),
+        ("a+", ["aab", "baa"], ["aa", None]),
+        ("(a)?b", ["b"], [""]),
+    ],
+)
+def test_first_groups(pattern: str, texts: list[str], expected: list[str | None]) -> None:
+    assert answer(pattern, None, texts, 0) == {"values": expected}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "texts", "becomes"),
+    [
+        ("a", "bb", ["aaa", "ca"], ["bbbbbb", "cbb"]),
+        ("", "bbb", ["xx"], ["bbbxbbbxbbb"]),
+        ("(a)", "\\1b", ["aaa", "ca"], ["ababab", "cab"]),
+        ("(?=(a*))", "\\1", ["aaa"], ["aaaaaaaaa"]),
+        ("a", "", ["aab"], ["b"]),
+    ],
+)
+def test_replaced_texts_are_bounded(pattern: str, replacement: str, texts: list[str], becomes: list[str]) -> None:
+    size = sum(map(len, becomes))
+    assert answer(pattern, replacement, texts, size) == {"values": becomes}
+    for most in range(size):
+        assert answer(pattern, replacement, texts, most) == TOO_LONG
+
+
+def test_a_text_that_becomes_too_long_is_not_made() -> None:
+    tracemalloc.start()
+    try:
+        assert answer("(?=(a*))", "\\1", ["a" * 3000], 10_000) == TOO_LONG
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_group_that_is_not_there() -> None:
+    assert answer("a", "\\2", ["a"], 10) == {"error": "invalid group reference 2 at position 1"}
+
+
+def test_long_texts_are_answered() -> None:
+    with Patterns(60) as running:
+        assert running.first_groups("a+", ["a" * 100_000, "b"]) == ["a" * 100_000, None]
+
+
+def test_an_answer_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "_MOST_REPLY_BYTES", 30)
+    with Patterns(60) as running:
+        with pytest.raises(PatternFault, match=r"^the texts become too long$"):
+            running.first_groups("a+", ["a" * 100])
+        assert running.first_groups("a+", ["aab"]) == ["aa"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is not bounded elsewhere")
+def test_a_pattern_that_takes_much_memory() -> None:
+    with Patterns(60) as running, pytest.raises(PatternFault, match=r"^it takes too much memory$"):
+        running.first_groups("(?:a|(b))*", ["a" * 5_000_000])
+
+
+def test_no_timer_outlives_an_answer() -> None:
+    with Patterns(60) as running:
+        running.first_groups("a", ["a"])
+        timers = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+        assert all(each.finished.is_set() for each in timers)

@@ -1,0 +1,307 @@
+"""Rules at their edges: what a rule finds beside its plainest case, and what it leaves to another."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from croissant.documents import CONTEXT, check, document
+from croissant.test_records import field, file, files, record_set
+
+from corpusfmt.formats.croissant.format import FORMAT
+
+Json = dict[str, Any]
+
+NEWER = "http://mlcommons.org/croissant/1.1"
+
+
+SPECIFICATION = re.compile(
+    r"croissant-1\.[01](#[a-z0-9-]+)?|RFC 8259, section [0-9.]+|JSON-LD 1\.1( API)?, section [0-9.]+"
+)
+
+
+def found(tmp_path: Path, content: Json, *codes: str) -> list[tuple[str, str | None, str]]:
+    """Return rule, place and message of the findings by some rules."""
+    report = check(tmp_path / "a.json", content)
+    return [(each.code, each.location.pointer, each.message) for each in report.findings if each.code in codes]
+
+
+def inline(name: str, **more: Any) -> Json:
+    """Return a field without a source, of record set `r`."""
+    return {"@type": "cr:Field", "@id": f"r/{name}", "dataType": "sc:Text", **more}
+
+
+def test_what_a_rule_rests_on_can_be_looked_up() -> None:
+    named = {rule.code: rule.spec for rule in FORMAT.rules if rule.spec}
+    assert {code: spec for code, spec in named.items() if not SPECIFICATION.fullmatch(spec)} == {}
+
+
+@pytest.mark.parametrize("claim", [5, True])
+def test_a_claim_that_is_no_text(claim: Any, tmp_path: Path) -> None:
+    written = "true" if claim is True else "5"
+    message = f"`conformsTo` is `{written}`, expected `http://mlcommons.org/croissant/1.0`"
+    assert found(tmp_path, document(conformsTo=claim), "CRO203", "CRO204") == [("CRO204", "/conformsTo", message)]
+
+
+def test_a_reference_where_text_is_expected(tmp_path: Path) -> None:
+    message = 'dataset "a": `description` is a reference, expected a string'
+    expected = [("CRO214", "/description", message)]
+    assert found(tmp_path, document(description={"@id": "x"}), "CRO206", "CRO214") == expected
+
+
+@pytest.mark.parametrize("kind", ["cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field"])
+def test_an_id_that_is_defined_again_outside_of_the_lists(kind: str, tmp_path: Path) -> None:
+    content = document(distribution=file("f", "text/csv"), about={"@id": "f", "@type": kind})
+    assert found(tmp_path, content, "CRO124") == [("CRO124", "/about/@id", "`f` is defined again, first in line 1")]
+
+
+def test_an_id_that_something_of_another_vocabulary_has_too(tmp_path: Path) -> None:
+    content = document(distribution=file("f", "text/csv"), about={"@id": "f", "@type": "sc:Thing"})
+    assert found(tmp_path, content, "CRO124") == []
+
+
+def test_an_id_under_another_name(tmp_path: Path) -> None:
+    content = {**document(id="a b", creator={"id": 7}), "@context": {**CONTEXT, "id": "@id"}}
+    assert found(tmp_path, content, "CRO121", "CRO122") == [
+        ("CRO121", "/creator/id", "`@id` is `7`, expected a string"),
+        ("CRO122", "/@id", 'dataset "a b": `a b` is no IRI'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_absolute"),
+    [
+        ("/a.csv", True),
+        ("C:\\data\\a.csv", True),
+        ("c:/a.csv", True),
+        ("\\\\host\\a.csv", True),
+        ("data/C:/a.csv", False),
+        ("c:a.csv", False),
+    ],
+)
+def test_absolute_paths(path: str, is_absolute: bool, tmp_path: Path) -> None:
+    inside = file("f", "text/csv", contentUrl=path, containedIn={"@id": "z"})
+    content = document(distribution=[file("z", "application/zip"), inside, files("s", path)])
+    expected = [
+        ("CRO304", "/distribution/1/contentUrl", f'distribution "f": `contentUrl` `{path}` is absolute'),
+        ("CRO312", "/distribution/2/includes", f'distribution "s": `includes` `{path}` is absolute'),
+    ]
+    assert found(tmp_path, content, "CRO304", "CRO312") == expected * is_absolute
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        ("[jpg", "opens a bracket that nothing closes"),
+        ("[a]/[b", "opens a bracket that nothing closes"),
+        ("[]", "opens a bracket that nothing closes"),
+        ("*.\\", "ends with an escape"),
+        ("a**/b", "has `**` beside other characters of a path segment, where it means no more than `*`"),
+        ("[ab]*", ""),
+        ("[]a]", ""),
+        ("**/a", ""),
+        ("['']", ""),
+    ],
+)
+def test_patterns_that_are_not_well_formed(pattern: str, fault: str, tmp_path: Path) -> None:
+    content = document(distribution=files("s", pattern))
+    message = f'distribution "s": `includes` `{pattern}` {fault}'
+    assert found(tmp_path, content, "CRO311") == ([("CRO311", "/distribution/includes", message)] if fault else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "codes"),
+    [
+        ({"@id": "f"}, ["CRO419"]),
+        ({"fileObject": {"@id": "f"}}, ["CRO419"]),
+        ({"fileObject": {"@id": "gone"}}, ["CRO131", "CRO419"]),
+        ({"@id": "gone"}, ["CRO131"]),
+        ({"recordSet": {"@id": "gone"}}, ["CRO131"]),
+        ({"field": {"@id": "gone"}}, ["CRO131"]),
+        ({"@id": "r/b"}, []),
+    ],
+)
+def test_a_field_without_data_type_takes_it_from_a_field(source: Json, codes: list[str], tmp_path: Path) -> None:
+    untyped = {"@type": "cr:Field", "@id": "r/a", "source": source}
+    records = record_set(untyped, field("b", "f", {"column": "b"}))
+    content = document(distribution=file("f", "text/csv"), recordSet=records)
+    assert sorted(code for code, _, _ in found(tmp_path, content, "CRO131", "CRO419")) == codes
+
+
+@pytest.mark.parametrize(
+    ("reference", "codes"),
+    [
+        ({"@id": "q/a"}, ["CRO405"]),
+        ({"field": {"@id": "q/a"}}, ["CRO405"]),
+        ({"fileObject": {"@id": "f"}, "extract": {"column": "a"}}, []),
+        ({"fileSet": {"@id": "s"}, "extract": {"fileProperty": "filename"}}, []),
+    ],
+)
+def test_a_reference_to_files_is_a_source(reference: Json, codes: list[str], tmp_path: Path) -> None:
+    other = record_set({**field("a", "f", {"column": "a"}), "@id": "q/a"}, name="q")
+    records = record_set(inline("a", references=reference))
+    content = document(distribution=[file("f", "text/csv"), files("s", "*.txt")], recordSet=[records, other])
+    assert [code for code, _, _ in found(tmp_path, content, "CRO131", "CRO132", "CRO405")] == codes
+
+
+def test_fields_that_inline_records_may_lack(tmp_path: Path) -> None:
+    nested = inline("nested", subField={**inline("x"), "@id": "r/nested/x"})
+    drawn = field("drawn", "f", {"column": "a"})
+    fields = [inline("a"), inline("b"), inline("fixed", **{"cr:value": "x"}), nested, drawn]
+    content = document(recordSet=record_set(*fields, data=[{"r/a": "x"}, {"r/a": "y", "r/b": "z"}]))
+    content |= {"conformsTo": NEWER, "distribution": file("f", "text/csv")}
+    message = 'recordSet "r" › field "r/b": absent from 1 of the records in `data`'
+    assert found(tmp_path, content, "CRO504") == [("CRO504", "/recordSet/data/0", message)]
+
+
+def test_an_id_that_looks_like_a_keyword_still_names_a_field(tmp_path: Path) -> None:
+    fields = [inline("a"), {**inline("b"), "@id": "@name"}]
+    content = document(recordSet=record_set(*fields, data=[{"r/a": "x"}, {"r/a": "y", "@name": "z"}]))
+    message = 'recordSet "r" › field "@name": absent from 1 of the records in `data`'
+    assert found(tmp_path, content, "CRO504") == [("CRO504", "/recordSet/data/0", message)]
+
+
+@pytest.mark.parametrize("target", ["q/a", "r/a", "s/a"])
+def test_only_inline_records_of_others_are_looked_up(target: str, tmp_path: Path) -> None:
+    of_file = record_set({**field("a", "f", {"column": "a"}), "@id": "q/a"}, name="q")
+    of_data = record_set({**inline("a"), "@id": "s/a"}, name="s", data=[{"s/a": "x"}, {"s/a": None}])
+    above = inline("above", references={"@id": target})
+    records = record_set(inline("a"), above, data=[{"r/a": "x", "r/above": "z"}, {"r/a": "y", "r/above": None}])
+    content = document(distribution=file("f", "text/csv"), recordSet=[records, of_file, of_data])
+    message = 'recordSet "r" › field "r/above": `z` is no value of `s/a`'
+    expected = [("CRO509", "/recordSet/0/data/0", message)] if target == "s/a" else []
+    assert found(tmp_path, content, "CRO509") == expected
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [
+        ({"@id": "r/a"}, []),
+        ({"source": {"@id": "r/a"}}, []),
+        ("r/a", ["CRO133: `parentField` is `r/a`, expected a reference"]),
+        (5, ["CRO133: `parentField` is `5`, expected a reference"]),
+        ({"@id": "gone"}, ["CRO131: `parentField` names `gone`, which no node of the document has as `@id`"]),
+    ],
+)
+def test_what_a_parent_field_names(parent: Any, expected: list[str], tmp_path: Path) -> None:
+    below = {**field("b", "f", {"column": "b"}), "@id": "r/n/b"}
+    nested = {"@type": "cr:Field", "@id": "r/n", "dataType": "cr:RecordSet", "parentField": parent, "subField": below}
+    content = document(
+        distribution=file("f", "text/csv"), recordSet=record_set(field("a", "f", {"column": "a"}), nested)
+    )
+    report = check(tmp_path / "a.json", content)
+    told = [each for each in report.findings if each.severity == "error" and each.code != "CRO307"]
+    assert [f"{each.code}: {each.message.rpartition(': ')[2]}" for each in told] == expected
+    assert {each.location.pointer for each in told} <= {"/recordSet/field/1/parentField"}
+
+
+def test_what_looks_like_a_keyword_is_no_class_of_schema_org(tmp_path: Path) -> None:
+    report = check(tmp_path / "a.json", document(recordSet=record_set(inline("a", dataType=["@text", "sc:Text"]))))
+    assert not [each.message for each in report.findings if "sc:@text" in each.message]
+
+
+VALUES = [True, 1, 1.0, 1.5, "x", "2024-02-29", "2024-02-30", "2024-02-29T10:00:00Z", None, [1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fitting"),
+    [
+        ("sc:Boolean", ["True"]),
+        ("sc:Integer", ["1", "1.0"]),
+        ("sc:Number", ["1", "1.0", "1.5"]),
+        ("sc:Float", ["1", "1.0", "1.5"]),
+        ("sc:Date", ["'2024-02-29'", "'2024-02-29T10:00:00Z'"]),
+        ("sc:DateTime", ["'2024-02-29'", "'2024-02-29T10:00:00Z'"]),
+        ("sc:Text", [repr(each) for each in VALUES if isinstance(each, str)]),
+        ("sc:ImageObject", [repr(each) for each in VALUES if each is not None]),
+    ],
+)
+def test_inline_values_by_type(kind: str, fitting: list[str], tmp_path: Path) -> None:
+    fields = [inline(str(number), dataType=kind) for number in range(len(VALUES))]
+    row = {f"r/{number}": value for number, value in enumerate(VALUES)}
+    report = check(tmp_path / "a.json", document(recordSet=record_set(*fields, data=row)), max_per_rule=len(VALUES))
+    told = {each.message.partition('"r/')[2].partition('"')[0] for each in report.findings if each.code == "CRO506"}
+    fits = [repr(value) for number, value in enumerate(VALUES) if str(number) not in told]
+    assert fits == [repr(each) for each in VALUES if repr(each) in fitting or each is None]
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"),
+    [
+        ({"data": "x"}, ["CRO501"]),
+        ({"data": 5}, ["CRO501"]),
+        ({"data": {"r/a": "x"}}, ["CRO501"]),
+        ({"examples": "https://example.org/rows"}, []),
+        ({"examples": 5}, ["CRO501"]),
+        ({"examples": [{"r/a": "x"}, {"r/a": "y"}]}, ["CRO501"]),
+    ],
+)
+def test_records_that_are_not_mapped_as_json(more: Json, codes: list[str], tmp_path: Path) -> None:
+    context = {**CONTEXT, "data": "cr:data", "examples": "cr:examples"}
+    content = {**document(recordSet=record_set(inline("a"), **more)), "@context": context}
+    assert [code for code, _, _ in found(tmp_path, content, "CRO501", "CRO502")] == codes
+
+
+@pytest.mark.parametrize("context", [CONTEXT, {**CONTEXT, "url": {"@type": "@id"}, "sameAs": {"@type": "@id"}}])
+def test_addresses_that_are_none(context: Json, tmp_path: Path) -> None:
+    content = {**document(url="my data", sameAs=["https://example.org/a", "my page"]), "@context": context}
+    assert found(tmp_path, content, "CRO216") == [
+        ("CRO216", "/url", "`url` is `my data`, expected a URL"),
+        ("CRO216", "/sameAs/1", "`sameAs` is `my page`, expected a URL"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "codes"),
+    [
+        ("name", {}, []),
+        ("label", {}, ["CRO521"]),
+        ("label", {"cr:equivalentProperty": "sc:name"}, []),
+        ("label", {"cr:equivalentProperty": {"@id": "sc:name"}}, []),
+        ("label", {"cr:equivalentProperty": "https://schema.org/name"}, []),
+        ("label", {"cr:equivalentProperty": "sc:alternateName"}, ["CRO521"]),
+        ("label", {"dataType": ["sc:Text", "sc:name"]}, []),
+        ("first/name", {}, []),
+        ("names", {}, ["CRO521"]),
+    ],
+)
+def test_what_is_the_name_of_an_enumeration(name: str, more: Json, codes: list[str], tmp_path: Path) -> None:
+    fields = [inline(name, **more), inline("url", dataType="sc:URL")]
+    content = document(recordSet=record_set(*fields, dataType="sc:Enumeration", key={"@id": f"r/{name}"}))
+    assert [code for code, _, _ in found(tmp_path, content, "CRO521", "CRO522", "CRO523")] == codes
+
+
+@pytest.mark.parametrize(
+    ("path", "leaves"),
+    [
+        ("../a.csv", True),
+        ("./../a.csv", True),
+        ("a//../../b.csv", True),
+        ("a\\..\\..\\b.csv", True),
+        ("a/b/../../../c.csv", True),
+        ("a/../b.csv", False),
+        ("a/./b/../../c.csv", False),
+        ("..a/b..csv", False),
+    ],
+)
+def test_paths_that_leave_their_container(path: str, leaves: bool, tmp_path: Path) -> None:
+    inside = file("f", "text/csv", contentUrl=path, containedIn={"@id": "z"})
+    content = document(distribution=[file("z", "application/zip"), inside])
+    message = f'distribution "f": `contentUrl` `{path}` leaves its container'
+    assert found(tmp_path, content, "CRO304") == [("CRO304", "/distribution/1/contentUrl", message)] * leaves
+
+
+@pytest.mark.parametrize(
+    ("nodes", "place", "message"),
+    [
+        ([{"@type": "sc:Person"}], "/@graph/0/@type", "the type is `sc:Person`"),
+        ([{"@type": ["sc:Thing", "sc:Person"]}], "/@graph/0/@type", "the type is `sc:Person` or `sc:Thing`"),
+        ([{"@type": "sc:Person"}, {"@type": "sc:Thing"}], "", "no node is of type Dataset"),
+        ([{"name": "a"}], "", "no node is of type Dataset"),
+    ],
+)
+def test_what_is_no_data_set(nodes: list[Json], place: str, message: str, tmp_path: Path) -> None:
+    content = {"@context": CONTEXT, "@graph": nodes}
+    assert found(tmp_path, content, "CRO201") == [("CRO201", place, f"{message}, expected `sc:Dataset`")]
