@@ -102,8 +102,8 @@ class Problem(Struct, frozen=True):
     minor: bool = False
 
 
-class Rule(Struct, frozen=True):
-    """One check.
+class Rule(Struct, frozen=True, kw_only=True):
+    """What can be wrong: a name, how severe it is, and an explanation for users.
 
     `grades` re-grades it (None: it does not apply there) for a version ("1.0"), a profile ("strict"), both
     ("1.0/strict"), and for the milder of its two cases ("minor", "strict/minor", "1.0/minor", "1.0/strict/minor").
@@ -111,16 +111,11 @@ class Rule(Struct, frozen=True):
 
     code: str
     slug: str
-    severity: Severity
-    subject: type
-    check: Callable[[Any], Iterator[Problem]]
+    severity: Severity = Severity.ERROR
+    explanation: str
     spec: str = ""
     requires: frozenset[str] = frozenset()
     grades: Mapping[str, Severity | None] = field(default_factory=dict)
-
-    @property
-    def explanation(self) -> str:
-        return self.check.__doc__ or ""
 
     def severity_for(self, *, version: str, profile: str, minor: bool = False) -> Severity | None:
         """Return the severity under a version and profile; the most specific grade wins."""
@@ -131,6 +126,21 @@ class Rule(Struct, frozen=True):
             if key in self.grades:
                 return self.grades[key]
         return self.severity
+
+
+class Check(Rule, frozen=True, kw_only=True):
+    """A rule that decides by itself: a predicate over a subject."""
+
+    subject: type
+    check: Callable[[Any], Iterator[Problem]]
+
+
+class FindingType(Rule, frozen=True, kw_only=True):
+    """A rule that readers decide: they report what they came across as a finding of this type."""
+
+
+#: What a reader came across: how it is to be reported.
+Fault = tuple[FindingType, Problem]
 
 
 class Finding(Struct, frozen=True):

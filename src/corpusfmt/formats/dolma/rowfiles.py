@@ -22,7 +22,7 @@ from corpusfmt.formats.dolma.rows import (
     pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import BrokenStream, TooLong, barred, judge_text, judged_json
+from corpusfmt.formats.general import BrokenStream, TooLong, barred, report_text, json_of
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
@@ -125,7 +125,7 @@ class RowFile:
     def _judge_blank_lines(self) -> None:
         if self._blank_lines is not None:
             at, count = self._blank_lines
-            judged_json(b"", at, self._judge, count)
+            json_of(b"", at, self._judge, count)
             self._blank_lines = None
 
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
@@ -278,7 +278,7 @@ def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> 
         place = _of_record(at, row)
         judge.check(DocumentRow(place, row), times)
         if isinstance(text := row.get("text"), str):
-            judge_text(text, replace(place, pointer=pointer("text")), judge, times)
+            report_text(text, replace(place, pointer=pointer("text")), judge, times)
     return row
 
 

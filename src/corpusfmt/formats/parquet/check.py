@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.general import BadText, judge_text, within_limits
+from corpusfmt.formats.general import BadText, report_text, within_limits
 from corpusfmt.formats.parquet.rows import Row, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.io.scan import double_encoding_at
@@ -77,7 +77,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
 def _judge_text(row: Row | BadText, judge: Judge) -> None:
     text = row.fields.get(row.columns.text) if isinstance(row, Row) else None
     if isinstance(text, str) and not text.isascii() and double_encoding_at(text.encode(), 0, False) >= 0:
-        judge_text(text, row.at, judge)
+        report_text(text, row.at, judge)
 
 
 def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:
