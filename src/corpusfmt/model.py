@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -102,7 +102,7 @@ class Problem(Struct, frozen=True):
     minor: bool = False
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class Rule(Struct, frozen=True, kw_only=True, eq=False):
     """What can be wrong: a name, how severe it is, and an explanation for users.
 
     `grades` re-grades it (None: it does not apply there) for a version ("1.0"), a profile ("strict"), both
@@ -128,19 +128,22 @@ class Rule(Struct, frozen=True, kw_only=True):
         return self.severity
 
 
-class Check(Rule, frozen=True, kw_only=True):
+class Check(Rule, frozen=True, kw_only=True, eq=False):
     """A rule that decides by itself: a predicate over a subject."""
 
     subject: type
     check: Callable[[Any], Iterator[Problem]]
 
 
-class FindingType(Rule, frozen=True, kw_only=True):
+class FindingType(Rule, frozen=True, kw_only=True, eq=False):
     """A rule that readers decide: they report what they came across as a finding of this type."""
 
 
-#: What a reader came across: how it is to be reported.
-Fault = tuple[FindingType, Problem]
+class Fault(NamedTuple):
+    """What a reader came across, until it is reported."""
+
+    type: FindingType
+    problem: Problem
 
 
 class Finding(Struct, frozen=True):

@@ -16,6 +16,7 @@ from corpusfmt.model import (
     INCOMPLETE_CODES,
     Check,
     Coverage,
+    Fault,
     Finding,
     FindingType,
     Incomplete,
@@ -134,11 +135,17 @@ class RuleSet:
                 raise ValueError(
                     f"rule {rule.code} is graded for `{grade}`, expected a version, a profile, or the minor case of one"
                 )
-        if unknown := rule.requires - self._by_code.keys():
-            raise ValueError(f"rule {rule.code} requires {min(unknown)}, which is not registered before it")
         self._by_code[rule.code] = rule
         if isinstance(rule, Check):
             self._by_subject.setdefault(rule.subject, []).append(rule)
+
+    def complete(self) -> None:
+        """Raise `ValueError` for a rule that requires one that is not there, once all are registered."""
+        for rule in self:
+            if unknown := rule.requires - self._by_code.keys():
+                raise ValueError(
+                    f"rule {rule.code} requires {min(unknown)}, expected the code of a rule of this format"
+                )
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(sorted(self._by_code.values(), key=lambda rule: rule.code))
@@ -149,6 +156,13 @@ class RuleSet:
     def on(self, subject: type) -> list[Check]:
         """Return the checks over a subject type, in the order of their registration."""
         return self._by_subject.get(subject, [])
+
+
+def finding_of(fault: Fault, rules: RuleSet, version: str) -> Finding:
+    """Return what a reader came across as a finding, whatever the user asked to be reported."""
+    judge = Judge(rules, Grading(), version=version, path="")
+    judge.report(*fault)
+    return judge.tally.findings[0]
 
 
 class Override(Struct, frozen=True):
@@ -225,7 +239,7 @@ class Judge:
         self._path = path
         self._fired: set[str] = set()
         self._recorded = 0
-        self._applicable: dict[type, list[Rule]] = {}
+        self._applicable: dict[type, list[Check]] = {}
         self._judged: dict[tuple[str, bool, str], tuple[Severity | None, str]] = {}
 
     def check(self, subject: Any, times: int = 1) -> bool:
@@ -268,7 +282,10 @@ class Judge:
         return bool(blocking)
 
     def _rules_that_apply(self, subject: type) -> list[Check]:
-        return [rule for rule in self._rules.on(subject) if self._grade(rule) is not None]
+        rules = self._rules.on(subject)
+        if not rules:
+            raise TypeError(f"no rule of this format judges {subject.__name__}")
+        return [rule for rule in rules if self._grade(rule) is not None]
 
     def fired(self, code: str) -> bool:
         """Tell whether a rule has fired here, reported or not."""

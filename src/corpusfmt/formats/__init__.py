@@ -178,6 +178,9 @@ class Format(Struct, frozen=True):
     #: Write corpora, by version; empty for formats that only describe.
     writers: Mapping[str, Writer[Any]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.rules.complete()
+
     def judge(self, options: CheckOptions, version: str, path: str) -> Judge:
         """Return a judge for one shard, or for the dataset, under the caller's options."""
         return Judge(self.rules, options.grading, version=version, path=path, cap=options.max_per_rule)

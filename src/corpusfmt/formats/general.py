@@ -165,13 +165,13 @@ NUMBER_OUT_OF_RANGE = GENERAL.finding(
 
 def unreadable(at: Location, reason: str) -> Fault:
     """Return what is to be said of what the system would not let us read."""
-    return UNREADABLE, Problem(f"cannot be read: {reason}", at, "check permissions and the disk, then run again")
+    return Fault(UNREADABLE, Problem(f"cannot be read: {reason}", at, "check permissions and the disk, then run again"))
 
 
 def link_outside_root(at: Location, reason: str) -> Fault:
     """Return what is to be said of a path that leads outside of what the user named."""
     hint = "pass `--follow-links` if you trust it, or put the file itself there"
-    return LINK_OUTSIDE_ROOT, Problem(f"not opened: {reason}", at, hint)
+    return Fault(LINK_OUTSIDE_ROOT, Problem(f"not opened: {reason}", at, hint))
 
 
 def barred(cause: Entry | OSError, at: Location) -> Fault:
@@ -203,21 +203,23 @@ def broken_stream(at: Location, fault: StreamFault) -> Fault:
     if fault.kind == "corrupt":
         place = f"after {fault.offset} compressed bytes; {fault.readable} bytes could be read"
         hint = "the file is cut short: copy or write it again" if fault.truncated else "copy or write the file again"
-        return COMPRESSED_STREAM_CORRUPT, Problem(f"{fault.reason} ({place})", at, hint)
+        return Fault(COMPRESSED_STREAM_CORRUPT, Problem(f"{fault.reason} ({place})", at, hint))
     hint = f"cut the file after {fault.offset} bytes, or compress its content again"
     message = f"{fault.reason}, from compressed byte {fault.offset}"
-    return COMPRESSED_TRAILING_DATA, Problem(message, at, hint, minor=fault.kind == "padding")
+    return Fault(COMPRESSED_TRAILING_DATA, Problem(message, at, hint, minor=fault.kind == "padding"))
 
 
 def bad_text(at: Location, reason: str) -> Fault:
     """Return what is to be said of a line that is not UTF-8."""
-    return INVALID_UTF8, Problem(f"not UTF-8: {reason}", at, "convert the text to UTF-8 from its true encoding")
+    return Fault(INVALID_UTF8, Problem(f"not UTF-8: {reason}", at, "convert the text to UTF-8 from its true encoding"))
 
 
 def double_encoded(at: Location, repair: Repair, count: int) -> Fault:
     """Return what is to be said of so many lines that look encoded twice, the first of them repaired."""
     message = f"text looks double-encoded: `{repair.found}`, expected `{repair.repaired}`"
-    return DOUBLE_ENCODED, Problem(message, at, "encode it as Windows-1252 and decode that as UTF-8", count=count)
+    return Fault(
+        DOUBLE_ENCODED, Problem(message, at, "encode it as Windows-1252 and decode that as UTF-8", count=count)
+    )
 
 
 def bad_json(at: Location, fault: JsonFault) -> Fault:
@@ -226,19 +228,19 @@ def bad_json(at: Location, fault: JsonFault) -> Fault:
     if isinstance(fault, NumberFault):
         return out_of_range(place, fault)
     hint = "write one strict JSON value on each line"
-    return INVALID_JSON_LINE, Problem(f"not one JSON value: {fault.reason}", place, hint)
+    return Fault(INVALID_JSON_LINE, Problem(f"not one JSON value: {fault.reason}", place, hint))
 
 
 def out_of_range(at: Location, fault: NumberFault) -> Fault:
     """Return what is to be said of numbers that no 64-bit float comes near."""
     message = f"number `{fault.number}` is beyond what a 64-bit float holds"
-    return NUMBER_OUT_OF_RANGE, Problem(message, at, "write it as a string", count=fault.count)
+    return Fault(NUMBER_OUT_OF_RANGE, Problem(message, at, "write it as a string", count=fault.count))
 
 
 def too_long(at: Location, length: int, limit: int) -> Fault:
     """Return what is to be said of a line over the limit, both in bytes."""
     message = f"line of {length} bytes, the limit is {limit}"
-    return LINE_TOO_LONG, Problem(message, at, "split it, or raise --max-line-bytes")
+    return Fault(LINE_TOO_LONG, Problem(message, at, "split it, or raise --max-line-bytes"))
 
 
 def report_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:

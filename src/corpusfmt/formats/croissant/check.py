@@ -43,12 +43,18 @@ from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
-from corpusfmt.formats.general import OutOfBounds, OutOfRange, TooLong, barred
+from corpusfmt.formats.general import (
+    LIMIT_REACHED,
+    LINK_OUTSIDE_ROOT,
+    barred,
+    out_of_range,
+    too_long,
+)
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
-from corpusfmt.model import Location, Tally, UsageError
+from corpusfmt.model import Fault, Location, Tally, UsageError
 from corpusfmt.rules import Judge
 
 _SUFFIXES = (".json", ".jsonld", ".html", ".htm")
@@ -159,7 +165,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
         try:
             checker.run()
         except LimitReached as limit:
-            checker.judge.check(limit.at(entry.path))
+            checker.judge.report(LIMIT_REACHED, limit.at(entry.path).problem)
         while checker.descriptions:
             checker.descriptions.pop().take_apart()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
@@ -192,7 +198,7 @@ class Checker:
         self.judge = self._judge_for(options.version or "1.0")
         #: What was understood: one for each JSON-LD document in the file.
         self.descriptions: list[Description] = []
-        self._links: set[OutOfBounds] = set()
+        self._links: set[Location] = set()
 
     def _judge_for(self, version: str) -> Judge:
         options = self.options
@@ -202,12 +208,12 @@ class Checker:
         coverage = self.judge.coverage
         at = Location(self.entry.path)
         if self.entry.size > self.options.max_line_bytes:
-            self.judge.check(TooLong(at, self.entry.size, self.options.max_line_bytes))
+            self.judge.report(*too_long(at, self.entry.size, self.options.max_line_bytes))
             return
         try:
             data = _content(self.entry)
         except OSError as error:
-            self.judge.check(barred(error, at))
+            self.judge.report(*barred(error, at))
             return
         coverage.bytes = len(data)
         try:
@@ -243,7 +249,7 @@ class Checker:
         except JsonFault as fault:
             at = places.at_offset((fault.column or 1) - 1)
             if isinstance(fault, NumberFault):
-                self.judge.check(OutOfRange(at, fault.number, fault.count))
+                self.judge.report(*out_of_range(at, fault))
             else:
                 kind: MistakeKind = "depth" if isinstance(fault, DepthFault) else "syntax"
                 self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
@@ -293,7 +299,7 @@ class Checker:
             self._description(description)
             self._files(description)
         else:
-            codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
+            codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule not in RULES.on(Description)]
             self._left_out(Gap(tuple(codes), self.entry.path, "a document of version 0.8"), "the description")
 
     def _judge_as(self, version: str) -> None:
@@ -327,13 +333,13 @@ class Checker:
         for code in gap.codes:
             self.judge.coverage.skip(gap.path, code, gap.reason, gap.count)
 
-    def _tell(self, fault: object) -> None:
-        """Judge what reading the data showed; a link out of the folder once, whatever is behind it."""
-        if isinstance(fault, OutOfBounds):
-            if fault in self._links:
+    def _tell(self, fault: Fault) -> None:
+        """Report what reading the data showed; a link out of the folder once, whatever is behind it."""
+        if fault.type is LINK_OUTSIDE_ROOT:
+            if fault.problem.at in self._links:
                 return
-            self._links.add(fault)
-        self.judge.check(fault)
+            self._links.add(fault.problem.at)
+        self.judge.report(*fault)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

@@ -55,7 +55,7 @@ class _AttributesFile:
         for block in self.file.blocks():
             if isinstance(block, LongLine):
                 judge = _judge(self.file.path)
-                judge.check(self.file.too_long(block))
+                judge.report(*self.file.too_long(block))
                 yield _AttributesRow(Location(self.file.path, block.line), b"", None, None, 0, _first_error(judge))
                 continue
             clean = clean_attributes(block.data)

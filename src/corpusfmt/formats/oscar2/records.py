@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.general import report_text, json_of
+from corpusfmt.formats.general import json_of, report_text
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
 from corpusfmt.io.text import StrictJson, json_type
 from corpusfmt.model import Json, Location, Problem, Severity
