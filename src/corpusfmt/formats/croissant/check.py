@@ -30,10 +30,16 @@ from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.rules.data import references_of_examples
 from corpusfmt.formats.croissant.rules.distribution import Distributed
 from corpusfmt.formats.croissant.rules.document import (
+    CONTEXT_INVALID,
+    CONTEXT_REMOTE,
+    HTML_NO_JSONLD,
+    ID_NOT_STRING,
+    JSON_SYNTAX,
+    NESTING_TOO_DEEP,
+    NOT_A_JSONLD_OBJECT,
+    NOT_UTF8,
     Duplicate,
     Element,
-    Mistake,
-    MistakeKind,
     Mistyped,
     Part,
     Selection,
@@ -54,7 +60,7 @@ from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
-from corpusfmt.model import Fault, Location, Tally, UsageError
+from corpusfmt.model import Fault, Location, Problem, Tally, UsageError
 from corpusfmt.rules import Judge
 
 _SUFFIXES = (".json", ".jsonld", ".html", ".htm")
@@ -222,10 +228,12 @@ class Checker:
             line = data.count(b"\n", 0, fault.offset) + 1
             column = fault.offset - (data.rfind(b"\n", 0, fault.offset) + 1) + 1
             place = Location(self.entry.path, line=line, column=column, byte=fault.offset)
-            self.judge.check(Mistake("encoding", fault.reason, place, fault.hint))
+            self.judge.report(NOT_UTF8, Problem(f"not UTF-8: {fault.reason}", place, fault.hint))
             return
         if marked:
-            self.judge.check(Mistake("bom", "", Location(self.entry.path, line=1, byte=0)))
+            first = Location(self.entry.path, line=1, byte=0)
+            hint = "save the file as UTF-8 without a mark"
+            self.judge.report(NOT_UTF8, Problem("starts with a byte order mark", first, hint, minor=True))
         self._text(text, head_bytes=3 if marked else 0)
 
     def _text(self, text: str, head_bytes: int) -> None:
@@ -238,7 +246,7 @@ class Checker:
             at = Location(self.entry.path, line=1)
             reason = "the page has no JSON-LD script" + (" that holds a Dataset" if scripts else "")
             hint = 'embed the description in `<script type="application/ld+json">`'
-            self.judge.check(Mistake("page", reason, at, hint))
+            self.judge.report(HTML_NO_JSONLD, Problem(reason, at, hint))
         for start, end in wanted:
             places = Places(self.entry.path, text, start=start, end=end, head_bytes=head_bytes)
             self._json(text[start:end], places)
@@ -250,9 +258,10 @@ class Checker:
             at = places.at_offset((fault.column or 1) - 1)
             if isinstance(fault, NumberFault):
                 self.judge.report(*out_of_range(at, fault))
+            elif isinstance(fault, DepthFault):
+                self.judge.report(NESTING_TOO_DEEP, Problem(fault.reason, at, fault.hint))
             else:
-                kind: MistakeKind = "depth" if isinstance(fault, DepthFault) else "syntax"
-                self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
+                self.judge.report(JSON_SYNTAX, Problem(f"not JSON: {fault.reason}", at, fault.hint))
             return
         if duplicates:
             for again in places.duplicates():
@@ -268,22 +277,17 @@ class Checker:
 
     def _top(self, reason: str, places: Places) -> None:
         hint = 'write one object with `@context` and `"@type": "sc:Dataset"`'
-        self.judge.check(Mistake("top", reason, places.of(""), hint))
+        self.judge.report(NOT_A_JSONLD_OBJECT, Problem(reason, places.of(""), hint))
 
     def _jsonld(self, tree: Any, places: Places) -> None:
         try:
             expansion = expand(tree)
         except ExpansionFault as fault:
-            at = places.of(fault.pointer)
-            if fault.kind == "value":
-                self.judge.check(Mistyped("a language map", fault.reason, "strings by language", at))
-            else:
-                kind = "jsonld" if fault.kind == "syntax" else fault.kind
-                self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
+            self._not_expanded(fault, places.of(fault.pointer))
             return
         for pointer, value in expansion.ids_not_strings:
             reason = f"`@id` is `{clip(value)}`, expected a string"
-            self.judge.check(Mistake("id", reason, places.of(pointer), "write the identifier as a string"))
+            self.judge.report(ID_NOT_STRING, Problem(reason, places.of(pointer), "write the identifier as a string"))
         description = Description(tree, expansion, places)
         description.wanted_version = self.options.version
         claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
@@ -301,6 +305,18 @@ class Checker:
         else:
             codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule not in RULES.on(Description)]
             self._left_out(Gap(tuple(codes), self.entry.path, "a document of version 0.8"), "the description")
+
+    def _not_expanded(self, fault: ExpansionFault, at: Location) -> None:
+        match fault.kind:
+            case "value":
+                self.judge.check(Mistyped("a language map", fault.reason, "strings by language", at))
+            case "context":
+                message = f"the context cannot be processed: {fault.reason}"
+                self.judge.report(CONTEXT_INVALID, Problem(message, at, fault.hint))
+            case "remote":
+                self.judge.report(CONTEXT_REMOTE, Problem(fault.reason, at, fault.hint))
+            case "syntax":
+                self.judge.report(NOT_A_JSONLD_OBJECT, Problem(fault.reason, at, fault.hint))
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
