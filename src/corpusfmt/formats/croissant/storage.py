@@ -83,8 +83,8 @@ class Storage:
     _facts_of: dict[tuple[str, ...], _Facts] = field(default_factory=dict)
     _names: dict[int, _Names] = field(default_factory=dict)
     _holding_sets: set[int] = field(default_factory=set)
-    #: By container that is a folder, the links that lead out of it.
-    _links: dict[int, list[Entry]] = field(default_factory=dict)
+    #: By container that is a folder, the links that lead out of it, each with its place beside the description.
+    _links: dict[int, list[tuple[Location, Entry]]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
@@ -133,7 +133,9 @@ class Storage:
         if entry.kind == "directory":
             listed = {each.path: each for each in _listed(entry)}
             self._names[id(file)] = _Names([path for path, each in listed.items() if each.kind == "file"])
-            self._links[id(file)] = [each for each in listed.values() if each.kind == "outside"]
+            prefix = (path or "").rstrip("/")
+            links = (each for each in listed.values() if each.kind == "outside")
+            self._links[id(file)] = [(Location(f"{prefix}/{each.path}"), each) for each in links]
             for each in contained:
                 self._in_folder(each, file, listed)
             return
@@ -164,8 +166,9 @@ class Storage:
         entry = listed.get(path)
         if entry is not None and entry.kind == "file":
             self._judge(file, self._facts_at(file, entry))
-        elif link := next((each for each in self._links[id(container)] if link_on_the_way(each, path)), None):
-            self.faults.append(barred(link, Location(link.path)))
+        elif found := next((each for each in self._links[id(container)] if link_on_the_way(each[1], path)), None):
+            at, link = found
+            self.faults.append(barred(link, at))
         elif not escapes(path):
             self._fault(
                 DATA_FILE_MISSING, file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path"
@@ -255,9 +258,9 @@ class Storage:
         if not view.all("cr:includes"):
             self._leave_out(view, f"{view.title}: no pattern says which files belong to it")
             return
-        links = [link for link in self._links_in(containers) if may_select(view, link)]
-        self.faults += [barred(link, Location(link.path)) for link in links]
-        if links:
+        faults = [barred(link, at) for at, link in self._links_in(containers) if may_select(view, link)]
+        self.faults += faults
+        if faults:
             return
         selected = chain.from_iterable(_selected(view, names) for names in self._names_in(containers))
         first = next(selected, None)
@@ -277,7 +280,7 @@ class Storage:
         if not containers:
             yield self._names_beside
 
-    def _links_in(self, containers: list[FileObject]) -> Iterator[Entry]:
+    def _links_in(self, containers: list[FileObject]) -> Iterator[tuple[Location, Entry]]:
         for each in containers:
             yield from self._links.get(id(each), ())
         if not containers:
@@ -298,8 +301,8 @@ class Storage:
         return _Names([entry.path for entry in self._beside if entry.kind == "file"])
 
     @cached_property
-    def _links_beside(self) -> list[Entry]:
-        return [entry for entry in self._beside if entry.kind == "outside"]
+    def _links_beside(self) -> list[tuple[Location, Entry]]:
+        return [(Location(entry.path), entry) for entry in self._beside if entry.kind == "outside"]
 
 
 # Names of files have to be known all at once: some million of members, half a million of files.
