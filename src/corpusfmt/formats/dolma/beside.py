@@ -164,7 +164,7 @@ def _hold_to(document: Document, row: _AttributesRow) -> None:
     if row.id is not None and row.id != document.id:
         what = f"row {row.at.line} has the id `{row.id}`, the document there `{document.id}`"
         judge.check(Alignment(row.at, 0, 0, what))
-    elif isinstance(row.source, str) and document.source is not None and row.source != document.source:
+    elif None not in (row.source, document.source) and row.source != document.source:
         judge.check(Sources(replace(row.at, record=document.id), document.source, row.source))
     if judge.tally.findings:
         raise BadInput(judge.tally.findings[0])
