@@ -17,8 +17,8 @@ from corpusfmt.rules import Grading, Judge
 EXAMPLES = re.findall(r"```python\n(.*?)```", (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
 
 
-def run(example: str, name: str) -> dict[str, Any]:
-    space: dict[str, Any] = {"__name__": name}
+def run(example: str, name: str, before: dict[str, Any] | None = None) -> dict[str, Any]:
+    space: dict[str, Any] = {**(before or {}), "__name__": name}
     exec(compile(example, f"{name}.py", "exec", dont_inherit=True), space)
     return space
 
@@ -33,8 +33,15 @@ def test_a_rule_is_one_function() -> None:
         assert [(each.code, each.severity) for each in judge.tally.findings] == [("XMP101", severity)]
 
 
+def test_a_reader_reports_findings_of_a_type() -> None:
+    space = run(EXAMPLES[1], "example_finding", run(EXAMPLES[0], "example_rule"))
+    judge = Judge(space["RULES"], Grading(), version="1", path="a")
+    space["look_for_drafts"]({"report.draft.txt", "report.txt", "plan.draft.txt"}, judge)
+    assert [str(each.location) for each in judge.tally.findings] == ["report.draft.txt"]
+
+
 def test_a_format_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fmt = run(EXAMPLES[1], "example_format")["FORMAT"]
+    fmt = run(EXAMPLES[2], "example_format")["FORMAT"]
     known = {**formats.formats(), "lines": fmt}
     monkeypatch.setattr(formats, "formats", lambda: known)
     path = tmp_path / "some.lines"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -102,8 +102,8 @@ class Problem(Struct, frozen=True):
     minor: bool = False
 
 
-class Rule(Struct, frozen=True):
-    """One check.
+class Rule(Struct, frozen=True, kw_only=True, eq=False):
+    """What can be wrong: a name, how severe it is, and an explanation for users.
 
     `grades` re-grades it (None: it does not apply there) for a version ("1.0"), a profile ("strict"), both
     ("1.0/strict"), and for the milder of its two cases ("minor", "strict/minor", "1.0/minor", "1.0/strict/minor").
@@ -111,16 +111,11 @@ class Rule(Struct, frozen=True):
 
     code: str
     slug: str
-    severity: Severity
-    subject: type
-    check: Callable[[Any], Iterator[Problem]]
+    severity: Severity = Severity.ERROR
+    explanation: str
     spec: str = ""
     requires: frozenset[str] = frozenset()
     grades: Mapping[str, Severity | None] = field(default_factory=dict)
-
-    @property
-    def explanation(self) -> str:
-        return self.check.__doc__ or ""
 
     def severity_for(self, *, version: str, profile: str, minor: bool = False) -> Severity | None:
         """Return the severity under a version and profile; the most specific grade wins."""
@@ -131,6 +126,24 @@ class Rule(Struct, frozen=True):
             if key in self.grades:
                 return self.grades[key]
         return self.severity
+
+
+class Check(Rule, frozen=True, kw_only=True, eq=False):
+    """A rule that decides by itself: a predicate over a subject."""
+
+    subject: type
+    check: Callable[[Any], Iterator[Problem]]
+
+
+class FindingType(Rule, frozen=True, kw_only=True, eq=False):
+    """A rule that readers decide: they report what they came across as a finding of this type."""
+
+
+class Fault(NamedTuple):
+    """What a reader came across, until it is reported."""
+
+    type: FindingType
+    problem: Problem
 
 
 class Finding(Struct, frozen=True):

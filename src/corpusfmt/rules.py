@@ -1,11 +1,12 @@
-"""The rule registry, and the judge that runs rules over the subjects of one shard."""
+"""The rule registry, and the judge that runs checks over subjects and takes what readers report, for one shard."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -13,8 +14,11 @@ from msgspec.structs import replace
 
 from corpusfmt.model import (
     INCOMPLETE_CODES,
+    Check,
     Coverage,
+    Fault,
     Finding,
+    FindingType,
     Incomplete,
     Known,
     Location,
@@ -26,34 +30,42 @@ from corpusfmt.model import (
 from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
 
 _Subject = TypeVar("_Subject")
-_Check = Callable[[_Subject], Iterator[Problem]]
+_Predicate = Callable[[_Subject], Iterator[Problem]]
 
 PROFILES = ("standard", "strict")
 # What a rule may be graded for: a version, a profile, both, each in all cases or in minor ones alone.
-_GRADE = re.compile(r"(?=.)(?:[0-9.]+(?:/|$))?(?:(?:standard|strict)(?:/|$))?(?:minor)?(?<!/)")
+_GRADE = re.compile(r"(?=.)(?:(?P<version>[0-9.]+)(?:/|$))?(?:(?:standard|strict)(?:/|$))?(?:minor)?(?<!/)")
 
 #: Called every so many findings; raises `Incomplete` where a bound of the run is reached.
 between_findings: ContextVar[Callable[[], None]] = ContextVar("between_findings", default=lambda: None)
 _FINDINGS_BETWEEN = 256
 
 
-class Crash(Struct, frozen=True):
-    """A rule or reader of ours raised: the subject of GEN000."""
+#: A bug of ours: what a rule or reader that raised is reported as.
+INTERNAL_ERROR = FindingType(
+    code="GEN000",
+    slug="internal-error",
+    explanation="""A rule or reader of corpusfmt failed on this input.
 
-    at: Location
-    where: str
-    error: str
+    Why: the rest of the input was checked, but what this rule would have said is unknown, so the verdict is never `valid`.
+    Example: a rule raises on a value that its author did not think of.
+    Fix: report the message with the input that caused it; the data may well be fine.
+    """,
+)
 
 
 class RuleSet:
-    """The rules of one format, by code and by the type of subject that they judge."""
+    """The rules of one format, by code, and its checks by the type of subject that they judge.
 
-    def __init__(self, *included: RuleSet) -> None:
+    `versions` are those of the format: what rules may be graded for.
+    """
+
+    def __init__(self, *included: Iterable[Rule], versions: Sequence[str] = ()) -> None:
+        self._versions = tuple(versions)
         self._by_code: dict[str, Rule] = {}
-        self._by_subject: dict[type, list[Rule]] = {}
-        for other in included:
-            for rule in other:
-                self._add(rule)
+        self._by_subject: dict[type, list[Check]] = {}
+        for rule in chain.from_iterable(included):
+            self._add(rule)
 
     def rule(
         self,
@@ -64,36 +76,93 @@ class RuleSet:
         severity: Severity = Severity.ERROR,
         grades: Mapping[str, Severity | None] | None = None,
         spec: str = "",
-        requires: tuple[str, ...] = (),
-    ) -> Callable[[_Check[_Subject]], _Check[_Subject]]:
-        """Register a generator over one subject type as a rule; its docstring is what `corpusfmt rule` prints.
+        requires: Sequence[str] = (),
+    ) -> Callable[[_Predicate[_Subject]], _Predicate[_Subject]]:
+        """Register a generator over one subject type as a check; its docstring is what `corpusfmt rule` prints.
 
         `grades` is that of `Rule`: severities for versions, profiles and the minor case.
         `requires` names rules whose firing in the same shard makes this one meaningless there.
         """
-        if unknown := [key for key in grades or () if not _GRADE.fullmatch(key)]:
-            raise ValueError(
-                f"rule {code} is graded for `{unknown[0]}`, expected a version, a profile, or the minor case of one"
-            )
 
-        def register(check: _Check[_Subject]) -> _Check[_Subject]:
-            self._add(Rule(code, slug, severity, on, check, spec, frozenset(requires), dict(grades or {})))
+        def register(check: _Predicate[_Subject]) -> _Predicate[_Subject]:
+            self._add(
+                Check(
+                    code=code,
+                    slug=slug,
+                    severity=severity,
+                    explanation=check.__doc__ or "",
+                    spec=spec,
+                    requires=frozenset(requires),
+                    grades=dict(grades or {}),
+                    subject=on,
+                    check=check,
+                )
+            )
             return check
 
         return register
 
+    def finding(
+        self,
+        code: str,
+        slug: str,
+        explanation: str,
+        *,
+        severity: Severity = Severity.ERROR,
+        grades: Mapping[str, Severity | None] | None = None,
+        spec: str = "",
+        requires: Sequence[str] = (),
+    ) -> FindingType:
+        """Register a type of finding that readers report; `explanation` is what `corpusfmt rule` prints."""
+        found = FindingType(
+            code=code,
+            slug=slug,
+            severity=severity,
+            explanation=explanation,
+            spec=spec,
+            requires=frozenset(requires),
+            grades=dict(grades or {}),
+        )
+        self._add(found)
+        return found
+
     def _add(self, rule: Rule) -> None:
         if rule.code in self._by_code:
             raise ValueError(f"rule {rule.code} is registered twice")
+        for grade in rule.grades:
+            found = _GRADE.fullmatch(grade)
+            if not found or (self._versions and found["version"] not in (None, *self._versions)):
+                raise ValueError(
+                    f"rule {rule.code} is graded for `{grade}`, expected a version, a profile, or the minor case of one"
+                )
         self._by_code[rule.code] = rule
-        self._by_subject.setdefault(rule.subject, []).append(rule)
+        if isinstance(rule, Check):
+            self._by_subject.setdefault(rule.subject, []).append(rule)
+
+    def complete(self) -> None:
+        """Raise `ValueError` for a rule that requires one that is not there, once all are registered."""
+        for rule in self:
+            if unknown := rule.requires - self._by_code.keys():
+                raise ValueError(
+                    f"rule {rule.code} requires {min(unknown)}, expected the code of a rule of this format"
+                )
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(sorted(self._by_code.values(), key=lambda rule: rule.code))
 
-    def on(self, subject: type) -> list[Rule]:
-        """Return the rules over a subject type, in the order of their registration."""
+    def __contains__(self, rule: Rule) -> bool:
+        return self._by_code.get(rule.code) is rule
+
+    def on(self, subject: type) -> list[Check]:
+        """Return the checks over a subject type, in the order of their registration."""
         return self._by_subject.get(subject, [])
+
+
+def finding_of(fault: Fault, rules: RuleSet, version: str) -> Finding:
+    """Return what a reader came across as a finding, whatever the user asked to be reported."""
+    judge = Judge(rules, Grading(), version=version, path="")
+    judge.report(*fault)
+    return judge.tally.findings[0]
 
 
 class Override(Struct, frozen=True):
@@ -170,39 +239,53 @@ class Judge:
         self._path = path
         self._fired: set[str] = set()
         self._recorded = 0
-        self._applicable: dict[type, list[Rule]] = {}
+        self._applicable: dict[type, list[Check]] = {}
         self._judged: dict[tuple[str, bool, str], tuple[Severity | None, str]] = {}
 
     def check(self, subject: Any, times: int = 1) -> bool:
-        """Run every rule on one subject, which occurs so many times; return whether none of them fired."""
+        """Run every check on one subject, which occurs so many times; return whether none of them fired."""
         kind = type(subject)
         rules = self._applicable.get(kind)
         if rules is None:
             rules = self._applicable[kind] = self._rules_that_apply(kind)
         clean = True
         for rule in rules:
-            if rule.requires and not self._fired.isdisjoint(rule.requires):
-                blocking = min(self._fired & rule.requires)
-                path = getattr(getattr(subject, "at", None), "path", self._path)
-                self.coverage.skip(path, rule.code, f"needs {blocking}")
+            at = getattr(subject, "at", None)
+            if rule.requires and self._is_blocked(rule, at):
                 continue
             try:
                 for problem in rule.check(subject):
                     clean = False
-                    self._record(rule, problem if times == 1 else replace(problem, count=problem.count * times))
+                    self._record(rule, problem, times)
             except Incomplete:
                 raise
             except Exception as error:
-                if rule.subject is Crash:
-                    raise
-                self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
+                self.crash(f"rule {rule.code}", error, at)
                 clean = False
         return clean
 
-    def _rules_that_apply(self, subject: type) -> list[Rule]:
-        profile = self._grading.profile
+    def report(self, found: FindingType, problem: Problem, times: int = 1) -> None:
+        """Take what a reader came across, which occurs so many times."""
+        if found not in self._rules:
+            raise ValueError(f"{found.code} is no rule of this format")
+        if self._grade(found) is not None and not self._is_blocked(found, problem.at):
+            self._record(found, problem, times)
+
+    def _grade(self, rule: Rule) -> Severity | None:
+        return rule.severity_for(version=self._version, profile=self._grading.profile)
+
+    def _is_blocked(self, rule: Rule, at: Location | None) -> bool:
+        """Tell whether a rule means nothing here, as one that it requires has fired, and note that it did not run."""
+        blocking = self._fired & rule.requires
+        if blocking:
+            self.coverage.skip(at.path if at else self._path, rule.code, f"needs {min(blocking)}")
+        return bool(blocking)
+
+    def _rules_that_apply(self, subject: type) -> list[Check]:
         rules = self._rules.on(subject)
-        return [rule for rule in rules if rule.severity_for(version=self._version, profile=profile) is not None]
+        if not rules:
+            raise TypeError(f"no rule of this format judges {subject.__name__}")
+        return [rule for rule in rules if self._grade(rule) is not None]
 
     def fired(self, code: str) -> bool:
         """Tell whether a rule has fired here, reported or not."""
@@ -215,9 +298,14 @@ class Judge:
 
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
         """Report an exception of our own code as GEN000."""
-        self.check(Crash(at or Location(self._path), where, f"{type(error).__name__}: {error}"))
+        message = f"{where} failed: {type(error).__name__}: {error}"
+        self.report(
+            INTERNAL_ERROR, Problem(message, at or Location(self._path), "this is a bug of corpusfmt, please report it")
+        )
 
-    def _record(self, rule: Rule, problem: Problem) -> None:
+    def _record(self, rule: Rule, problem: Problem, times: int = 1) -> None:
+        if times != 1:
+            problem = replace(problem, count=problem.count * times)
         self._fired.add(rule.code)
         self._recorded += 1
         if not self._recorded % _FINDINGS_BETWEEN:

@@ -49,6 +49,7 @@ def test_attribute_sets_stay_as_they_are(tmp_path: Path) -> None:
         ([beside(row) for row in [*ROWS, ROWS[0]]], "DOL501", "5 rows, the documents file has 4"),
         ([beside(ROWS[place]) for place in (0, 2, 1, 3)], "DOL502", "row 2 has the id `d2`, the document there `d1`"),
         ([beside(row | {"source": "other"}) for row in ROWS], "DOL503", "source `other`"),
+        ([beside(row | {"source": []}) for row in ROWS], "DOL503", "source `[]`"),
         ([{"attributes": {}}] * 4, "DOL403", "no `id`"),
         ([beside(row, b__c__d=[[0, 9999, 1]]) for row in ROWS], "DOL604", "on a text of"),
         ([{"id": row["id"], "attributes": []} for row in ROWS], "DOL406", "an array"),

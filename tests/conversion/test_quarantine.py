@@ -93,11 +93,13 @@ def test_parts_behind_one_of_which_nothing_is_left_move_up(
         assert len(list((out / "en").iterdir())) == 2 * len(parts) + 1
 
 
-def test_parts_of_dolma_that_are_not_numbered_through_are_for_oscar(tmp_path: Path) -> None:
-    for part in (2, 4, 10):
-        write_rows(tmp_path / f"dolma/documents/en/en_part_{part}.jsonl.gz", [document(part)])
+@pytest.mark.parametrize("names", [["en_part_2", "en_part_4", "en_part_10"], ["en", "en_part_2"], ["en", "en_part_1"]])
+def test_parts_of_dolma_that_are_not_numbered_through_are_for_oscar(names: list[str], tmp_path: Path) -> None:
+    for number, name in enumerate(names):
+        write_rows(tmp_path / f"dolma/documents/en/{name}.jsonl.gz", [document(number)])
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
-    assert texts(tmp_path / "oscar/en") == [document(part)["text"].encode() + b"\n\n" for part in (2, 4, 10)]
+    expected = [document(number)["text"].encode() + b"\n\n" for number in range(len(names))]
+    assert texts(tmp_path / "oscar/en") == expected
     assert corpusfmt.validate(tmp_path / "oscar").verdict == "valid"
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+#: Where coverage finds its settings in a process that a measured one starts.
+_HANDED_DOWN = "COVERAGE_PROCESS_CONFIG"
 _durations: dict[str, float] = {}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    os.environ["CORPUSFMT_TEST"] = item.nodeid
+    """Let what is measured in processes that the test starts be of the test."""
+    if handed_down := os.environ.get(_HANDED_DOWN):
+        settings = json.loads(base64.b64decode(handed_down))
+        settings["context"] = item.nodeid
+        os.environ[_HANDED_DOWN] = base64.b64encode(json.dumps(settings).encode()).decode()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

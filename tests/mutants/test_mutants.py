@@ -105,3 +105,13 @@ def test_processes_of_commands_run_the_mutant(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "corpusfmt", "--version"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert done.stdout == b"corpusfmt mutant\n"
+
+
+def test_a_package_whose_own_module_is_a_mutant_has_its_others(tmp_path: Path) -> None:
+    mutant = tmp_path / "__init__.py"
+    mutant.write_bytes(Path(corpusfmt.__file__).read_bytes() + b"\n__version__ = 'mutant'\n")
+    hook = REPOSITORY / "tests" / "mutants" / "hook"
+    environment = {**os.environ, "PYTHONPATH": str(hook), "CORPUSFMT_MUTANT": f"corpusfmt={mutant}"}
+    command = [sys.executable, "-c", "import corpusfmt, corpusfmt.model; print(corpusfmt.__version__)"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert done.stdout == b"mutant\n"

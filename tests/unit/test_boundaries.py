@@ -193,7 +193,7 @@ def test_values_that_are_handed_around_do_not_change(value: msgspec.Struct) -> N
 
 def test_the_profile_goes_before_the_version() -> None:
     grades: dict[str, Severity | None] = {"strict": Severity.ERROR, "1.0": None}
-    rule = Rule("XMP1", "x", Severity.WARNING, object, iter, grades=grades)
+    rule = Rule(code="XMP101", slug="x", severity=Severity.WARNING, explanation="", grades=grades)
     found = {(v, p): rule.severity_for(version=v, profile=p) for v in ("1.0", "1.1") for p in ("standard", "strict")}
     assert found == {
         ("1.0", "standard"): None,

@@ -258,12 +258,50 @@ def test_what_is_taken_back_is_said_in_one_order() -> None:
 @pytest.mark.parametrize("key", ["stict", "", "minor/strict", "1.0-strict", "strict/", "strict/1.0", "error"])
 def test_a_grade_for_what_there_is_not_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="expected a version, a profile, or the minor case of one"):
-        RuleSet().rule("XYZ101", "x", on=int, grades={key: None})
+        RuleSet().finding("XYZ101", "x", "", grades={key: None})
 
 
 def test_a_rule_may_be_graded_for_versions_profiles_and_minor_cases() -> None:
     for key in ("1.0", "strict", "1.0/strict", "minor", "1.0/minor", "strict/minor", "22.01/standard/minor"):
-        RuleSet().rule("XYZ101", "x", on=int, grades={key: None})
+        RuleSet().finding("XYZ101", "x", "", grades={key: None})
+
+
+def test_a_rule_is_graded_for_versions_of_its_format() -> None:
+    rules = RuleSet(versions=("1.0", "1.1"))
+    rules.finding("XYZ101", "x", "", grades={"1.1/strict": None, "minor": None})
+    with pytest.raises(ValueError, match=r"rule XYZ102 is graded for `1\.2/strict`"):
+        rules.finding("XYZ102", "y", "", grades={"1.2/strict": None})
+
+
+def test_what_a_rule_requires_is_a_rule_of_its_format() -> None:
+    rules = RuleSet(GENERAL)
+    rules.finding("XYZ101", "x", "", requires=("GEN201", "XYZ102"))
+    with pytest.raises(ValueError, match="rule XYZ101 requires XYZ102, expected the code of a rule of this format"):
+        rules.complete()
+    rules.finding("XYZ102", "y", "")
+    rules.complete()
+
+
+def test_a_subject_that_no_rule_judges_is_a_mistake() -> None:
+    with pytest.raises(TypeError, match="no rule of this format judges int"):
+        Judge(RULES, Grading(), version="1.0", path="shard").check(7)
+
+
+def test_readers_report_findings_of_a_type() -> None:
+    rules = RuleSet(versions=("1.0", "2.0"))
+    gap = rules.finding("XYZ101", "gap", "", grades={"2.0": None, "minor": Severity.INFO})
+    after = rules.finding("XYZ102", "after-the-gap", "", requires=("XYZ101",))
+    other = RuleSet().finding("XYZ101", "gap", "")
+    at = Location("a", 3)
+    for version, expected in (("1.0", [("XYZ101", "error"), ("XYZ101", "info")]), ("2.0", [("XYZ102", "error")])):
+        judge = Judge(rules, Grading(), version=version, path="a")
+        judge.report(gap, Problem("a gap", at, count=2), times=3)
+        judge.report(gap, Problem("a small gap", at, minor=True))
+        judge.report(after, Problem("behind it", at))
+        assert found(judge) == expected
+        assert judge.coverage.not_run == ({("a", "XYZ102", "needs XYZ101"): 1} if version == "1.0" else {})
+        with pytest.raises(ValueError, match="XYZ101 is no rule of this format"):
+            judge.report(other, Problem("a gap", at))
 
 
 def test_the_page_of_rules_knows_a_title_for_every_rule() -> None:

@@ -113,6 +113,25 @@ def test_an_exception_of_a_task_is_raised() -> None:
         list(run_tasks(fail_on_three, range(6), executor_factory("processes", 2), window=4))
 
 
+def fail_after_the_next(path: Path) -> None:
+    """Raise as the second task at once, as the first one only after that."""
+    second = path.with_name("second")
+    if path == second:
+        path.touch()
+        raise ValueError("second")
+    while not second.exists():
+        time.sleep(0.001)
+    raise ValueError("first")
+
+
+def test_of_several_exceptions_that_of_the_first_task_is_raised(tmp_path: Path) -> None:
+    tasks = [tmp_path / "first", tmp_path / "second", tmp_path / "second"]
+    for window in (2, 4):
+        with pytest.raises(ValueError, match="first"):
+            list(run_tasks(fail_after_the_next, tasks, executor_factory("processes", 2), window=window))
+        (tmp_path / "second").unlink()
+
+
 def test_tasks_may_come_later() -> None:
     asked = iter([1, None, 2, None, None, 3])
     assert list(run_tasks(double, asked, executor_factory("processes", 2), window=4)) == [2, 4, 6]

@@ -55,7 +55,7 @@ def command(
     if tally.counts:
         for line in concise(report):
             print(line, file=sys.stderr)
-        if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT), ""):
+        if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT.code), ""):
             warn(f"  help: {hint}")
     raise typer.Exit(exit_status(report, FailOn.ERROR))
 

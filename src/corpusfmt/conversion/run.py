@@ -407,7 +407,8 @@ def _numbered_through(
     numbers: dict[int, int | None] = {}
     for parts in series.values():
         parts.sort(key=lambda each: each.part or 0)
-        if any(each.part is not None and each.part != number for number, each in enumerate(parts, 1)):
+        # A part without a number is the only one.
+        if any(each.part != number for number, each in enumerate(parts, 1)) and parts[-1].part is not None:
             numbers |= {each.index: number if len(parts) > 1 else None for number, each in enumerate(parts, 1)}
     return [_as_part(numbers[each.argument.index], each) if each.argument.index in numbers else each for each in tasks]
 

@@ -78,6 +78,8 @@ class _Flight(Generic[T, R]):
         self.limits = meter.limits
         #: The bound that ended the run before its last task.
         self.reached: LimitReached | None = None
+        #: The first task, in their order, that raised, and what.
+        self.failed: tuple[int, Exception] | None = None
         self.source = source
         self.open_executor = open_executor
         self.executor = open_executor()
@@ -115,6 +117,15 @@ class _Flight(Generic[T, R]):
         if isinstance(self.executor, SerialExecutor):
             return lambda read: gauge.moved({index: read})
         return partial(note_read, gauge.file, index)
+
+    def _fail(self, index: int, error: Exception) -> None:
+        """Keep what a task raised: only tasks before it go on, since one of them may raise, too, and is to be told of then."""
+        if self.failed is None or index < self.failed[0]:
+            self.failed = index, error
+        before = self.failed[0]
+        self.exhausted = True
+        self.waiting = deque(each for each in self.waiting if each < before)
+        self.flying = {future: each for future, each in self.flying.items() if each < before}
 
     def _next(self) -> int | None:
         if self.waiting:
@@ -155,12 +166,16 @@ class _Flight(Generic[T, R]):
         landed: list[int] = []
         broken, self.broken = self.broken, False
         for future in [future for future in self.flying if future.done()]:
+            if future not in self.flying:  # one before it has failed
+                continue
             index = self.flying.pop(future)
             try:
                 self.done[index] = self._taken(future)
             except _DEATHS:
                 broken = True
                 self._requeue(index)
+            except Exception as error:
+                self._fail(index, error)
             else:
                 landed.append(index)
         if landed:
@@ -208,10 +223,16 @@ class _Flight(Generic[T, R]):
         stop(self.executor)
         suspects = sorted(index for index in self.waiting if self.deaths[index] >= _DEATHS_BEFORE_ALONE)
         self.waiting = deque(sorted(set(self.waiting).difference(suspects)))
+        landed = []
         for index in suspects:
-            self.done[index] = self._alone(index)
+            try:
+                self.done[index] = self._alone(index)
+            except Exception as error:
+                self._fail(index, error)
+                break
+            landed.append(index)
         self.executor = self.open_executor()
-        return suspects
+        return landed
 
     def _alone(self, index: int) -> R | Died:
         executor = self.open_executor()
@@ -241,7 +262,7 @@ def run_tasks(
 
     Tasks are taken one by one as there is room for them; None among them means that the next one is still to come, and
     is asked for again. `finished` is told the index and result of each task as it ends, in any order. `close` is given the
-    executor at the end of all. An exception of a task is raised here.
+    executor at the end of all. An exception of a task is raised here once all before it have ended; of several, the first.
 
     Where a bound of the run is reached, as each task ends, no more tasks are started, and what still runs two seconds
     after the time is up is ended and gives `Late`; `LimitReached` is raised after all that ended. `meter` has the bounds
@@ -265,6 +286,9 @@ def run_tasks(
     except BaseException:
         stop(flight.executor)
         raise
+    if flight.failed is not None:
+        stop(flight.executor)
+        raise flight.failed[1]
     if flight.reached is not None:
         stop(flight.executor)
         raise flight.reached

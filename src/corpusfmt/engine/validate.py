@@ -27,11 +27,11 @@ from corpusfmt.formats import (
     named_format,
     refuse_barred,
 )
-from corpusfmt.formats.general import Nothing, barred, within_limits
+from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, within_limits
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Report, Severity, Tally, UsageError
+from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
 from corpusfmt.report.saved import Baseline, load_baseline
 from corpusfmt.rules import PROFILES, Grading, Override
 from corpusfmt.wording import clipped
@@ -136,7 +136,7 @@ def _planned(fmt: Format, entry: Entry, options: CheckOptions, meter: Meter) -> 
             return fmt.plan(entry, options)
     except LimitReached as limit:
         judge = fmt.judge(options, options.version, ".")
-        judge.check(limit)
+        judge.report(LIMIT_REACHED, limit.problem)
         return Plan(options.version, [], judge.tally)
 
 
@@ -186,7 +186,7 @@ def _check_all(
         except LimitReached as limit:
             judge = fmt.judge(options, plan.version, ".")
             reason = f"{limit.reason}; {coverage.shards_seen} of {len(shards)} shards were read"
-            judge.check(LimitReached(reason, limit.hint))
+            judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
             plan.tally.merge(judge.tally)
         shown.compared(0)
         _judge_whole(fmt, plan, facts, options, meter, shown)
@@ -211,7 +211,10 @@ def _judge_whole(
     coverage = plan.coverage
     looked_at = coverage.documents or coverage.gaps or coverage.sampled
     if plain_documents and not (looked_at or _has_errors(plan.tally, judge.tally)):
-        judge.check(Nothing(Location(".")))
+        problem = Problem(
+            "no document in the whole input, nothing was checked", Location("."), "check how the input was made"
+        )
+        judge.report(NOTHING_TO_CHECK, problem)
     plan.tally.merge(judge.tally)
     plan.coverage.add(judge.coverage)
 
@@ -252,10 +255,10 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
         return fmt.check(shard, options)
     except LimitReached as limit:
         judge = fmt.judge(options, options.version, shard.name)
-        judge.check(limit.at(_place(shard)))
+        judge.report(LIMIT_REACHED, limit.at(_place(shard)).problem)
     except OSError as error:
         judge = fmt.judge(options, options.version, shard.name)
-        judge.check(barred(error, Location(_place(shard))))
+        judge.report(*barred(error, Location(_place(shard))))
     except Exception as error:
         judge = fmt.judge(options, options.version, shard.name)
         judge.crash("the check of this shard", error, Location(_place(shard)))
@@ -265,7 +268,7 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
 def _ended(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died | Late) -> ShardResult:
     judge = fmt.judge(options, options.version, shard.name)
     if isinstance(outcome, Late):
-        judge.check(options.limits.late(_place(shard)))
+        judge.report(LIMIT_REACHED, options.limits.late(_place(shard)).problem)
     else:
         judge.crash("the worker that checked this shard", RuntimeError(outcome.reason), Location(_place(shard)))
     return ShardResult(judge.tally, Coverage())

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.general import GENERAL, judge_barred
+from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
@@ -178,6 +178,9 @@ class Format(Struct, frozen=True):
     #: Write corpora, by version; empty for formats that only describe.
     writers: Mapping[str, Writer[Any]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.rules.complete()
+
     def judge(self, options: CheckOptions, version: str, path: str) -> Judge:
         """Return a judge for one shard, or for the dataset, under the caller's options."""
         return Judge(self.rules, options.grading, version=version, path=path, cap=options.max_per_rule)
@@ -231,7 +234,7 @@ def named_format(name: str) -> tuple[Format, str]:
 def refuse_barred(entry: Entry) -> None:
     """Raise `BadInput` for what is there and cannot be read."""
     judge = Judge(GENERAL, Grading(), version="", path=entry.path)
-    if judge_barred(entry, judge):
+    if report_barred(entry, judge):
         raise BadInput(judge.tally.findings[0])
 
 

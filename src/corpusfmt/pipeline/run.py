@@ -18,14 +18,14 @@ from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, BrokenStream, OutOfBounds, Unreadable
+from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
 from corpusfmt.io.compress import FileFacts, all_there, compressor_of
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import refuse_remote, version_of
 from corpusfmt.io.publish import publish_bytes, refuse_output
 from corpusfmt.langid import BackendChoice, Classifier, LangidError
-from corpusfmt.model import Coverage, Incomplete, Json, Location, Report, UsageError
+from corpusfmt.model import Coverage, Incomplete, Json, Location, Problem, Report, UsageError
 from corpusfmt.pipeline.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.filters import AddressFilter
@@ -38,7 +38,7 @@ from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, 
 from corpusfmt.pipeline.package import Packaged, PackageTask, package
 from corpusfmt.pipeline.process import Processed
 from corpusfmt.pipeline.recipe import Recipe, load_recipe
-from corpusfmt.pipeline.rules import RULES, BrokenWet, CutWet
+from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, wet_fault
 from corpusfmt.pipeline.scratch import Scratch
 from corpusfmt.pipeline.size import Size, Sizes
 from corpusfmt.pipeline.summary import stats, stats_table
@@ -292,9 +292,10 @@ def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]])
                 )
             )
             if each.padding is not None:
-                judge.check(BrokenStream(Location(entry.path), each.padding.error))
+                judge.report(*broken_stream(Location(entry.path), each.padding.error))
             if each.cut is not None:
-                judge.check(CutWet(Location(entry.path), each.cut))
+                hint = "write the file again, or use another reader"
+                judge.report(REST_NOT_READ, Problem(f"the rest was not read: {each.cut}", Location(entry.path), hint))
         else:
             _quarantine(judge, Location(entry.path), each)
     return Report("wet", "", judge.tally, coverage)
@@ -302,11 +303,10 @@ def _report(files: Sequence[Input], processed: Sequence[tuple[Path, Processed]])
 
 def _quarantine(judge: Judge, at: Location, processed: Processed) -> None:
     if processed.fault:
-        judge.check(BrokenStream(at, processed.fault.error))
+        judge.report(*broken_stream(at, processed.fault.error))
     elif processed.defect:
         defect, reason = processed.defect
-        subjects = {"unreadable": Unreadable(at, reason), "outside": OutOfBounds(at, reason)}
-        judge.check(subjects.get(defect) or BrokenWet(at, defect, reason))
+        judge.report(*wet_fault(defect, at, reason))
 
 
 def _choices(recipe: Recipe, addresses: AddressFilter, classifier: Classifier) -> Json:
@@ -362,7 +362,7 @@ def _refuse_none(files: Sequence[Input], processed: Sequence[tuple[Path, Process
         return
     left_out = [f"  {each.location}: {each.code} {each.message}" for each in findings]
     more = [f"  and {len(findings) - _MOST_TOLD:,} more"] if len(findings) > _MOST_TOLD else []
-    hints = sorted({f"  help: {each.hint}" for each in findings if each.code == LINK_OUTSIDE_ROOT})
+    hints = sorted({f"  help: {each.hint}" for each in findings if each.code == LINK_OUTSIDE_ROOT.code})
     raise Incomplete(
         f"none of {len(files):,} inputs could be read, and no corpus was written{cause}",
         *left_out[:_MOST_TOLD],

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import spec_from_file_location
 from types import ModuleType
 
@@ -19,7 +19,12 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return spec_from_file_location(fullname, self._path) if fullname == self._name else None
+        if fullname != self._name:
+            return None
+        # Of a package, its other modules are where they always were.
+        original = PathFinder.find_spec(fullname, path)
+        below = original.submodule_search_locations if original else None
+        return spec_from_file_location(fullname, self._path, submodule_search_locations=below)
 
 
 def install() -> None:

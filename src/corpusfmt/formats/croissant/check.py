@@ -30,10 +30,16 @@ from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.rules.data import references_of_examples
 from corpusfmt.formats.croissant.rules.distribution import Distributed
 from corpusfmt.formats.croissant.rules.document import (
+    CONTEXT_INVALID,
+    CONTEXT_REMOTE,
+    HTML_NO_JSONLD,
+    ID_NOT_STRING,
+    JSON_SYNTAX,
+    NESTING_TOO_DEEP,
+    NOT_A_JSONLD_OBJECT,
+    NOT_UTF8,
     Duplicate,
     Element,
-    Mistake,
-    MistakeKind,
     Mistyped,
     Part,
     Selection,
@@ -43,12 +49,18 @@ from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
 from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
 from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
-from corpusfmt.formats.general import OutOfBounds, OutOfRange, TooLong, barred
+from corpusfmt.formats.general import (
+    LIMIT_REACHED,
+    LINK_OUTSIDE_ROOT,
+    barred,
+    out_of_range,
+    too_long,
+)
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
-from corpusfmt.model import Location, Tally, UsageError
+from corpusfmt.model import Fault, Location, Problem, Tally, UsageError
 from corpusfmt.rules import Judge
 
 _SUFFIXES = (".json", ".jsonld", ".html", ".htm")
@@ -159,7 +171,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
         try:
             checker.run()
         except LimitReached as limit:
-            checker.judge.check(limit.at(entry.path))
+            checker.judge.report(LIMIT_REACHED, limit.at(entry.path).problem)
         while checker.descriptions:
             checker.descriptions.pop().take_apart()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
@@ -192,7 +204,7 @@ class Checker:
         self.judge = self._judge_for(options.version or "1.0")
         #: What was understood: one for each JSON-LD document in the file.
         self.descriptions: list[Description] = []
-        self._links: set[OutOfBounds] = set()
+        self._links: set[Location] = set()
 
     def _judge_for(self, version: str) -> Judge:
         options = self.options
@@ -202,12 +214,12 @@ class Checker:
         coverage = self.judge.coverage
         at = Location(self.entry.path)
         if self.entry.size > self.options.max_line_bytes:
-            self.judge.check(TooLong(at, self.entry.size, self.options.max_line_bytes))
+            self.judge.report(*too_long(at, self.entry.size, self.options.max_line_bytes))
             return
         try:
             data = _content(self.entry)
         except OSError as error:
-            self.judge.check(barred(error, at))
+            self.judge.report(*barred(error, at))
             return
         coverage.bytes = len(data)
         try:
@@ -216,10 +228,12 @@ class Checker:
             line = data.count(b"\n", 0, fault.offset) + 1
             column = fault.offset - (data.rfind(b"\n", 0, fault.offset) + 1) + 1
             place = Location(self.entry.path, line=line, column=column, byte=fault.offset)
-            self.judge.check(Mistake("encoding", fault.reason, place, fault.hint))
+            self.judge.report(NOT_UTF8, Problem(f"not UTF-8: {fault.reason}", place, fault.hint))
             return
         if marked:
-            self.judge.check(Mistake("bom", "", Location(self.entry.path, line=1, byte=0)))
+            first = Location(self.entry.path, line=1, byte=0)
+            hint = "save the file as UTF-8 without a mark"
+            self.judge.report(NOT_UTF8, Problem("starts with a byte order mark", first, hint, minor=True))
         self._text(text, head_bytes=3 if marked else 0)
 
     def _text(self, text: str, head_bytes: int) -> None:
@@ -232,7 +246,7 @@ class Checker:
             at = Location(self.entry.path, line=1)
             reason = "the page has no JSON-LD script" + (" that holds a Dataset" if scripts else "")
             hint = 'embed the description in `<script type="application/ld+json">`'
-            self.judge.check(Mistake("page", reason, at, hint))
+            self.judge.report(HTML_NO_JSONLD, Problem(reason, at, hint))
         for start, end in wanted:
             places = Places(self.entry.path, text, start=start, end=end, head_bytes=head_bytes)
             self._json(text[start:end], places)
@@ -243,10 +257,11 @@ class Checker:
         except JsonFault as fault:
             at = places.at_offset((fault.column or 1) - 1)
             if isinstance(fault, NumberFault):
-                self.judge.check(OutOfRange(at, fault.number, fault.count))
+                self.judge.report(*out_of_range(at, fault))
+            elif isinstance(fault, DepthFault):
+                self.judge.report(NESTING_TOO_DEEP, Problem(fault.reason, at, fault.hint))
             else:
-                kind: MistakeKind = "depth" if isinstance(fault, DepthFault) else "syntax"
-                self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
+                self.judge.report(JSON_SYNTAX, Problem(f"not JSON: {fault.reason}", at, fault.hint))
             return
         if duplicates:
             for again in places.duplicates():
@@ -262,22 +277,17 @@ class Checker:
 
     def _top(self, reason: str, places: Places) -> None:
         hint = 'write one object with `@context` and `"@type": "sc:Dataset"`'
-        self.judge.check(Mistake("top", reason, places.of(""), hint))
+        self.judge.report(NOT_A_JSONLD_OBJECT, Problem(reason, places.of(""), hint))
 
     def _jsonld(self, tree: Any, places: Places) -> None:
         try:
             expansion = expand(tree)
         except ExpansionFault as fault:
-            at = places.of(fault.pointer)
-            if fault.kind == "value":
-                self.judge.check(Mistyped("a language map", fault.reason, "strings by language", at))
-            else:
-                kind = "jsonld" if fault.kind == "syntax" else fault.kind
-                self.judge.check(Mistake(kind, fault.reason, at, fault.hint))
+            self._not_expanded(fault, places.of(fault.pointer))
             return
         for pointer, value in expansion.ids_not_strings:
             reason = f"`@id` is `{clip(value)}`, expected a string"
-            self.judge.check(Mistake("id", reason, places.of(pointer), "write the identifier as a string"))
+            self.judge.report(ID_NOT_STRING, Problem(reason, places.of(pointer), "write the identifier as a string"))
         description = Description(tree, expansion, places)
         description.wanted_version = self.options.version
         claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
@@ -293,8 +303,20 @@ class Checker:
             self._description(description)
             self._files(description)
         else:
-            codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule.subject is not Description]
+            codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule not in RULES.on(Description)]
             self._left_out(Gap(tuple(codes), self.entry.path, "a document of version 0.8"), "the description")
+
+    def _not_expanded(self, fault: ExpansionFault, at: Location) -> None:
+        match fault.kind:
+            case "value":
+                self.judge.check(Mistyped("a language map", fault.reason, "strings by language", at))
+            case "context":
+                message = f"the context cannot be processed: {fault.reason}"
+                self.judge.report(CONTEXT_INVALID, Problem(message, at, fault.hint))
+            case "remote":
+                self.judge.report(CONTEXT_REMOTE, Problem(fault.reason, at, fault.hint))
+            case "syntax":
+                self.judge.report(NOT_A_JSONLD_OBJECT, Problem(fault.reason, at, fault.hint))
 
     def _judge_as(self, version: str) -> None:
         """Go on under the version that the document turned out to have, with all that was found."""
@@ -327,13 +349,13 @@ class Checker:
         for code in gap.codes:
             self.judge.coverage.skip(gap.path, code, gap.reason, gap.count)
 
-    def _tell(self, fault: object) -> None:
-        """Judge what reading the data showed; a link out of the folder once, whatever is behind it."""
-        if isinstance(fault, OutOfBounds):
-            if fault in self._links:
+    def _tell(self, fault: Fault) -> None:
+        """Report what reading the data showed; a link out of the folder once, whatever is behind it."""
+        if fault.type is LINK_OUTSIDE_ROOT:
+            if fault.problem.at in self._links:
                 return
-            self._links.add(fault)
-        self.judge.check(fault)
+            self._links.add(fault.problem.at)
+        self.judge.report(*fault)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from corpusfmt.formats.croissant.graph import Resource
-from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.rules.files import DATA_FORMAT_MISMATCH
 from corpusfmt.formats.croissant.rules.wording import one_of
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, Location, Problem
 
 #: How many bytes are looked at.
 HEAD = 16
@@ -27,7 +27,7 @@ _KNOWN = {name for name, _, _ in _SIGNATURES}
 _OTHER_NAMES = {"image/jpg": "image/jpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav"}
 
 
-def signature_fault(view: Resource, path: str, head: bytes, at: Location) -> DataFault | None:
+def signature_fault(view: Resource, path: str, head: bytes, at: Location) -> Fault | None:
     """Return the fault that a file does not start as its encodingFormat does, milder for another format of its kind."""
     claimed = [
         _OTHER_NAMES.get(name, name) for name in (each.partition(";")[0].strip().lower() for each in view.formats)
@@ -40,4 +40,6 @@ def signature_fault(view: Resource, path: str, head: bytes, at: Location) -> Dat
     what = f"is {found}" if found else "is empty" if not head else "does not start like one"
     message = f"{view.title}: `{path}` {what}, `encodingFormat` is {one_of(view.formats)}"
     same_kind = found.partition("/")[0] in {name.partition("/")[0] for name in claimed}
-    return DataFault("format", message, at, "correct `encodingFormat`, or replace the file", minor=same_kind)
+    return Fault(
+        DATA_FORMAT_MISMATCH, Problem(message, at, "correct `encodingFormat`, or replace the file", minor=same_kind)
+    )

@@ -17,7 +17,7 @@ from msgspec import Struct
 from corpusfmt.formats.croissant.archives import ArchiveFault, Member, is_archive, members
 from corpusfmt.formats.croissant.globs import literal_in
 from corpusfmt.formats.croissant.graph import Description, Field, FileObject, FileSet, Resource, View
-from corpusfmt.formats.croissant.records.batches import Broken, Fault
+from corpusfmt.formats.croissant.records.batches import Broken
 from corpusfmt.formats.croissant.records.files import (
     NoFile,
     claims_archive,
@@ -35,12 +35,19 @@ from corpusfmt.formats.croissant.records.files import (
     split_codec,
 )
 from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
-from corpusfmt.formats.croissant.rules.files import DataFault, Gap
+from corpusfmt.formats.croissant.rules.files import (
+    DATA_FILE_MISSING,
+    DATA_GLOB_ANY_DEPTH,
+    DATA_MEMBER_ESCAPES,
+    DATA_SHA256_MISMATCH,
+    DATA_SIZE_MISMATCH,
+    Gap,
+)
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import fitting
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, FindingType, Location, Problem
 
 _OF_FILES = ("CRO601", "CRO602", "CRO603")
 # Sizes given with a unit are rounded by whoever wrote them.
@@ -76,8 +83,8 @@ class Storage:
     _facts_of: dict[tuple[str, ...], _Facts] = field(default_factory=dict)
     _names: dict[int, _Names] = field(default_factory=dict)
     _holding_sets: set[int] = field(default_factory=set)
-    #: By container that is a folder, the links that lead out of it.
-    _links: dict[int, list[Entry]] = field(default_factory=dict)
+    #: By container that is a folder, the links that lead out of it, each with its place beside the description.
+    _links: dict[int, list[tuple[Location, Entry]]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Go through the files that lie here, what is inside of archives, and the file sets."""
@@ -105,8 +112,8 @@ class Storage:
         found = (self.description.view_of(value) for value in view.containers)
         return [each for each in found if isinstance(each, FileObject)]
 
-    def _fault(self, kind: str, view: FileObject, name: str, message: str, hint: str) -> None:
-        self.faults.append(DataFault(kind, f"{view.title}: {message}", view.place(name), hint))
+    def _fault(self, kind: FindingType, view: FileObject, name: str, message: str, hint: str) -> None:
+        self.faults.append(Fault(kind, Problem(f"{view.title}: {message}", view.place(name), hint)))
 
     def _entry(self, file: FileObject, path: str) -> Entry | None:
         if is_uri(path):
@@ -126,7 +133,9 @@ class Storage:
         if entry.kind == "directory":
             listed = {each.path: each for each in _listed(entry)}
             self._names[id(file)] = _Names([path for path, each in listed.items() if each.kind == "file"])
-            self._links[id(file)] = [each for each in listed.values() if each.kind == "outside"]
+            prefix = (path or "").rstrip("/")
+            links = (each for each in listed.values() if each.kind == "outside")
+            self._links[id(file)] = [(Location(f"{prefix}/{each.path}"), each) for each in links]
             for each in contained:
                 self._in_folder(each, file, listed)
             return
@@ -145,7 +154,11 @@ class Storage:
             self.faults.append(broken.fault)
         except OSError as error:
             self._fault(
-                "missing", file, "sc:contentUrl", f"`{path}` cannot be read: {reason_of(error)}", "make it readable"
+                DATA_FILE_MISSING,
+                file,
+                "sc:contentUrl",
+                f"`{path}` cannot be read: {reason_of(error)}",
+                "make it readable",
             )
 
     def _in_folder(self, file: FileObject, container: FileObject, listed: Mapping[str, Entry]) -> None:
@@ -153,10 +166,13 @@ class Storage:
         entry = listed.get(path)
         if entry is not None and entry.kind == "file":
             self._judge(file, self._facts_at(file, entry))
-        elif link := next((each for each in self._links[id(container)] if link_on_the_way(each, path)), None):
-            self.faults.append(barred(link, Location(link.path)))
+        elif found := next((each for each in self._links[id(container)] if link_on_the_way(each[1], path)), None):
+            at, link = found
+            self.faults.append(barred(link, at))
         elif not escapes(path):
-            self._fault("missing", file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path")
+            self._fault(
+                DATA_FILE_MISSING, file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path"
+            )
 
     def _container(self, file: FileObject, entry: Entry, head: bytes, contained: list[FileObject]) -> None:
         path = file.text("sc:contentUrl") or ""
@@ -192,12 +208,16 @@ class Storage:
                     f"{file.title}: member `{strange[0]}` of `{entry.name}` leads out of the folder it is unpacked in"
                 )
                 hint = "pack it again with relative paths"
-                self.faults.append(DataFault("slip", message, file.place("sc:contentUrl"), hint, len(strange)))
+                self.faults.append(
+                    Fault(DATA_MEMBER_ESCAPES, Problem(message, file.place("sc:contentUrl"), hint, len(strange)))
+                )
         self._names[id(file)] = _Names(names)
         for path, missing in wanted.items():
             if not escapes(path):
                 message = f"no member `{path}` in `{entry.name}`"
-                self._fault("missing", missing, "sc:contentUrl", message, "correct the path inside the container")
+                self._fault(
+                    DATA_FILE_MISSING, missing, "sc:contentUrl", message, "correct the path inside the container"
+                )
 
     def _facts_at(self, file: FileObject, entry: Entry) -> _Facts:
         key = (os.path.realpath(entry.url), *_wanted_digests(file))
@@ -221,12 +241,12 @@ class Storage:
             size, exact = said
             if abs(size - facts.size) > (0 if exact else max(size, facts.size) * _ROUNDING):
                 message = f"{facts.size} bytes, `contentSize` says {size}"
-                self._fault("size", file, "sc:contentSize", message, f'write "{facts.size} B"')
+                self._fault(DATA_SIZE_MISMATCH, file, "sc:contentSize", message, f'write "{facts.size} B"')
         for name, actual in facts.digests.items():
             if _digest(file, name) != actual:
                 message = f"the {name} is `{actual}`, the description says `{_digest(file, name)}`"
                 key = "sc:sha256" if name == "sha256" else "cr:md5"
-                self._fault("digest", file, key, message, f'write "{actual}", if the file is the right one')
+                self._fault(DATA_SHA256_MISMATCH, file, key, message, f'write "{actual}", if the file is the right one')
 
     def _file_set(self, view: FileSet) -> None:
         containers = self._containers(view)
@@ -238,9 +258,9 @@ class Storage:
         if not view.all("cr:includes"):
             self._leave_out(view, f"{view.title}: no pattern says which files belong to it")
             return
-        links = [link for link in self._links_in(containers) if may_select(view, link)]
-        self.faults += [barred(link, Location(link.path)) for link in links]
-        if links:
+        faults = [barred(link, at) for at, link in self._links_in(containers) if may_select(view, link)]
+        self.faults += faults
+        if faults:
             return
         selected = chain.from_iterable(_selected(view, names) for names in self._names_in(containers))
         first = next(selected, None)
@@ -251,7 +271,7 @@ class Storage:
         if deep is not None:
             message = f"{view.title}: a pattern without a slash selects `{deep}`, which is in a folder"
             hint = "write `**/` before the pattern, or `./` to select from the top folder only"
-            self.faults.append(DataFault("deep", message, view.place("cr:includes"), hint))
+            self.faults.append(Fault(DATA_GLOB_ANY_DEPTH, Problem(message, view.place("cr:includes"), hint)))
 
     def _names_in(self, containers: list[FileObject]) -> Iterator[_Names]:
         """Yield the paths in containers; without any, those beside the description."""
@@ -260,7 +280,7 @@ class Storage:
         if not containers:
             yield self._names_beside
 
-    def _links_in(self, containers: list[FileObject]) -> Iterator[Entry]:
+    def _links_in(self, containers: list[FileObject]) -> Iterator[tuple[Location, Entry]]:
         for each in containers:
             yield from self._links.get(id(each), ())
         if not containers:
@@ -281,8 +301,8 @@ class Storage:
         return _Names([entry.path for entry in self._beside if entry.kind == "file"])
 
     @cached_property
-    def _links_beside(self) -> list[Entry]:
-        return [entry for entry in self._beside if entry.kind == "outside"]
+    def _links_beside(self) -> list[tuple[Location, Entry]]:
+        return [(Location(entry.path), entry) for entry in self._beside if entry.kind == "outside"]
 
 
 # Names of files have to be known all at once: some million of members, half a million of files.

@@ -55,7 +55,7 @@ class _AttributesFile:
         for block in self.file.blocks():
             if isinstance(block, LongLine):
                 judge = _judge(self.file.path)
-                judge.check(self.file.too_long(block))
+                judge.report(*self.file.too_long(block))
                 yield _AttributesRow(Location(self.file.path, block.line), b"", None, None, 0, _first_error(judge))
                 continue
             clean = clean_attributes(block.data)
@@ -164,7 +164,7 @@ def _hold_to(document: Document, row: _AttributesRow) -> None:
     if row.id is not None and row.id != document.id:
         what = f"row {row.at.line} has the id `{row.id}`, the document there `{document.id}`"
         judge.check(Alignment(row.at, 0, 0, what))
-    elif isinstance(row.source, str) and document.source is not None and row.source != document.source:
+    elif None not in (row.source, document.source) and row.source != document.source:
         judge.check(Sources(replace(row.at, record=document.id), document.source, row.source))
     if judge.tally.findings:
         raise BadInput(judge.tally.findings[0])

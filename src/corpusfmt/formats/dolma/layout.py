@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import judge_barred
+from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
@@ -406,7 +406,7 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         kind = kind_of_name(name)
         if kind is NameKind.LEFTOVER:
             judge.check(Leftover(at))
-        elif judge_barred(entry, whose) or kind is NameKind.HIDDEN:
+        elif report_barred(entry, whose) or kind is NameKind.HIDDEN:
             continue
         elif entry.kind == "directory":
             if parents[-1:] == [ATTRIBUTES] and DOCUMENTS not in parents and wanted(entry.path):

@@ -47,7 +47,7 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
 def _rows_of(block: Block | LongLine, file: RowFile, shard: Shard) -> Iterator[Document | Rejected]:
     if isinstance(block, LongLine):
         alone = _fresh_judge(shard)
-        alone.check(file.too_long(block))
+        alone.report(*file.too_long(block))
         yield from _rejections(alone, b"")
         return
     clean = clean_documents(block.data)

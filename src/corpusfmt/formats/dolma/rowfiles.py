@@ -22,12 +22,12 @@ from corpusfmt.formats.dolma.rows import (
     pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import BrokenStream, TooLong, barred, judge_text, judged_json
+from corpusfmt.formats.general import barred, broken_stream, json_of, report_text, too_long
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.io.text import json_object
-from corpusfmt.model import Json, Location, Problem
+from corpusfmt.model import Fault, Json, Location, Problem
 from corpusfmt.rules import Judge
 
 _HEAD = 4096
@@ -107,7 +107,7 @@ class RowFile:
                 yield from self._blocks_of(file)
         except OSError as error:
             self.whole = False
-            self._judge.check(barred(error, Location(self.path)))
+            self._judge.report(*barred(error, Location(self.path)))
         self._judge_blank_lines()
         if self._first_return is not None:
             self._judge.check(CarriageReturns(self._first_return, self._returns))
@@ -125,7 +125,7 @@ class RowFile:
     def _judge_blank_lines(self) -> None:
         if self._blank_lines is not None:
             at, count = self._blank_lines
-            judged_json(b"", at, self._judge, count)
+            json_of(b"", at, self._judge, count)
             self._blank_lines = None
 
     def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
@@ -143,7 +143,7 @@ class RowFile:
                 yield block
         except StreamFault as fault:
             self.whole = self.whole and fault.kind != "corrupt"
-            self._judge.check(BrokenStream(at, fault))
+            self._judge.report(*broken_stream(at, fault))
         self.bytes += chunks.bytes
 
     def _note_returns(self, block: Block) -> None:
@@ -155,9 +155,9 @@ class RowFile:
             line = block.line + block.data.count(b"\n", 0, place)
             self._first_return = Location(self.path, line, block.byte + start)
 
-    def too_long(self, line: LongLine) -> TooLong:
-        """Return what there is to judge of a line that was too long to hold."""
-        return TooLong(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
+    def too_long(self, line: LongLine) -> Fault:
+        """Return what is to be said of a line that was too long to hold."""
+        return too_long(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
 
 
 class Columns(Struct):
@@ -221,7 +221,7 @@ def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
     for block in file.blocks():
         columns = DocumentColumns(file.path, block, file.rows)
         if isinstance(block, LongLine):
-            judge.check(file.too_long(block))
+            judge.report(*file.too_long(block))
             _append(columns, None, None, UNKNOWN_LENGTH, 1)
         else:
             for start, data in _pieces(block):
@@ -278,7 +278,7 @@ def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> 
         place = _of_record(at, row)
         judge.check(DocumentRow(place, row), times)
         if isinstance(text := row.get("text"), str):
-            judge_text(text, replace(place, pointer=pointer("text")), judge, times)
+            report_text(text, replace(place, pointer=pointer("text")), judge, times)
     return row
 
 
@@ -328,7 +328,7 @@ def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[Attr
     for block in file.blocks():
         columns = AttributesColumns(file.path, block, file.rows)
         if isinstance(block, LongLine):
-            judge.check(file.too_long(block))
+            judge.report(*file.too_long(block))
             columns.ids, columns.sources, columns.reaches = [None], [None], [0]
         else:
             for start, data in _pieces(block):

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import judged_json
+from corpusfmt.formats.general import json_of
 from corpusfmt.io.text import StrictJson, json_type
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -418,7 +418,7 @@ def pointer(*names: str | int) -> str:
 
 def explain(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge what holds for a line of any kind of file, `times` of which follow each other; return its object, if any."""
-    decoded = judged_json(line, at, judge, times)
+    decoded = json_of(line, at, judge, times)
     if decoded is None:
         return None
     value = decoded.value

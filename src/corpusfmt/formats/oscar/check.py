@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
-from corpusfmt.formats.general import Barred, BrokenStream, Members, Unreadable, barred, within_limits
+from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_stream, unreadable, within_limits
 from corpusfmt.formats.oscar.alignment import Alignment
 from corpusfmt.formats.oscar.checksums import Digest
 from corpusfmt.formats.oscar.metadata import MetadataScan
@@ -19,7 +19,7 @@ from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, DigestReader, StreamFault
-from corpusfmt.model import Coverage, Location
+from corpusfmt.model import Coverage, Fault, Location, Problem
 from corpusfmt.rules import Judge
 
 
@@ -33,7 +33,7 @@ class Source:
         self._entry = entry
         self._limit = max_line_bytes
         self.at = Location(entry.path)
-        self.barred: Barred | None = None
+        self.barred: Fault | None = None
         self.fault: StreamFault | None = None
         self.members = 0
         self.sha256: str | None = None
@@ -51,7 +51,7 @@ class Source:
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the lines of the file; never raises for what is wrong with it."""
         if self._entry.kind != "file":
-            self.barred = barred(self._entry, self.at) if self._entry.is_barred else Unreadable(self.at, "not a file")
+            self.barred = barred(self._entry, self.at) if self._entry.is_barred else unreadable(self.at, "not a file")
             return
         try:
             with self._entry.open() as file:
@@ -74,11 +74,12 @@ class Source:
     def judge(self, judge: Judge) -> None:
         """Judge the file as a file, once it was read."""
         if self.barred is not None:
-            judge.check(self.barred)
+            judge.report(*self.barred)
         elif self.fault is not None:
-            judge.check(BrokenStream(self.at, self.fault))
-        else:
-            judge.check(Members(self.at, self.members))
+            judge.report(*broken_stream(self.at, self.fault))
+        elif self.members > 1:
+            problem = Problem(f"{self.members} gzip members", self.at, "compress the content again as one member")
+            judge.report(COMPRESSED_MULTI_MEMBER, problem)
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
@@ -183,7 +184,7 @@ def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
             digest = DigestReader(file)
             digest.drain()
     except OSError as error:
-        judge.check(barred(error, Location(entry.path)))
+        judge.report(*barred(error, Location(entry.path)))
         return
     judge.coverage.bytes += digest.size
     if part.listing is not None:

@@ -201,7 +201,7 @@ def read_list(
                 empty = empty and isinstance(line, Line) and not line.data.strip()
                 _take(line, found, sightings, folder, judge, version, told)
     except OSError as error:
-        judge.check(barred(error, Location(entry.path)))
+        judge.report(*barred(error, Location(entry.path)))
         return None
     if empty:
         judge.check(NoList(Location(entry.path), entry.name, empty=True))

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, check, fingerprint_file, line_folder, record_folder
-from corpusfmt.formats.oscar.metadata import Fault, RecordId, fingerprint, is_own, read_record
+from corpusfmt.formats.oscar.metadata import RecordId, Unread, fingerprint, is_own, read_record
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
 from corpusfmt.io.keys import Place, repeated
@@ -237,13 +237,13 @@ class _Record(Struct, frozen=True):
 def _record_of(line: bytes) -> _Record:
     headers = _headers_of(line)
     decoded = read_record(line)
-    offset = None if isinstance(decoded, Fault) or not isinstance(decoded.value, dict) else decoded.value.get("offset")
+    offset = None if isinstance(decoded, Unread) or not isinstance(decoded.value, dict) else decoded.value.get("offset")
     return _Record(headers.get("warc-record-id", ""), offset, fingerprint(headers))
 
 
 def _headers_of(line: bytes) -> dict[str, str]:
     decoded = read_record(line)
-    value = decoded.value if not isinstance(decoded, Fault) and isinstance(decoded.value, dict) else {}
+    value = decoded.value if not isinstance(decoded, Unread) and isinstance(decoded.value, dict) else {}
     headers = value.get("headers")
     strings = headers.items() if isinstance(headers, dict) else ()
     return {name.lower(): text for name, text in strings if isinstance(text, str)}

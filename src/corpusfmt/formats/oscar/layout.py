@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import judge_barred
+from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
 from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
@@ -517,7 +517,7 @@ class _Planner:
         for folder in survey.nested:
             judge.check(Stray(folder.at, folder.code, directory=True, repeats=True))
         for child in survey.unreadable:
-            judge_barred(child, judge)
+            report_barred(child, judge)
         for child in survey.beside:
             _judge_beside(judge, child, self._version)
         odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
@@ -593,7 +593,7 @@ class _Planner:
             if entry is None and folder.alone is None and (language.texts or language.metadata):
                 judge.check(NoList(folder.at, f"{folder.code}_sha256.txt", empty=False))
             elif entry is not None:
-                judge_barred(entry, judge)
+                report_barred(entry, judge)
             return None
 
         def told(name: str) -> bool:
@@ -623,7 +623,7 @@ def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
     at = Location(entry.path)
     if entry.name == _UNFINISHED:
         judge.check(Stray(at, entry.name, directory=False))
-    elif judge_barred(entry, judge) or ROOT_FILES.fullmatch(entry.name):
+    elif report_barred(entry, judge) or ROOT_FILES.fullmatch(entry.name):
         return
     elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
@@ -667,10 +667,10 @@ class _Slots:
         if parsed is not None and not (parsed.role == "metadata" and self._version == "1.0"):
             self._place(entry, parsed)
         elif entry is not self.checksums:
-            judge_barred(entry, self._judge)
+            report_barred(entry, self._judge)
 
     def _judge_other(self, entry: Entry) -> None:
-        if judge_barred(entry, self._judge):
+        if report_barred(entry, self._judge):
             return
         if self._folder.path or not ROOT_FILES.fullmatch(entry.name):
             self._judge.check(Stray(Location(entry.path), entry.name, directory=False))
@@ -682,7 +682,7 @@ class _Slots:
         if parsed.number is None:
             self._singles.append(entry)
         if parts.setdefault(parsed.number, entry) is not entry:
-            judge_barred(entry, self._judge)
+            report_barred(entry, self._judge)
 
     def language(self) -> Language:
         return Language(

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from corpusfmt.formats.general import BadJson, BadText, OutOfRange, TooLong, json_subject
+from corpusfmt.formats.general import bad_json, bad_text, too_long
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
 from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault
-from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>", re.IGNORECASE)
@@ -463,7 +463,7 @@ class MetadataScan:
     def feed(self, block: Block | LongLine) -> None:
         """Judge the next block."""
         if isinstance(block, LongLine):
-            self._judge.check(TooLong(self.at(block.line, byte=block.byte), block.length, self._limit))
+            self._judge.report(*too_long(self.at(block.line, byte=block.byte), block.length, self._limit))
             self._add_unknown(block.line)
             return
         records = _decode_block(block.data)
@@ -510,8 +510,8 @@ class MetadataScan:
                     self._accept(records, line)
                 continue
             decoded = read_record(run.data)
-            if isinstance(decoded, Fault):
-                self._judge.check(decoded.subject(self.at(run.line, byte=run.byte)), run.count)
+            if isinstance(decoded, Unread):
+                self._judge.report(*decoded.reported(self.at(run.line, byte=run.byte)), run.count)
                 for line in () if decoded.blank else lines:
                     self._add_unknown(line)
                 continue
@@ -638,18 +638,18 @@ _VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = 
 )
 
 
-class Fault(Struct, frozen=True):
+class Unread(Struct, frozen=True):
     """Why a line of metadata cannot be read; `blank` where it cannot stand for a record."""
 
     why: JsonFault | TextFault
     blank: bool = False
 
-    def subject(self, at: Location) -> BadText | BadJson | OutOfRange:
-        """Return what the general rules judge, at the place of the line."""
+    def reported(self, at: Location) -> Fault:
+        """Return what is to be said of it, at the place of the line."""
         if isinstance(self.why, JsonFault):
-            return json_subject(self.why, at)
+            return bad_json(at, self.why)
         byte = None if at.byte is None else at.byte + self.why.column - 1
-        return BadText(Location(at.path, at.line, byte, self.why.column), self.why.reason)
+        return bad_text(Location(at.path, at.line, byte, self.why.column), self.why.reason)
 
 
 class Decoded(Struct, frozen=True):
@@ -659,16 +659,16 @@ class Decoded(Struct, frozen=True):
     duplicate_keys: Sequence[str]
 
 
-def read_record(data: bytes) -> Decoded | Fault:
+def read_record(data: bytes) -> Decoded | Unread:
     """Decode a line of metadata to the letter of JSON."""
     try:
         found = strict_json(data)
     except UnicodeDecodeError:
         fault = utf8_fault(data)
         assert fault is not None
-        return Fault(fault)
+        return Unread(fault)
     except JsonFault as error:
-        return Fault(error, blank=not data.strip(b" \t\r"))
+        return Unread(error, blank=not data.strip(b" \t\r"))
     return Decoded(found.value, found.duplicate_keys)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.general import BadText, BrokenStream, TooLong
+from corpusfmt.formats.general import bad_text, broken_stream, too_long
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
 from corpusfmt.formats.oscar.check import Source
@@ -32,10 +32,10 @@ from corpusfmt.formats.oscar.layout import Pairing
 from corpusfmt.formats.oscar.metadata import (
     NO_LENGTH,
     UNKNOWN,
-    Fault,
     HeaderNotString,
     Rows,
     SchemaFault,
+    Unread,
     as_count,
     described,
     read_record,
@@ -50,7 +50,7 @@ from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import has_too_many_values, utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
-from corpusfmt.rules import Grading, Judge
+from corpusfmt.rules import Grading, Judge, finding_of
 
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
 _SHORT_TAILS = frozenset(tail.encode() for tail in SHORT_TAILS)
@@ -92,9 +92,9 @@ def unpaired(shard: Shard) -> Finding | None:
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
     """Yield what went wrong with a file as a file; zero bytes behind its end hide nothing."""
     if source.barred is not None:
-        yield Rejected(_finding(source.barred, version), b"")
+        yield Rejected(finding_of(source.barred, RULES, version), b"")
     elif source.fault is not None and source.fault.kind != "padding":
-        yield Rejected(_finding(BrokenStream(source.at, source.fault), version), b"")
+        yield Rejected(finding_of(broken_stream(source.at, source.fault), RULES, version), b"")
 
 
 def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | None, int, int, bytes]]:
@@ -115,7 +115,7 @@ def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | None, i
 def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str | Rejected:
     at = Location(path, piece.start + 1, piece.byte)
     if piece.too_long:
-        return Rejected(_finding(TooLong(at, piece.size, limit), version), b"")
+        return Rejected(finding_of(too_long(at, piece.size, limit), RULES, version), b"")
     try:
         return piece.data.decode()
     except UnicodeDecodeError:
@@ -124,8 +124,8 @@ def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str 
         fault = utf8_fault(line)
         column = fault.column if fault else 1
         byte = piece.byte + sum(len(before) + 1 for before in lines[:number]) + column - 1
-        bad = BadText(Location(path, piece.start + number + 1, byte, column), fault.reason if fault else "")
-        return Rejected(_finding(bad, version), piece.data)
+        bad = bad_text(Location(path, piece.start + number + 1, byte, column), fault.reason if fault else "")
+        return Rejected(finding_of(bad, RULES, version), piece.data)
 
 
 def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Document | Rejected]:
@@ -279,10 +279,10 @@ class _Pairs:
         """Return a record with what the rules say of it; None for a line that cannot stand for one."""
         version, number = self._part.version, at.line or 0
         if line is None:
-            return _Record(number, b"", finding=_finding(TooLong(at, self._limit + 1, self._limit), version))
+            return _Record(number, b"", finding=finding_of(too_long(at, self._limit + 1, self._limit), RULES, version))
         decoded = read_record(line)
-        if isinstance(decoded, Fault):
-            finding = _finding(decoded.subject(at), version)
+        if isinstance(decoded, Unread):
+            finding = finding_of(decoded.reported(at), RULES, version)
             if decoded.blank:
                 self._blank.append(Rejected(finding, line))
                 return None

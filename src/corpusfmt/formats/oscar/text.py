@@ -7,10 +7,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from corpusfmt.formats.general import BadText, DoubleEncoded, TooLong
+from corpusfmt.formats.general import bad_text, double_encoded, too_long
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
+from corpusfmt.io.double_encoding import Repair
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.scan import is_certainly_nfc, plain_text
@@ -210,7 +209,9 @@ class TextScan:
         self._limit = max_line_bytes
         self._keys = keys
         self._sightings = Sightings()
-        self._double_encoded: DoubleEncoded | None = None
+        # The first line that looks encoded twice, and how many do.
+        self._double_encoded: tuple[Location, Repair] | None = None
+        self._double_encoded_lines = 0
         # The document that is still open: its first line and byte, and how many separators came since the last one.
         self._open_line = 0
         self._open_byte = 0
@@ -278,7 +279,7 @@ class TextScan:
         return True
 
     def _feed_long(self, line: LongLine) -> None:
-        self._judge.check(TooLong(self._at(line.line, line.byte), line.length, self._limit))
+        self._judge.report(*too_long(self._at(line.line, line.byte), line.length, self._limit))
         self._last_blank = self._in_run = False
         self.filled += 1
         self.lines += 1
@@ -299,7 +300,7 @@ class TextScan:
         for seen in self._sightings:
             self._judge.check(seen)
         if self._double_encoded is not None:
-            self._judge.check(self._double_encoded)
+            self._judge.report(*double_encoded(*self._double_encoded, self._double_encoded_lines))
 
     def _at(self, line: int, byte: int, column: int | None = None) -> Location:
         return Location(self._path, line, byte, column)
@@ -312,12 +313,11 @@ class TextScan:
             found = repair(text)
             if found is None:
                 continue
-            if self._double_encoded is not None:
-                self._double_encoded = replace(self._double_encoded, count=self._double_encoded.count + 1)
-            else:
+            self._double_encoded_lines += 1
+            if self._double_encoded is None:
                 before = len(text[: found.start].encode())
                 at = self._at(block.line + number, block.byte + byte + before, before + 1)
-                self._double_encoded = DoubleEncoded(at, found)
+                self._double_encoded = at, found
 
     def _odd_separators(
         self, data: bytes, codes: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
@@ -508,7 +508,7 @@ class TextScan:
             if fault is not None:
                 bad.append(index)
                 at = self._at(block.line + index, byte + fault.column - 1, fault.column)
-                self._judge.check(BadText(at, fault.reason))
+                self._judge.report(*bad_text(at, fault.reason))
             elif not unicodedata.is_normalized("NFC", line.decode()):
                 self._sightings.note(NotNfc(at=self._at(block.line + index, byte)))
             byte += len(line) + 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import judge_barred
+from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
 from corpusfmt.formats.sniff import first_row, first_row_has
 from corpusfmt.io.paths import Entry, walk
@@ -196,7 +196,7 @@ def _corpus(target: str, code: str | None) -> str:
 def _judge_others(entries: Sequence[Entry], judge: Judge) -> None:
     for each in entries:
         hidden = _is_hidden(each.path)
-        if not hidden and judge_barred(each, judge):
+        if not hidden and report_barred(each, judge):
             continue
         if each.kind == "file" and not hidden and not _is_data(each) and each.name not in _OURS:
             if _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.general import Barred, BrokenStream, TooLong, barred
+from corpusfmt.formats.general import barred, broken_stream, too_long
 from corpusfmt.formats.oscar2.records import explain
 from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.formats.provenance import RecordIds
@@ -20,7 +20,7 @@ from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.scan import count_quotes, double_encoding_at
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
-from corpusfmt.model import Coverage, Document, Json, Location, Severity
+from corpusfmt.model import Coverage, Document, Fault, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
 
 _PIECE = 256 * 1024
@@ -54,14 +54,14 @@ class Doubtful(Struct, frozen=True):
 
     raw: bytes
     at: Location
-    trouble: Barred | BrokenStream | TooLong | None = None
+    trouble: Fault | None = None
     times: int = 1
 
     def judged(self, language: str | None, judge: Judge) -> Json | None:
         """Run the rules; return the object on the line where there is one."""
         if self.trouble is None:
             return explain(self.raw, self.at, language, judge, self.times)
-        judge.check(self.trouble)
+        judge.report(*self.trouble)
         return None
 
 
@@ -76,11 +76,11 @@ def scan(entry: Entry, language: str | None, options: CheckOptions, coverage: Co
                 for block in blocks(chunks, limit):
                     if isinstance(block, LongLine):
                         place = Location(entry.path, block.line, block.byte)
-                        yield Doubtful(b"", place, TooLong(place, block.length, limit))
+                        yield Doubtful(b"", place, too_long(place, block.length, limit))
                     else:
                         yield from _rows(block.data, entry.path, block.line, block.byte, language)
             except StreamFault as fault:
-                yield Doubtful(b"", at, BrokenStream(at, fault))
+                yield Doubtful(b"", at, broken_stream(at, fault))
             coverage.bytes += chunks.bytes
     except OSError as error:
         yield Doubtful(b"", at, barred(error, at))

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.general import judge_text, judged_json
+from corpusfmt.formats.general import json_of, report_text
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
 from corpusfmt.io.text import StrictJson, json_type
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -205,7 +205,7 @@ def _escaped(name: str) -> str:
 
 def explain(line: bytes, at: Location, language: str | None, judge: Judge, times: int = 1) -> Json | None:
     """Judge a line, `times` of which follow each other; return its object where it has one."""
-    decoded = judged_json(line, at, judge, times)
+    decoded = json_of(line, at, judge, times)
     if decoded is None:
         return None
     value = decoded.value
@@ -218,5 +218,5 @@ def explain(line: bytes, at: Location, language: str | None, judge: Judge, times
     judge.check(Record(at, value, language), times)
     content = value.get("content")
     if isinstance(content, str):
-        judge_text(content, replace(at, pointer="/content"), judge, times)
+        report_text(content, replace(at, pointer="/content"), judge, times)
     return value

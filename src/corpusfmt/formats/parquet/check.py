@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.general import BadText, judge_text, within_limits
+from corpusfmt.formats.general import report_text, within_limits
 from corpusfmt.formats.parquet.rows import Row, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.io.scan import double_encoding_at
-from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.model import Fault, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 
@@ -70,14 +70,16 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
                 if not judge.coverage.documents:
                     judge.check(NoRows(Location(entry.path)))
     except Trouble as trouble:
-        judge.check(trouble.subject)
+        judge.report(*trouble.fault)
     return ShardResult(judge.tally, judge.coverage, facts)
 
 
-def _judge_text(row: Row | BadText, judge: Judge) -> None:
-    text = row.fields.get(row.columns.text) if isinstance(row, Row) else None
+def _judge_text(row: Row | Fault, judge: Judge) -> None:
+    if isinstance(row, Fault):
+        return
+    text = row.fields.get(row.columns.text)
     if isinstance(text, str) and not text.isascii() and double_encoding_at(text.encode(), 0, False) >= 0:
-        judge_text(text, row.at, judge)
+        report_text(text, row.at, judge)
 
 
 def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import judge_barred
+from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
@@ -73,7 +73,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         if _is_data(each):
             shards.append(Shard(len(shards), each.path, {"table": each}))
         elif not _is_hidden(each.path):
-            judge_barred(each, judge)
+            report_barred(each, judge)
     if not shards:
         judge.check(NoFile(Location(".")))
     return Plan(VERSION, shards, judge.tally, judge.coverage)

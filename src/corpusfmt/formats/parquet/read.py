@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.general import BadText
 from corpusfmt.formats.parquet.rows import (
     ID,
     JSON_COLUMNS,
     NAMED,
     TEXT,
+    Columns,
     Row,
     Trouble,
     columns_of,
@@ -24,7 +23,7 @@ from corpusfmt.formats.parquet.rows import (
 )
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.io.text import json_line
-from corpusfmt.model import Document, Json, Location, Severity
+from corpusfmt.model import Document, Fault, Json, Location, Severity
 from corpusfmt.rules import Grading, Judge
 
 
@@ -50,17 +49,14 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
                 elif isinstance(row, Row):
                     yield _restored(row.fields) if columns.ours else _document(row, f"{shard.name}:{number}")
     except Trouble as trouble:
-        yield from _rejections(trouble.subject, shard)
+        yield from _rejections(trouble.fault, shard)
 
 
-def _rejections(subject: Any, shard: Shard) -> Iterator[Rejected]:
+def _rejections(found: Columns | Row | Fault, shard: Shard) -> Iterator[Rejected]:
     judge = Judge(RULES, Grading(), version=VERSION, path=shard.name)
-    if isinstance(subject, Row | BadText):
-        judge_row(subject, judge)
-    else:
-        judge.check(subject)
+    judge_row(found, judge)
     errors = [finding for finding in judge.tally.findings if finding.severity is Severity.ERROR]
-    raw = json_line(subject.fields) if errors and isinstance(subject, Row) else b""
+    raw = json_line(found.fields) if errors and isinstance(found, Row) else b""
     yield from (Rejected(finding, raw) for finding in errors)
 
 

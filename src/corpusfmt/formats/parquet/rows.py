@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import ReadOptions
-from corpusfmt.formats.general import BadText, Barred, OutOfRange, barred
+from corpusfmt.formats.general import bad_text, barred, out_of_range
 from corpusfmt.formats.parquet.arrow import (
     batches,
     is_integer,
@@ -26,7 +26,7 @@ from corpusfmt.formats.parquet.ruleset import RULES
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
-from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 TEXT, ID = "text", "id"
@@ -34,13 +34,6 @@ TEXT, ID = "text", "id"
 NAMED = ("source", "added", "created")
 #: Columns of our own files that hold JSON.
 JSON_COLUMNS = ("metadata", "attributes", "extra")
-
-
-class Broken(Struct, frozen=True):
-    """A file that is no Parquet (`row` None), or whose data do not decode from a row on."""
-
-    at: Location
-    reason: str
 
 
 class Columns(Struct, frozen=True):
@@ -63,23 +56,16 @@ class Row(Struct, frozen=True):
     columns: Columns
 
 
-class JsonColumn(Struct, frozen=True):
-    """A column of a row that should hold a JSON object, and why it does not."""
-
-    at: Location
-    name: str
-    reason: str
-
-
-@RULES.rule("PQT102", "parquet-broken", on=Broken)
-def parquet_broken(file: Broken) -> Iterator[Problem]:
+PARQUET_BROKEN = RULES.finding(
+    "PQT102",
+    "parquet-broken",
     """A file is no Parquet file, or what it holds does not decode.
 
     Why: the rows from there on are lost.
     Example: a download that was cut short, so that the footer is missing; a flipped bit under a page checksum.
     Fix: fetch or write the file again.
-    """
-    yield Problem(file.reason, file.at, "copy or write the file again")
+    """,
+)
 
 
 @RULES.rule("PQT201", "column-missing", on=Columns)
@@ -150,39 +136,45 @@ def id_null(row: Row) -> Iterator[Problem]:
         yield Problem("the id is null or empty", row.at, "give the row an id of its own")
 
 
-@RULES.rule("PQT303", "json-column-malformed", on=JsonColumn)
-def json_column_malformed(column: JsonColumn) -> Iterator[Problem]:
+JSON_COLUMN_MALFORMED = RULES.finding(
+    "PQT303",
+    "json-column-malformed",
     """A column that corpusfmt writes as JSON (metadata, attributes, extra) does not hold a JSON object.
 
     Why: the fields of the document cannot be restored from it.
     Example: a file that was changed by another tool, its marks kept.
     Fix: write the file again from its source.
-    """
-    message = f"column `{column.name}` does not hold a JSON object: {column.reason}"
-    yield Problem(message, column.at, "write the file again")
+    """,
+)
 
 
-def json_columns(row: Row) -> Iterator[JsonColumn | OutOfRange]:
+def judge_row(row: Columns | Row | Fault, judge: Judge) -> None:
+    """Judge the columns of a file, or a row and what its columns of JSON hold; report what stands for one."""
+    if isinstance(row, Fault):
+        judge.report(*row)
+        return
+    judge.check(row)
+    for fault in _faults_of_json(row) if isinstance(row, Row) else ():
+        judge.report(*fault)
+
+
+def _faults_of_json(row: Row) -> Iterator[Fault]:
     """Yield what is wrong with the columns that corpusfmt writes as JSON."""
     for name in JSON_COLUMNS if row.columns.ours else ():
         text = row.fields.get(name)
         try:
             value = {} if text is None else strict_json(text.encode()).value
         except NumberFault as fault:
-            yield OutOfRange(replace(row.at, pointer=f"/{name}"), fault.number, fault.count)
+            yield out_of_range(replace(row.at, pointer=f"/{name}"), fault)
+            continue
         except JsonFault as fault:
-            yield JsonColumn(row.at, name, fault.reason)
+            reason = fault.reason
         else:
-            if not isinstance(value, dict):
-                yield JsonColumn(row.at, name, f"it is {json_type(value)}")
-
-
-def judge_row(row: Row | BadText, judge: Judge) -> None:
-    """Judge a row, and what its columns of JSON hold."""
-    judge.check(row)
-    if isinstance(row, Row):
-        for column in json_columns(row):
-            judge.check(column)
+            if isinstance(value, dict):
+                continue
+            reason = f"it is {json_type(value)}"
+        message = f"column `{name}` does not hold a JSON object: {reason}"
+        yield Fault(JSON_COLUMN_MALFORMED, Problem(message, row.at, "write the file again"))
 
 
 def columns_of(table: Table, at: Location, reading: ReadOptions) -> Columns:
@@ -233,24 +225,25 @@ def opened(entry: Entry) -> Iterator[Table]:
             if isinstance(error, OSError) and error.errno is not None:
                 raise Trouble(barred(error, at)) from error
             reason = str(error).partition("\n")[0].rstrip(".")
-            raise Trouble(Broken(at, f"not to be read as Parquet: {reason}")) from error
+            problem = Problem(f"not to be read as Parquet: {reason}", at, "copy or write the file again")
+            raise Trouble(Fault(PARQUET_BROKEN, problem)) from error
 
 
 class Trouble(Exception):
-    """A file cannot be read further; carries the subject that says so."""
+    """A file cannot be read further; carries what is to be said of it."""
 
-    def __init__(self, subject: Barred | Broken) -> None:
-        super().__init__(subject)
-        self.subject = subject
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
 
 
-def rows(table: Table, columns: Columns) -> Iterator[Row | BadText]:
-    """Yield every row of a file whose columns are right, `BadText` for one with a string that is not UTF-8."""
+def rows(table: Table, columns: Columns) -> Iterator[Row | Fault]:
+    """Yield every row of a file whose columns are right, a fault for one with a string that is not UTF-8."""
     decoded = batches(table, columns.kinds, lambda batch: list(_decoded(batch)))
     for number, fields in enumerate(chain.from_iterable(decoded), 1):
         at = replace(columns.at, line=number)
         if isinstance(fields, UnicodeDecodeError):
-            yield BadText(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
+            yield bad_text(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
         else:
             name = fields.get(columns.id) if columns.id else None
             yield Row(at if name is None else replace(at, record=str(name)), fields, columns)

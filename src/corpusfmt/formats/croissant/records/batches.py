@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import BadJson, BadText, Barred, BrokenStream, OutOfRange, TooLong
+from corpusfmt.formats.general import bad_text
 from corpusfmt.io.lines import Line
 from corpusfmt.io.text import utf8_fault
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, Location
 
 #: How much makes a batch.
 BATCH_ROWS = 4096
@@ -29,7 +28,7 @@ class Take(NamedTuple):
 
 
 class NoColumn(Struct, frozen=True):
-    """A file does not have what is taken out of it; becomes a `DataFault` where the field is known."""
+    """A file does not have what is taken out of it; becomes a fault where the field is known."""
 
     take: Take
     at: Location
@@ -37,7 +36,7 @@ class NoColumn(Struct, frozen=True):
 
 
 #: What reading can show to be wrong.
-Fault = DataFault | NoColumn | BadText | BadJson | OutOfRange | TooLong | BrokenStream | Barred
+Trouble = Fault | NoColumn
 
 
 class NotRead(Exception):
@@ -59,6 +58,14 @@ class Broken(Exception):
         self.fault = fault
 
 
+class Lacking(Exception):
+    """A file has nothing to read, as it has not what is taken out of it."""
+
+    def __init__(self, missing: NoColumn) -> None:
+        super().__init__(missing)
+        self.missing = missing
+
+
 class Batch(Struct):
     """Some rows: a list of values for each take, all of the same length, and what is wrong with rows that are left out.
 
@@ -70,7 +77,7 @@ class Batch(Struct):
     columns: Mapping[Take, Sequence[Any]]
     lines: Sequence[int] | None = None
     first: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Trouble] = field(default_factory=list)
     place: Callable[[int], Location] | None = None
 
     def at(self, row: int) -> Location:
@@ -110,7 +117,7 @@ class Absent:
 
     def rest(self) -> Iterator[Batch]:
         """Yield, after the last file, the faults of columns that no file has, in a batch without rows."""
-        faults: list[Fault] = [fault for take, fault in self._first.items() if self._times[take] == self._files]
+        faults: list[Trouble] = [fault for take, fault in self._first.items() if self._times[take] == self._files]
         if faults:
             yield Batch("", 0, self._empty, faults=faults)
 
@@ -132,8 +139,8 @@ def nowhere(path: str, takes: Sequence[Take], header: Sequence[str] = ()) -> lis
     return [NoColumn(take, Location(path), hint(take)) for take in takes]
 
 
-def bad_text(path: str, line: Line) -> BadText:
+def bad_line(path: str, line: Line) -> Fault:
     """Return the fault that a line is not UTF-8."""
     fault = utf8_fault(line.data)
     assert fault is not None
-    return BadText(Location(path, line.line, line.byte + fault.column - 1, fault.column), fault.reason)
+    return bad_text(Location(path, line.line, line.byte + fault.column - 1, fault.column), fault.reason)

@@ -12,15 +12,15 @@ from corpusfmt.formats.croissant.records.batches import (
     BATCH_ROWS,
     Batch,
     Broken,
-    Fault,
     Take,
-    bad_text,
+    Trouble,
+    bad_line,
     nowhere,
 )
-from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import TooLong
+from corpusfmt.formats.croissant.rules.files import DATA_ARCHIVE_CORRUPT, DATA_ROW_WIDTH
+from corpusfmt.formats.general import too_long
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, Location, Problem
 
 BOM = b"\xef\xbb\xbf"
 
@@ -61,7 +61,7 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
     place_of = places_of(header, (take.name for take in takes))
     missing = [take for take in takes if take.name not in place_of]
     if missing:
-        faults: list[Fault] = [*nowhere(source.path, missing, header)]
+        faults: list[Trouble] = [*nowhere(source.path, missing, header)]
         yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
         return
     places = [place_of[take.name] for take in takes]
@@ -102,7 +102,9 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
         elif row and not not_text:
             message = f"a row of {len(row)} cells, the header has {width}"
             at = Location(source.path, line=before + 1)
-            faults.append(DataFault("width", message, at, "quote cells that hold the delimiter or a line end"))
+            faults.append(
+                Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that hold the delimiter or a line end"))
+            )
         before = source.line
     faults += source.take_faults()
     yield batch()
@@ -110,9 +112,12 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
         raise Broken(broken)
 
 
-def _unreadable(path: str, line: int, error: str) -> DataFault:
+def _unreadable(path: str, line: int, error: str) -> Fault:
     at = Location(path, line=line)
-    return DataFault("corrupt", f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8")
+    return Fault(
+        DATA_ARCHIVE_CORRUPT,
+        Problem(f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8"),
+    )
 
 
 # What a line takes beyond its text: of a cell with many, that is most.
@@ -133,7 +138,7 @@ class TableLines:
         self.row: list[str] = []
         self._held = 0
         self._ended = False
-        self._faults: list[Fault] = []
+        self._faults: list[Trouble] = []
 
     def text(self) -> Iterator[str]:
         """Yield each line as text with its end; those that are not UTF-8 with marks in place of what is not."""
@@ -141,14 +146,14 @@ class TableLines:
             self.line = line.line
             if isinstance(line, LongLine):
                 at = Location(self.path, line=line.line, byte=line.byte)
-                self._faults.append(TooLong(at, line.length, MAX_LINE_BYTES))
+                self._faults.append(too_long(at, line.length, MAX_LINE_BYTES))
                 continue
             data = line.data.removeprefix(BOM) if line.line == 1 else line.data
             self.taken += len(data)
             try:
                 text = data.decode("utf-8") + "\n"
             except UnicodeDecodeError:
-                self._faults.append(bad_text(self.path, line))
+                self._faults.append(bad_line(self.path, line))
                 text = data.decode("utf-8", "replace") + "\n"
             self.row.append(text)
             self._held += len(data) + _LINE_OF_A_ROW_BYTES
@@ -172,7 +177,7 @@ class TableLines:
             return str(error) == "unexpected end of data"
         return False
 
-    def take_faults(self) -> list[Fault]:
+    def take_faults(self) -> list[Trouble]:
         """Return what was wrong with the lines since the last call."""
         found, self._faults = self._faults, []
         return found

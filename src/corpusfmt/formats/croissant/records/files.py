@@ -12,14 +12,14 @@ from msgspec import Struct
 from corpusfmt.formats.croissant.archives import READ_SIZE, ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.globs import matches, may_match_below
 from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
-from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
+from corpusfmt.formats.croissant.records.batches import Broken, NotRead
 from corpusfmt.formats.croissant.rules.distribution import escapes
-from corpusfmt.formats.croissant.rules.files import DataFault
-from corpusfmt.formats.general import BrokenStream, barred
+from corpusfmt.formats.croissant.rules.files import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
+from corpusfmt.formats.general import barred, broken_stream
 from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
 from corpusfmt.io.streams import Chunks, Codec, StreamFault
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, FindingType, Location, Problem
 
 
 class Opened(Struct, frozen=True):
@@ -56,7 +56,7 @@ class NoFile(Exception):
         """Return what is wrong with a resource that says that it is there."""
         if self.link is not None:
             return barred(self.link, Location(self.link.path))
-        return DataFault("missing", f"{view.title}: {self}", view.place("sc:contentUrl"), self.hint)
+        return Fault(DATA_FILE_MISSING, Problem(f"{view.title}: {self}", view.place("sc:contentUrl"), self.hint))
 
 
 def entry_beside(folder: Entry, path: str) -> Entry:
@@ -114,11 +114,13 @@ def selects_by_name(view: FileSet, path: str) -> bool:
     return "/" in path and not any(matches(pattern, path) for pattern in with_slash)
 
 
-def nothing_selected(view: FileSet) -> DataFault:
+def nothing_selected(view: FileSet) -> Fault:
     """Return the fault that a file set is empty."""
     includes = "`, `".join(literal.value for literal in view.texts("cr:includes"))
     hint = "next to a slash `*` stays within a folder; `**/` crosses folders"
-    return DataFault("empty", f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
+    return Fault(
+        DATA_FILESET_EMPTY, Problem(f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
+    )
 
 
 _ARCHIVES = frozenset(
@@ -137,18 +139,20 @@ def claims_archive(view: Resource, path: str) -> bool:
     return any(each.strip().lower() in _ARCHIVES for each in view.formats) or bool(_ARCHIVE_NAME.fullmatch(path))
 
 
-def no_archive(view: Resource, path: str) -> DataFault:
+def no_archive(view: Resource, path: str) -> Fault:
     """Return the fault that a file is not the archive that it claims to be."""
     message = f"{view.title}: `{path}` is not a zip or tar archive"
     hint = "fetch or pack it again, or correct `encodingFormat`"
-    return DataFault("corrupt", message, view.place("sc:contentUrl"), hint)
+    return Fault(DATA_ARCHIVE_CORRUPT, Problem(message, view.place("sc:contentUrl"), hint))
 
 
-def damaged(view: Resource, entry: Entry, fault: ArchiveFault) -> DataFault:
+def damaged(view: Resource, entry: Entry, fault: ArchiveFault) -> Fault:
     """Return the fault that an archive does not read to its end, or that something is wrong around its members."""
     what = fault if fault.minor else f"does not read to its end: {fault}"
     message = f"{view.title}: `{entry.name}` {what}"
-    return DataFault("corrupt", message, view.place("sc:contentUrl"), "fetch or pack it again", minor=fault.minor)
+    return Fault(
+        DATA_ARCHIVE_CORRUPT, Problem(message, view.place("sc:contentUrl"), "fetch or pack it again", minor=fault.minor)
+    )
 
 
 def no_reader(view: Resource, path: str) -> NotRead:
@@ -188,7 +192,7 @@ def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[byte
     try:
         yield from Chunks(_Chunked(chunks), split_codec(name)[1], path, inside=True)
     except StreamFault as fault:
-        raise Broken(BrokenStream(Location(path), fault)) from fault
+        raise Broken(broken_stream(Location(path), fault)) from fault
 
 
 class Files:
@@ -231,7 +235,7 @@ class Files:
             yield opened
         if not found:
             message = f"no member `{wanted}` in `{containers[0].text('sc:contentUrl')}`"
-            raise self._broken(view, "missing", message, "correct the path inside the container")
+            raise self._broken(view, DATA_FILE_MISSING, message, "correct the path inside the container")
 
     def local(self, view: Resource) -> Iterator[Entry]:
         """Yield the files on disk that a FileObject or FileSet is read from; of what is not there, nothing."""
@@ -284,7 +288,7 @@ class Files:
                 raise Broken(damaged(container, entry, fault)) from fault
         except OSError as error:
             message = f"`{path}` cannot be read: {reason_of(error)}"
-            raise self._broken(container, "missing", message, "make it readable") from error
+            raise self._broken(container, DATA_FILE_MISSING, message, "make it readable") from error
 
     def _whole(self, container: FileObject, entry: Entry, chunks: Iterator[bytes]) -> Iterator[bytes]:
         try:
@@ -311,7 +315,7 @@ class Files:
             yield from raw(entry)
         except OSError as error:
             message = f"`{entry.name}` cannot be read: {reason_of(error)}"
-            raise self._broken(view, "missing", message, "make it readable") from error
+            raise self._broken(view, DATA_FILE_MISSING, message, "make it readable") from error
 
     def _path_of(self, view: Resource) -> str:
         path = view.text("sc:contentUrl")
@@ -332,5 +336,5 @@ class Files:
         return [each for each in found if isinstance(each, FileObject)]
 
     @staticmethod
-    def _broken(view: Resource, kind: str, message: str, hint: str) -> Broken:
-        return Broken(DataFault(kind, f"{view.title}: {message}", view.place("sc:contentUrl"), hint))
+    def _broken(view: Resource, kind: FindingType, message: str, hint: str) -> Broken:
+        return Broken(Fault(kind, Problem(f"{view.title}: {message}", view.place("sc:contentUrl"), hint)))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, Fault, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.records.batches import Batch, Broken, NoColumn, NotRead, Take
 from corpusfmt.formats.croissant.records.cells import combined, hashes_of
 from corpusfmt.formats.croissant.records.files import Opened
 from corpusfmt.formats.croissant.records.leaves import Leaf, leaf_of, of_field, takes_of
@@ -35,12 +35,21 @@ from corpusfmt.formats.croissant.records.trees import (
     referring_parents,
 )
 from corpusfmt.formats.croissant.rules.data import key_fields
-from corpusfmt.formats.croissant.rules.files import DataFault, Gap
+from corpusfmt.formats.croissant.rules.files import (
+    DATA_ARCHIVE_CORRUPT,
+    DATA_FILE_MISSING,
+    DATA_FILESET_EMPTY,
+    DATA_FOREIGN_KEY_VIOLATION,
+    DATA_FORMAT_MISMATCH,
+    DATA_KEY_NOT_UNIQUE,
+    DATA_KEY_NULL,
+    Gap,
+)
 from corpusfmt.formats.croissant.rules.wording import clip
 from corpusfmt.io.keys import ROW_BITS, KeyWriter, Place, among, few_hashes, repeated
 from corpusfmt.io.keys import unmatched as absent
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, Location, Problem
 
 # As many faults of one kind as a report shows; beyond them only the number is told.
 _SHOWN = 10
@@ -48,6 +57,8 @@ _MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:Vide
 _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613")
 
 
+# What the check of the files tells of, where it is about the description.
+_TOLD_OF_FILES = (DATA_FILE_MISSING, DATA_FILESET_EMPTY, DATA_ARCHIVE_CORRUPT, DATA_FORMAT_MISMATCH)
 # What tells a field that is referenced from others.
 _Name = tuple[int, int, str]
 # How often one source is read for what refers to it: several columns of a file take one time.
@@ -343,8 +354,7 @@ class _DataJudge:
 
     def _pass_on(self, fault: Fault) -> None:
         """Tell of a fault, but for what the check of the files has told already: it stands in the description."""
-        told = isinstance(fault, DataFault) and fault.kind in ("missing", "empty", "corrupt", "format")
-        if not (told and fault.at.path == self._description.places.path):
+        if fault.type not in _TOLD_OF_FILES or fault.problem.at.path != self._description.places.path:
             self._tell(fault)
 
     def _nulls(self, key: Sequence[Leaf], table: Table, unmatched_at: Collection[Location]) -> None:
@@ -353,7 +363,7 @@ class _DataJudge:
             for row, value in enumerate(table.columns[id(leaf)]):
                 if value is None and not (unmatched_at and table.at(row) in unmatched_at):
                     message = f"{leaf.field.title}: a key without a value"
-                    self._tell(DataFault("null", message, table.at(row), "give the record a key"))
+                    self._tell(Fault(DATA_KEY_NULL, Problem(message, table.at(row), "give the record a key")))
 
     def _repeated(
         self, record_set: RecordSet, tables: Callable[[], Iterator[Table]], key: Sequence[Leaf], folder: Path
@@ -373,7 +383,7 @@ class _DataJudge:
                 seen.executemany("INSERT INTO candidate VALUES (?)", ((row,) for _, row in group))
             wanted = (row for (row,) in seen.execute("SELECT row FROM candidate ORDER BY row"))
             told = 0
-            beyond: DataFault | None = None
+            beyond: Fault | None = None
             for _, table, index in _read_again(tables(), wanted):
                 values = [table.columns[id(leaf)][index] for leaf in key]
                 parts = [key_of(value) or b"" for value in values]
@@ -387,10 +397,10 @@ class _DataJudge:
                 if told <= _SHOWN:
                     shown = clip(values[0] if len(values) == 1 else values)
                     message = f"{record_set.title}: the key `{shown}` is there again, first in {row[0]}"
-                    beyond = DataFault("again", message, at, "correct one of the records, or the key")
+                    beyond = Fault(DATA_KEY_NOT_UNIQUE, Problem(message, at, "correct one of the records, or the key"))
                     self._tell(beyond)
             if beyond is not None and told > _SHOWN:
-                self._tell(replace(beyond, count=told - _SHOWN))
+                self._tell(_counted(beyond, told - _SHOWN))
 
     def _unmatched(self, tables: Iterator[Table], edges: Sequence[Edge], places: Iterable[Place]) -> None:
         """Tell of references that lead nowhere: at `places`, each the number of its edge and a row."""
@@ -403,7 +413,7 @@ class _DataJudge:
         for number, rows in first.items():
             for row in set(rows):
                 shown[-row].append(number)
-        last: dict[int, DataFault] = {}
+        last: dict[int, Fault] = {}
         for row, table, index in _read_again(tables, iter(sorted(shown))):
             for number in sorted(shown[row]):
                 edge = edges[number]
@@ -413,7 +423,7 @@ class _DataJudge:
                 left[number] -= 1
         for number, fault in last.items():
             if left[number]:
-                self._tell(replace(fault, count=left[number]))
+                self._tell(_counted(fault, left[number]))
 
 
 def _read_again(tables: Iterator[Table], rows: Iterator[int]) -> Iterator[tuple[int, Table, int]]:
@@ -432,7 +442,11 @@ def _read_again(tables: Iterator[Table], rows: Iterator[int]) -> Iterator[tuple[
 
 
 def _where_unmatched(table: Table) -> set[Location]:
-    return {fault.at for fault in table.faults if isinstance(fault, DataFault) and fault.kind == "foreign"}
+    return {fault.problem.at for fault in table.faults if fault.type is DATA_FOREIGN_KEY_VIOLATION}
+
+
+def _counted(fault: Fault, count: int) -> Fault:
+    return Fault(fault.type, replace(fault.problem, count=count))
 
 
 def _spoken(at: Location) -> str:

@@ -21,10 +21,11 @@ from corpusfmt.formats.croissant.records.batches import (
     Absent,
     Batch,
     Broken,
-    Fault,
+    Lacking,
     NoColumn,
     NotRead,
     Take,
+    Trouble,
 )
 from corpusfmt.formats.croissant.records.casts import Reason
 from corpusfmt.formats.croissant.records.files import Files, Opened
@@ -33,13 +34,18 @@ from corpusfmt.formats.croissant.records.lookup import Lookup
 from corpusfmt.formats.croissant.records.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.records.rows import batches
 from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
-from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.rules.files import (
+    DATA_COLUMN_MISSING,
+    DATA_FOREIGN_KEY_VIOLATION,
+    DATA_TRANSFORM_FAILED,
+    DATA_VALUE_CAST,
+)
 from corpusfmt.formats.croissant.rules.wording import clip
-from corpusfmt.formats.general import OutOfRange
+from corpusfmt.formats.general import out_of_range
 from corpusfmt.io.limits import meter
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import NumberFault
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, Location, Problem
 
 T = TypeVar("T")
 
@@ -193,6 +199,8 @@ class RecordReader:
                 yield from absent.of_file(batches(origin, file, takes)) if rows is None else rows
             except Broken as broken:
                 yield Batch("", 0, empty, faults=[broken.fault])
+            except Lacking as lacking:
+                yield Batch("", 0, empty, faults=[lacking.missing])
 
     def _of_record_set(self, record_set: RecordSet, takes: Sequence[Take]) -> Iterator[Batch]:
         if record_set in self._reading:
@@ -213,7 +221,7 @@ class RecordReader:
                 columns = {
                     take: [shape.value(each, table, row) for row in range(table.size)] for take, each in wanted.items()
                 }
-                yield Batch("", table.size, columns, faults=table.faults, place=table.at)
+                yield Batch("", table.size, columns, faults=[*table.faults], place=table.at)
         finally:
             self._reading.remove(record_set)
 
@@ -246,7 +254,7 @@ class RecordReader:
 
 def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
     place = leaf.view.at if leaf.view is not None else leaf.field.at
-    return Broken(DataFault("transform", f"{leaf.field.title}: {message}", place, hint))
+    return Broken(Fault(DATA_TRANSFORM_FAILED, Problem(f"{leaf.field.title}: {message}", place, hint)))
 
 
 def _size(value: Any) -> int:
@@ -263,7 +271,7 @@ class _Lookup(Struct, frozen=True):
     below: bool
 
 
-def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
+def _of_fields(fault: Trouble, leaves: Sequence[Leaf]) -> Iterator[Fault]:
     """Yield a fault as it is told: a column that is not there, once for each field that is taken from it."""
     if not isinstance(fault, NoColumn):
         yield fault
@@ -273,16 +281,19 @@ def _of_fields(fault: Fault, leaves: Sequence[Leaf]) -> Iterator[Fault]:
             is_column = fault.take.kind == "column"
             what = f"no column `{fault.take.name}`" if is_column else f"`{fault.take.name}` selects nothing"
             place = leaf.view.place("cr:column" if is_column else "cr:jsonPath")
-            yield DataFault("column", f"{leaf.view.title}: {what} in `{fault.at.path}`", place, fault.hint)
+            yield Fault(
+                DATA_COLUMN_MISSING, Problem(f"{leaf.view.title}: {what} in `{fault.at.path}`", place, fault.hint)
+            )
 
 
-def value_fault(leaf: Leaf, reason: Reason, at: Location) -> DataFault | OutOfRange:
+def value_fault(leaf: Leaf, reason: Reason, at: Location) -> Fault:
     """Return the fault that a value is not what its field says."""
     if isinstance(reason, NumberFault):
-        return OutOfRange(at, reason.number)
-    kind = "transform" if "does not match" in reason else "value"
-    hint = "correct the pattern, or the value" if kind == "transform" else "correct the value, or the data type"
-    return DataFault(kind, f"{leaf.field.title}: {reason}{_where(at)}", at, hint)
+        return out_of_range(at, reason)
+    message = f"{leaf.field.title}: {reason}{_where(at)}"
+    if "does not match" in reason:
+        return Fault(DATA_TRANSFORM_FAILED, Problem(message, at, "correct the pattern, or the value"))
+    return Fault(DATA_VALUE_CAST, Problem(message, at, "correct the value, or the data type"))
 
 
 def _where(at: Location) -> str:
@@ -381,11 +392,11 @@ def _nested_in(container: Field, found: Iterator[tuple[list[Any], int]]) -> tupl
     return matches, size
 
 
-def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> DataFault:
+def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> Fault:
     """Return the fault that a value is not among those that its field references."""
     target = remote.field.node.written_id if remote.take.kind == "field" else remote.take.name
     message = f"{local.field.title}: `{clip(value)}` is no value of `{target}`{_where(at)}"
-    return DataFault("foreign", message, at, "correct it, or add the record that it names")
+    return Fault(DATA_FOREIGN_KEY_VIOLATION, Problem(message, at, "correct it, or add the record that it names"))
 
 
 # --- records ---
@@ -394,7 +405,7 @@ def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> DataFault:
 def _in_order(records: Iterable[Record], faults: Iterable[Fault]) -> Iterator[Record | Fault]:
     """Yield records and faults as their rows are in the file: those about more than a row first, and others behind theirs."""
     placed = sorted(
-        ((_row_of(fault.at), number, fault) for number, fault in enumerate(faults)), key=lambda each: each[:2]
+        ((_row_of(fault.problem.at), number, fault) for number, fault in enumerate(faults)), key=lambda each: each[:2]
     )
     pending = deque(placed)
     for record in records:

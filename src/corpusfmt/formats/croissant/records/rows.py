@@ -19,22 +19,23 @@ from corpusfmt.formats.croissant.records.batches import (
     NAMES_SHOWN,
     Batch,
     Broken,
-    Fault,
+    Lacking,
     NotRead,
     Take,
-    bad_text,
+    Trouble,
+    bad_line,
     nowhere,
 )
 from corpusfmt.formats.croissant.records.csvrows import table
 from corpusfmt.formats.croissant.records.files import Opened, decompressed, split_codec
-from corpusfmt.formats.croissant.rules.files import DataFault
+from corpusfmt.formats.croissant.rules.files import DATA_ARCHIVE_CORRUPT, DATA_RAGGED_COLUMNS
 from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
-from corpusfmt.formats.general import OutOfRange, TooLong, json_subject
+from corpusfmt.formats.general import bad_json, out_of_range, too_long
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.parquet import Table
-from corpusfmt.model import Location
+from corpusfmt.model import Fault, Location, Problem
 
 #: A JSON document has to be held whole, so a larger one is not read.
 MAX_JSON = 32 * 1024 * 1024
@@ -84,13 +85,13 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
         raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file do not make records together")
     content = Take("fileProperty", "content")
     whole: dict[Take, Any] = {}
-    beside: list[Fault] = []
+    beside: list[Trouble] = []
     if content in takes:
         opened, whole[content] = _with_content(opened)
         is_alone = isinstance(view, FileObject) and not view.containers
         at = view.place("sc:encodingFormat") if is_alone else Location(opened.path)
         fault = signature_fault(view, opened.path, whole[content][:HEAD], at)
-        if fault is not None and not fault.minor:
+        if fault is not None and not fault.problem.minor:
             raise Broken(fault)
         beside = [fault] if fault is not None else []
     if inside:
@@ -114,12 +115,12 @@ def _with_content(opened: Opened) -> tuple[Opened, bytes]:
     for chunk in opened.chunks:
         stored += chunk
         if len(stored) > MAX_CONTENT:
-            raise Broken(TooLong(Location(opened.path), len(stored), MAX_CONTENT))
+            raise Broken(too_long(Location(opened.path), len(stored), MAX_CONTENT))
     content = bytearray()
     for chunk in decompressed(iter([bytes(stored)]), opened.name, opened.path):
         content += chunk
         if len(content) > MAX_CONTENT:
-            raise Broken(TooLong(Location(opened.path), len(content), MAX_CONTENT))
+            raise Broken(too_long(Location(opened.path), len(content), MAX_CONTENT))
     return replace(opened, chunks=iter([bytes(stored)])), bytes(content)
 
 
@@ -158,14 +159,14 @@ def _of_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         yield Batch(opened.path, len(group), {take: values[take.name] for take in takes}, numbers, faults=faults)
 
 
-def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Fault]]]:
+def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Trouble]]]:
     group: list[Line] = []
-    faults: list[Fault] = []
+    faults: list[Trouble] = []
     size = 0
     for line in lines(opened.contents):
         if isinstance(line, LongLine):
             at = Location(opened.path, line=line.line, byte=line.byte)
-            faults.append(TooLong(at, line.length, MAX_LINE_BYTES))
+            faults.append(too_long(at, line.length, MAX_LINE_BYTES))
             continue
         group.append(line)
         size += len(line.data)
@@ -212,11 +213,11 @@ def _decoded(path: str, line: Line) -> Any:
         pass
     at = Location(path, line.line, line.byte)
     if judged.utf8_fault(line.data) is not None:
-        raise Broken(bad_text(path, line))
+        raise Broken(bad_line(path, line))
     try:
         return judged.strict_json(line.data).value
     except judged.JsonFault as fault:
-        raise Broken(json_subject(fault, at)) from fault
+        raise Broken(bad_json(at, fault)) from fault
 
 
 #: No value, as nothing is where a take leads.
@@ -285,14 +286,14 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     columns = {take: _json_column(opened, tree, take) for take in takes if take.kind != "jsonPaths"}
     lost = [take for take, values in columns.items() if not values and _leads_nowhere(tree, take)]
     if lost:
-        faults: list[Fault] = [*nowhere(opened.path, lost)]
+        faults: list[Trouble] = [*nowhere(opened.path, lost)]
         yield Batch(opened.path, 0, {take: [] for take in takes}, faults=faults)
         return
     counts = {take: len(values) for take, values in columns.items()}
     if len(set(counts.values())) > 1:
         told = ", ".join(f"`{take.name}` gives {count}" for take, count in list(counts.items())[:4])
         hint = "let the paths lead to the same records"
-        raise Broken(DataFault("ragged", f"{told} values", Location(opened.path), hint))
+        raise Broken(Fault(DATA_RAGGED_COLUMNS, Problem(f"{told} values", Location(opened.path), hint)))
     count = next(iter(counts.values()), None)
     for take in takes:
         if take not in columns:
@@ -315,8 +316,10 @@ def _json_fault(fault: EncodingFault | judged.JsonFault, path: str, text: str, d
         line = text.count("\n", 0, (fault.column or 1) - 1) + 1
     at = Location(path, line=line)
     if isinstance(fault, judged.NumberFault):
-        return OutOfRange(at, fault.number, fault.count)
-    return DataFault("corrupt", f"the JSON does not read to its end: {fault}", at, "write it again as UTF-8")
+        return out_of_range(at, fault)
+    return Fault(
+        DATA_ARCHIVE_CORRUPT, Problem(f"the JSON does not read to its end: {fault}", at, "write it again as UTF-8")
+    )
 
 
 def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any]:
@@ -333,7 +336,7 @@ def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any
             return [_within(record, rest, take) for record in records] if rest else records
     message = f"`{take.name}` gives {len(_selected(tree, steps, take))} values for {count} records"
     hint = "let the paths lead to the same records"
-    raise Broken(DataFault("ragged", message, Location(opened.path), hint))
+    raise Broken(Fault(DATA_RAGGED_COLUMNS, Problem(message, Location(opened.path), hint)))
 
 
 def _list_of(values: list[Any]) -> list[Any]:
@@ -350,7 +353,7 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
         return [_within(record, steps[cut:], take) for record in records] if steps[cut:] else records
     rows = _objects(tree)
     if not rows:
-        raise Broken(nowhere(opened.path, [take])[0])
+        raise Lacking(nowhere(opened.path, [take])[0])
     return [row.get(take.name, _ABSENT) for row in rows]
 
 
@@ -390,14 +393,16 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
             names = rows.file.schema_arrow.names
             missing = [take for take in takes if take.name not in names]
             if missing:
-                raise Broken(nowhere(opened.path, missing[:1], names)[0])
+                raise Lacking(nowhere(opened.path, missing[:1], names)[0])
             first = 0
             for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
                 yield Batch(opened.path, size, columns, first=first)
                 first += size
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names that are not UTF-8
             message = f"the Parquet file does not read to its end: {str(error)[:200]}"
-            raise Broken(DataFault("corrupt", message, Location(opened.path), "write it again")) from error
+            raise Broken(
+                Fault(DATA_ARCHIVE_CORRUPT, Problem(message, Location(opened.path), "write it again"))
+            ) from error
 
 
 def _columns(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from corpusfmt.formats import CheckOptions, refuse_barred
 from corpusfmt.formats.croissant.check import Checker, plan
 from corpusfmt.formats.croissant.graph import Description, RecordSet
-from corpusfmt.formats.croissant.records.batches import Broken, Fault, NotRead
+from corpusfmt.formats.croissant.records.batches import Broken, NotRead
 from corpusfmt.formats.croissant.records.reader import Record, RecordReader
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.model import BadInput, Finding, Severity, UsageError
-from corpusfmt.rules import Grading, Judge
+from corpusfmt.model import BadInput, Fault, Finding, Severity, UsageError
+from corpusfmt.rules import finding_of
 from corpusfmt.wording import clipped
 
 
@@ -71,9 +71,7 @@ def records_of(description: Description, folder: Entry, record_set: RecordSet) -
 
 def findings_of(fault: Fault, version: str) -> list[Finding]:
     """Return what is wrong with data, as the rules have it."""
-    judge = Judge(RULES, Grading(), version=version, path=fault.at.path)
-    judge.check(fault)
-    return judge.tally.findings
+    return [finding_of(fault, RULES, version)]
 
 
 def description_at(entry: Entry) -> Entry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal as OneOf
 
 from msgspec import Struct
 
@@ -29,17 +28,6 @@ from corpusfmt.formats.croissant.shapes import (
 from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI
 from corpusfmt.formats.croissant.vocabulary import is_schema_property
 from corpusfmt.model import Location, Problem, Severity
-
-MistakeKind = OneOf["syntax", "encoding", "bom", "depth", "top", "jsonld", "page", "context", "remote", "id"]
-
-
-class Mistake(Struct, frozen=True):
-    """Something that keeps a document from being read as a description, or that reading it showed."""
-
-    kind: MistakeKind
-    reason: str
-    at: Location
-    hint: str = ""
 
 
 class Duplicate(Struct, frozen=True):
@@ -102,54 +90,56 @@ class Mistyped(Struct, frozen=True):
     minor: bool = False
 
 
-@RULES.rule("CRO101", "json-syntax", on=Mistake, spec="croissant-1.0#format-example")
-def json_syntax(mistake: Mistake) -> Iterator[Problem]:
+JSON_SYNTAX = RULES.finding(
+    "CRO101",
+    "json-syntax",
     """The document is not one JSON value.
 
     Why: Croissant metadata is JSON-LD, which is JSON first; a parser stops at the first fault.
     Example: a missing comma, a file cut short, two documents in one file, `NaN`.
     Fix: repair the place that the finding names; a JSON-aware editor shows it.
-    """
-    if mistake.kind == "syntax":
-        yield Problem(f"not JSON: {mistake.reason}", mistake.at, mistake.hint)
+    """,
+    spec="croissant-1.0#format-example",
+)
 
 
-@RULES.rule("CRO102", "not-utf8", on=Mistake, spec="RFC 8259, section 8.1", grades={"minor": Severity.INFO})
-def not_utf8(mistake: Mistake) -> Iterator[Problem]:
+NOT_UTF8 = RULES.finding(
+    "CRO102",
+    "not-utf8",
     """The document is not UTF-8. A byte order mark before it is tolerated, and said.
 
     Why: JSON that is exchanged must be UTF-8 without a mark; other tools stop here.
     Example: a file saved as UTF-16 or Latin-1.
     Fix: save the file as UTF-8 without a byte order mark.
-    """
-    if mistake.kind == "encoding":
-        yield Problem(f"not UTF-8: {mistake.reason}", mistake.at, mistake.hint)
-    elif mistake.kind == "bom":
-        yield Problem("starts with a byte order mark", mistake.at, "save the file as UTF-8 without a mark", minor=True)
+    """,
+    spec="RFC 8259, section 8.1",
+    grades={"minor": Severity.INFO},
+)
 
 
-@RULES.rule("CRO103", "not-a-jsonld-object", on=Mistake, spec="JSON-LD 1.1, section 9")
-def not_a_jsonld_object(mistake: Mistake) -> Iterator[Problem]:
+NOT_A_JSONLD_OBJECT = RULES.finding(
+    "CRO103",
+    "not-a-jsonld-object",
     """The document is no JSON-LD description: not an object, a list without one data set, or broken JSON-LD.
 
     Why: a description is one node of type Dataset; tools that look for it find nothing.
     Example: `"a string"`, `[]`, a value object with two types.
     Fix: make the document one object with `@context` and `"@type": "sc:Dataset"`.
-    """
-    if mistake.kind in ("top", "jsonld"):
-        yield Problem(mistake.reason, mistake.at, mistake.hint)
+    """,
+    spec="JSON-LD 1.1, section 9",
+)
 
 
-@RULES.rule("CRO104", "nesting-too-deep", on=Mistake)
-def nesting_too_deep(mistake: Mistake) -> Iterator[Problem]:
+NESTING_TOO_DEEP = RULES.finding(
+    "CRO104",
+    "nesting-too-deep",
     """Arrays and objects nest deeper than the limit, or there are more values than there is memory for.
 
     Why: a document without a limit on depth and size takes readers down, and no real description is so deep or large.
     Example: 100,000 opening brackets, ten million empty lists.
     Fix: flatten the description; put records into files of their own.
-    """
-    if mistake.kind == "depth":
-        yield Problem(mistake.reason, mistake.at, mistake.hint)
+    """,
+)
 
 
 @RULES.rule("CRO105", "json-duplicate-key", on=Duplicate, severity=Severity.WARNING, spec="RFC 8259, section 4")
@@ -164,16 +154,17 @@ def json_duplicate_key(duplicate: Duplicate) -> Iterator[Problem]:
     yield Problem(message, duplicate.at, "keep one of them, or make its value a list")
 
 
-@RULES.rule("CRO106", "html-no-jsonld", on=Mistake, spec="croissant-1.0#croissant-in-web-pages")
-def html_no_jsonld(mistake: Mistake) -> Iterator[Problem]:
+HTML_NO_JSONLD = RULES.finding(
+    "CRO106",
+    "html-no-jsonld",
     """A web page holds no JSON-LD script with a data set.
 
     Why: search engines find a description only in `<script type="application/ld+json">`.
     Example: a landing page that only links to its `croissant.json`.
     Fix: embed the description in the page.
-    """
-    if mistake.kind == "page":
-        yield Problem(mistake.reason, mistake.at, mistake.hint)
+    """,
+    spec="croissant-1.0#croissant-in-web-pages",
+)
 
 
 @RULES.rule("CRO107", "multiple-datasets", on=Description, severity=Severity.WARNING)
@@ -204,28 +195,30 @@ def context_missing(description: Description) -> Iterator[Problem]:
         yield Problem("no `@context`", description.at, hint, minor=not description.is_meaningless)
 
 
-@RULES.rule("CRO112", "context-invalid", on=Mistake, spec="JSON-LD 1.1 API, section 4")
-def context_invalid(mistake: Mistake) -> Iterator[Problem]:
+CONTEXT_INVALID = RULES.finding(
+    "CRO112",
+    "context-invalid",
     """The context cannot be processed.
 
     Why: a processor stops here, so nothing of the description can be read.
     Example: two terms that define each other, a term named `@id`, a number as context.
     Fix: take the context of Appendix 1 of the specification, and add only what it lacks.
-    """
-    if mistake.kind == "context":
-        yield Problem(f"the context cannot be processed: {mistake.reason}", mistake.at, mistake.hint)
+    """,
+    spec="JSON-LD 1.1 API, section 4",
+)
 
 
-@RULES.rule("CRO113", "context-remote", on=Mistake, spec="croissant-1.0#required")
-def context_remote(mistake: Mistake) -> Iterator[Problem]:
+CONTEXT_REMOTE = RULES.finding(
+    "CRO113",
+    "context-remote",
     """The context is a URL of which no copy is bundled; nothing is ever fetched.
 
     Why: what a description means must not depend on a server, and a validator must not call one.
     Example: `"@context": "https://example.org/context.jsonld"`. Those of schema.org and Croissant are bundled.
     Fix: write the context into the document.
-    """
-    if mistake.kind == "remote":
-        yield Problem(mistake.reason, mistake.at, mistake.hint)
+    """,
+    spec="croissant-1.0#required",
+)
 
 
 @RULES.rule(
@@ -421,16 +414,17 @@ def property_wrong_class(part: Part) -> Iterator[Problem]:
             yield Problem(message, view.place(name), f"it belongs on a {home}")
 
 
-@RULES.rule("CRO121", "id-not-string", on=Mistake, spec="JSON-LD 1.1, section 9.2")
-def id_not_string(mistake: Mistake) -> Iterator[Problem]:
+ID_NOT_STRING = RULES.finding(
+    "CRO121",
+    "id-not-string",
     """An `@id` is not a string.
 
     Why: a processor stops here.
     Example: `"@id": 7`.
     Fix: write the identifier as a string.
-    """
-    if mistake.kind == "id":
-        yield Problem(mistake.reason, mistake.at, mistake.hint)
+    """,
+    spec="JSON-LD 1.1, section 9.2",
+)
 
 
 _NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
