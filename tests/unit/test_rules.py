@@ -16,7 +16,7 @@ from corpusfmt.formats import formats
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.io.limits import LimitReached, Limits, limited
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
-from corpusfmt.rules import Crash, Grading, Judge, Override, RuleSet
+from corpusfmt.rules import Grading, Judge, Override, RuleSet
 
 RULES = RuleSet(GENERAL)
 
@@ -108,19 +108,6 @@ def test_a_rule_that_raises_never_looks_valid() -> None:
     assert found(judge) == [("GEN000", "error")]
     assert "seven" in judge.tally.findings[0].message
     assert report_of(judge).verdict is Verdict.INCOMPLETE
-
-
-def test_a_rule_about_crashes_that_raises_is_not_asked_again() -> None:
-    rules = RuleSet()
-
-    @rules.rule("TST000", "crash", on=Crash)
-    def crash(crash: Crash) -> Iterator[Problem]:
-        """Something of ours failed, and so does this."""
-        raise ZeroDivisionError(crash.where)
-
-    judge = Judge(rules, Grading(), version="1.0", path="shard")
-    with pytest.raises(ZeroDivisionError, match="here"):
-        judge.crash("here", ValueError())
 
 
 @pytest.mark.parametrize(("count", "ends"), [(255, False), (256, True)])
