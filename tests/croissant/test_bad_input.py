@@ -51,6 +51,7 @@ HOSTILE: dict[str, tuple[Any, set[str]]] = {
     "a paired surrogate": (json.dumps(document(keywords="\U0001f950")), set()),
     "terms in a chain": ({**document(), "@context": {f"t{n}": f"t{n + 1}:x" for n in range(5000)}}, {"CRO112"}),
     "terms in a ring": ({**document(), "@context": {"a": "b:x", "b": "a:y"}}, {"CRO112"}),
+    "a type like a keyword": ({**document(), "@type": ["sc:Dataset", "@foo"]}, set()),
     "containers in a ring": (document(distribution=ring(3000)), {"CRO314"}),
     "sources in a ring": (document(recordSet=fields(*({"@id": f"r/{(n + 1) % 3000}"} for n in range(3000)))), {"CRO407"}),
     "regexes": (

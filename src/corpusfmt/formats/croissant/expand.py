@@ -342,7 +342,8 @@ class _Full:
         if "@id" in item:
             node.id = item["@id"].removeprefix(_BASE) if isinstance(item["@id"], str) else None
             node.written_id = next(iter(written.values()), node.id)
-        for each in item.get("@type", ()):
+        # What looks like a keyword and is none, as `@foo`, is no type but null.
+        for each in filter(None, item.get("@type", ())):
             node.types.append(self._names.short(each.removeprefix(_BASE), f"{pointer}/@type"))
         self._read_keys(node, raw)
         for iri, values in item.items():
