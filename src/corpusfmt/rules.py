@@ -141,7 +141,7 @@ class RuleSet:
 
     def complete(self) -> None:
         """Raise `ValueError` for a rule that requires one that is not there, once all are registered."""
-        for rule in self:
+        for rule in self._by_code.values():
             if unknown := rule.requires - self._by_code.keys():
                 raise ValueError(
                     f"rule {rule.code} requires {min(unknown)}, expected the code of a rule of this format"
@@ -250,8 +250,7 @@ class Judge:
             rules = self._applicable[kind] = self._rules_that_apply(kind)
         clean = True
         for rule in rules:
-            at = getattr(subject, "at", None)
-            if rule.requires and self._is_blocked(rule, at):
+            if rule.requires and self._is_blocked(rule, getattr(subject, "at", None)):
                 continue
             try:
                 for problem in rule.check(subject):
@@ -260,7 +259,7 @@ class Judge:
             except Incomplete:
                 raise
             except Exception as error:
-                self.crash(f"rule {rule.code}", error, at)
+                self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
                 clean = False
         return clean
 

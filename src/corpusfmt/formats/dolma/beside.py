@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import Alignment, Sources
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
-from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines, shared_by
-from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.write import fields_of
 from corpusfmt.io.lines import LongLine

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.dolma.alignment import Alignment, Difference, Sources
 from corpusfmt.formats.dolma.blocklist import Blocklist, Listed, key_of, load_blocklist
-from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
     AttributesColumns,
@@ -25,7 +25,7 @@ from corpusfmt.formats.dolma.rowfiles import (
     shared_by,
 )
 from corpusfmt.formats.dolma.rows import SharedKey, pointer
-from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
 from corpusfmt.formats.general import within_limits

@@ -22,7 +22,7 @@ from corpusfmt.model import Json
 _Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-class _Span(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+class _Span(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     start: _Offset
     end: _Offset
     score: Integer | float

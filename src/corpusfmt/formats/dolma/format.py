@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from corpusfmt.formats import Format
 from corpusfmt.formats.dolma.check import check, finish
-from corpusfmt.formats.dolma.layout import VERSION, detect, plan
+from corpusfmt.formats.dolma.layout import detect, plan
 from corpusfmt.formats.dolma.read import attribute_sets, read
-from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.write import DOLMA
 
 FORMAT = Format(

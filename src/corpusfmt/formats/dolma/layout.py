@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
-from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, folder_at, walk
@@ -22,7 +22,6 @@ from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
 
-VERSION = "1.0"
 DOCUMENTS = "documents"
 ATTRIBUTES = "attributes"
 SPEC = "dolma-data-format#directory-structure"

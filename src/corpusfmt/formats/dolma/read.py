@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.clean import clean_documents
-from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
-from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageError
 from corpusfmt.rules import Grading, Judge

@@ -5,4 +5,5 @@ from __future__ import annotations
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.rules import RuleSet
 
-RULES = RuleSet(GENERAL)
+VERSION = "1.0"
+RULES = RuleSet(GENERAL, versions=(VERSION,))

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
-from corpusfmt.formats.dolma.layout import DOCUMENTS, VERSION
+from corpusfmt.formats.dolma.layout import DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of
-from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.io.keys import KeyWriter, digest_of, repeated_in_batches
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.text import json_object
@@ -93,7 +93,7 @@ def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options
                     judge.check(Repeated(at, source, first))
 
 
-class _Identity(msgspec.Struct):
+class _Identity(Struct):
     id: str
     source: str | None = None
 

@@ -11,9 +11,9 @@ from corpusfmt.formats.general import GENERAL
 from corpusfmt.model import Location, Severity
 from corpusfmt.rules import RuleSet
 
-RULES = RuleSet(GENERAL)
-
 VERSIONS = ("1.0", "1.1")
+RULES = RuleSet(GENERAL, versions=VERSIONS)
+
 LAYOUT = "OSCAR schema v1.1.0, file hierarchy"
 TEXT = "OSCAR schema v1.1.0, .txt files"
 METADATA = "OSCAR schema v1.1.0, .jsonl files"

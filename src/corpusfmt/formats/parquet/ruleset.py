@@ -5,7 +5,7 @@ from __future__ import annotations
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.rules import RuleSet
 
-RULES = RuleSet(GENERAL)
 VERSION = "1.0"
+RULES = RuleSet(GENERAL, versions=(VERSION,))
 #: The `source` of documents that come from a table of another maker without one of their own.
 SOURCE = "parquet"
