@@ -286,10 +286,8 @@ def run_tasks(
     except BaseException:
         stop(flight.executor)
         raise
-    if flight.failed is not None:
+    error = flight.failed[1] if flight.failed is not None else flight.reached
+    if error is not None:
         stop(flight.executor)
-        raise flight.failed[1]
-    if flight.reached is not None:
-        stop(flight.executor)
-        raise flight.reached
+        raise error
     close(flight.executor)

@@ -61,9 +61,9 @@ class Broken(Exception):
 class Lacking(Exception):
     """A file has nothing to read, as it has not what is taken out of it."""
 
-    def __init__(self, missing: NoColumn) -> None:
-        super().__init__(missing)
-        self.missing = missing
+    def __init__(self, fault: NoColumn) -> None:
+        super().__init__(fault)
+        self.fault = fault
 
 
 class Batch(Struct):

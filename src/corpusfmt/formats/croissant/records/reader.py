@@ -197,10 +197,8 @@ class RecordReader:
                     return
                 rows = quickly(file)
                 yield from absent.of_file(batches(origin, file, takes)) if rows is None else rows
-            except Broken as broken:
-                yield Batch("", 0, empty, faults=[broken.fault])
-            except Lacking as lacking:
-                yield Batch("", 0, empty, faults=[lacking.missing])
+            except (Broken, Lacking) as unread:
+                yield Batch("", 0, empty, faults=[unread.fault])
 
     def _of_record_set(self, record_set: RecordSet, takes: Sequence[Take]) -> Iterator[Batch]:
         if record_set in self._reading:

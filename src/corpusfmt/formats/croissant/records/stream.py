@@ -14,7 +14,7 @@ from corpusfmt.formats.croissant.records.reader import Record, RecordReader
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.model import BadInput, Fault, Finding, Severity, UsageError
+from corpusfmt.model import BadInput, Finding, Severity, UsageError
 from corpusfmt.rules import finding_of
 from corpusfmt.wording import clipped
 
@@ -62,16 +62,11 @@ def records_of(description: Description, folder: Entry, record_set: RecordSet) -
                 if isinstance(each, Record):
                     yield each
                 else:
-                    yield from findings_of(each, description.version)
+                    yield finding_of(each, RULES, description.version)
         except Broken as broken:
-            yield from findings_of(broken.fault, description.version)
+            yield finding_of(broken.fault, RULES, description.version)
         except NotRead as reason:
             raise UsageError(str(reason)) from None
-
-
-def findings_of(fault: Fault, version: str) -> list[Finding]:
-    """Return what is wrong with data, as the rules have it."""
-    return [finding_of(fault, RULES, version)]
 
 
 def description_at(entry: Entry) -> Entry:
