@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import msgspec
 import xxhash
+from msgspec import Struct
 
 from corpusfmt.conversion.rules import Repeated
 from corpusfmt.io.keys import KeyWriter, digest_of
@@ -29,7 +30,7 @@ First = tuple[str, Location]
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
-class Identity(msgspec.Struct, frozen=True, array_like=True):
+class Identity(Struct, frozen=True, array_like=True):
     """What names a document, as a digest and as it is shown, and where it was read."""
 
     row: int
@@ -39,7 +40,7 @@ class Identity(msgspec.Struct, frozen=True, array_like=True):
     line: int | None
 
 
-class _Repeat(msgspec.Struct, frozen=True, array_like=True):
+class _Repeat(Struct, frozen=True, array_like=True):
     """A document of a task, by its number, and where the first one of its name is."""
 
     row: int
@@ -48,7 +49,7 @@ class _Repeat(msgspec.Struct, frozen=True, array_like=True):
     line: int | None
 
 
-class Identified(msgspec.Struct):
+class Identified(Struct):
     """What names some documents of a task: the first of each name, and the number of its name for each, as 32 bits.
 
     `again` is the first of them that has the name of another one.

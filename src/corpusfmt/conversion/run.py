@@ -364,7 +364,7 @@ class _Run(Struct, frozen=True):
             packs.append(StageTask(name, pack, fingerprint))
         sizes = [folders[pack.argument.folder] for pack in packs]
         packed = self.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=_is_there)
-        return [*packed, *(msgspec.structs.replace(each, documents=0) for each in sorted_shards)]
+        return [*packed, *(replace(each, documents=0) for each in sorted_shards)]
 
     def _fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""

@@ -95,7 +95,7 @@ class PackTask(Struct, frozen=True):
     aside: Path
 
 
-class Converted(msgspec.Struct):
+class Converted(Struct):
     """What became of one task: plain data for a marker. `folders` are those of what was sorted, in bytes."""
 
     files: dict[str, FileFacts] = {}

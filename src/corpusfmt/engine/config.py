@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.io.toml import decoded_toml
@@ -16,14 +17,14 @@ from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
 
 
-class _RuleTable(msgspec.Struct, forbid_unknown_fields=True):
+class _RuleTable(Struct, forbid_unknown_fields=True):
     rules: tuple[str, ...]
     severity: str
     reason: str
     paths: tuple[str, ...] = ("*",)
 
 
-class Details(msgspec.Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
+class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
     """What only its owner knows of a dataset: the section `describe` of a settings file, and the options of that name."""
 
     name: str | None = None
@@ -96,7 +97,7 @@ def _iso(date: dt.date | None) -> str | None:
     return date.isoformat() if date else None
 
 
-class Config(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
+class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     """The settings of one file; what the command line says wins over them."""
 
     profile: str | None = None

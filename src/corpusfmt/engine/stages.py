@@ -26,7 +26,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class _Marker(msgspec.Struct):
+class _Marker(Struct):
     fingerprint: str
     result: msgspec.Raw
 

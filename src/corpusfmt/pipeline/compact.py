@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
@@ -41,7 +40,7 @@ class CompactTask(Struct, frozen=True):
     hash: HashName
 
 
-class Compacted(msgspec.Struct):
+class Compacted(Struct):
     """How many containers became one."""
 
     containers: int

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import xxhash
 from msgspec import Struct
 
@@ -80,7 +79,7 @@ class DedupTask(Struct, frozen=True):
     hash: HashName
 
 
-class Deduplicated(msgspec.Struct):
+class Deduplicated(Struct):
     """How many lines of some buckets are repetitions."""
 
     dropped: int

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.lists import entries_of
@@ -18,7 +18,7 @@ from corpusfmt.pipeline.wet import Batch
 _URL = re.compile(r"(?:[^:/?#]+://)?(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
 
 
-class Filter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
+class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     """Which documents are kept: with at least `min_lines` kept lines, in one of `languages` (empty: in any language)
     and in none of `exclude_languages`.
     """
@@ -28,7 +28,7 @@ class Filter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="ke
     exclude_languages: tuple[str, ...] = ()
 
 
-class Addresses(msgspec.Struct, frozen=True):
+class Addresses(Struct, frozen=True):
     """A file of hosts and URL prefixes, known by its content: another content is another run."""
 
     path: str
@@ -36,7 +36,7 @@ class Addresses(msgspec.Struct, frozen=True):
     entries: int
 
 
-class AddressFilter(msgspec.Struct, frozen=True):
+class AddressFilter(Struct, frozen=True):
     """Which pages are kept: those that `allow` names (all, where there is none) and `deny` does not."""
 
     allow: Addresses | None = None

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,7 +24,7 @@ _STANDARD_INPUT_NAME = "standard-input.warc.wet"
 _NAME_BYTES = 150
 
 
-class Input(msgspec.Struct, frozen=True):
+class Input(Struct, frozen=True):
     """One WET file as manifests and markers know it.
 
     `path` is its name in reports, `key` tells it from all others, `size` is in bytes on disk (0: not known before it is

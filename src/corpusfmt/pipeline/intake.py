@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct, field
 
 from corpusfmt.engine.progress import Progress
@@ -32,7 +31,7 @@ from corpusfmt.pipeline.variants import variants
 _STAGE = "process"
 
 
-class Taken(msgspec.Struct):
+class Taken(Struct):
     """An input and what became of it: the marker of an input that may be gone."""
 
     input: Input

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.engine.executors import available_processors
 from corpusfmt.formats import refuse_barred
@@ -47,9 +47,7 @@ class Selection(Struct, frozen=True):
             "languages": None if self.languages is None else tuple(sorted(set(self.languages))),
             "exclude_languages": None if self.exclude_languages is None else tuple(sorted(set(self.exclude_languages))),
         }
-        chosen = msgspec.structs.replace(
-            recipe.filter, **{key: each for key, each in asked.items() if each is not None}
-        )
+        chosen = replace(recipe.filter, **{key: each for key, each in asked.items() if each is not None})
         unknown = sorted({*chosen.languages, *chosen.exclude_languages}.difference(known))
         if unknown:
             raise UsageError(f"the model knows no language {', '.join(unknown)}; it knows: {', '.join(sorted(known))}")
@@ -67,7 +65,7 @@ class Selection(Struct, frozen=True):
             raise UsageError("--min-lines is for documents, and the format goclassy has none")
         if recipe.records.reader == "goclassy" and (self.allow_urls is not None or self.deny_urls is not None):
             raise UsageError("--allow-urls and --deny-urls need addresses, and the reader goclassy drops them")
-        return msgspec.structs.replace(recipe, filter=chosen)
+        return replace(recipe, filter=chosen)
 
     @property
     def by_address(self) -> AddressFilter:

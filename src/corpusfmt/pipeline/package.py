@@ -46,7 +46,7 @@ class PackageTask(Struct, frozen=True):
     aside: Path
 
 
-class Packaged(msgspec.Struct):
+class Packaged(Struct):
     """What one language became: files by path below the output, and its size."""
 
     files: dict[str, FileFacts]

@@ -39,7 +39,7 @@ _MOST_SEEN = 1_000_000
 _HEADERS_BYTES = 1024
 
 
-class StoredDocument(msgspec.Struct, array_like=True, gc=False):
+class StoredDocument(Struct, array_like=True, gc=False):
     """One (record, language): the record's headers, a JSON object, and its kept lines, each with its LF.
 
     Where the recipe asks for them, `scores` are the lines' probabilities (float32 in native order).
@@ -78,7 +78,7 @@ class ProcessTask(Struct, frozen=True):
     backend: BackendChoice
 
 
-class Fault(msgspec.Struct, frozen=True):
+class Fault(Struct, frozen=True):
     """A `StreamFault` as plain data."""
 
     kind: FaultKind
@@ -96,7 +96,7 @@ class Fault(msgspec.Struct, frozen=True):
         return StreamFault(self.kind, self.reason, offset=self.offset, readable=self.readable, truncated=self.truncated)
 
 
-class Processed(msgspec.Struct):
+class Processed(Struct):
     """What became of one input: plain data for a marker.
 
     `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
@@ -140,7 +140,7 @@ class _Language(Struct):
         self.section_bytes += len(document.text) + _HEADERS_BYTES
 
 
-class _Piece(msgspec.Struct, gc=False):
+class _Piece(Struct, gc=False):
     """Lines of one record and language that stand together in the output, each with its LF; `tail` follows them."""
 
     label: str

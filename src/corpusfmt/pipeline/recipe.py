@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from corpusfmt._resources import resource
 from corpusfmt.io.compress import COMPRESSION, CompressionName
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 HashName = Literal["xxh64", "xxh3_128"]
 
 
-class Records(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Records(Struct, forbid_unknown_fields=True, frozen=True):
     """How WET files are read: `wet_records` or, up to the first record that it cannot read, `GoclassyReader`."""
 
     reader: Literal["wet", "goclassy"] = "wet"
 
 
-class Lines(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
+class Lines(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     """Which lines are kept: at least `min_chars` code points, classified with at least `min_confidence`.
 
     Before that, carriage returns are taken out of them and they are normalised, where the recipe asks for it.
@@ -43,7 +43,7 @@ class Lines(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="keb
     nfc: bool = False
 
 
-class Deduplication(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
+class Deduplication(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     """Whether a line stays only where it occurs first in its language, and by which hash lines are compared.
 
     `keep_original` writes the corpus as it was before as well.
@@ -54,7 +54,7 @@ class Deduplication(msgspec.Struct, forbid_unknown_fields=True, frozen=True, ren
     keep_original: bool = False
 
 
-class Output(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
+class Output(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     """What is written: the format, and from how many bytes of text on a language gets a further part.
 
     `shuffle_seed` orders the lines of a language anew; `language_scores` adds attributes with the language of each line.
@@ -72,7 +72,7 @@ class Output(msgspec.Struct, forbid_unknown_fields=True, frozen=True, rename="ke
         return self.compression or COMPRESSION
 
 
-class Recipe(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Recipe(Struct, forbid_unknown_fields=True, frozen=True):
     """All that the output depends on besides the inputs and the model."""
 
     name: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Self
 
-import msgspec
+from msgspec import Struct
 
 
-class Size(msgspec.Struct):
+class Size(Struct):
     """Documents, lines, words (runs without ASCII white space) and bytes of text, line ends included."""
 
     documents: int = 0
@@ -30,7 +30,7 @@ class Size(msgspec.Struct):
         return self
 
 
-class Sizes(msgspec.Struct):
+class Sizes(Struct):
     """The size of a language before and after deduplication."""
 
     original: Size

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.general import bad_json, bad_text, too_long
@@ -47,21 +47,21 @@ NO_LENGTH = 1 << 80
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class _Headers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class _Headers(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The usual nine headers, in the order in which the example of the specification has them."""
 
-    length: str = msgspec.field(name="content-length")
-    uri: str = msgspec.field(name="warc-target-uri")
-    kind: str = msgspec.field(name="warc-type")
-    media_type: str = msgspec.field(name="content-type")
-    time: str = msgspec.field(name="warc-date")
-    refers_to: str = msgspec.field(name="warc-refers-to")
-    digest: str = msgspec.field(name="warc-block-digest")
-    id: str = msgspec.field(name="warc-record-id")
-    languages: str | None = msgspec.field(name="warc-identified-content-language", default=None)
+    length: str = field(name="content-length")
+    uri: str = field(name="warc-target-uri")
+    kind: str = field(name="warc-type")
+    media_type: str = field(name="content-type")
+    time: str = field(name="warc-date")
+    refers_to: str = field(name="warc-refers-to")
+    digest: str = field(name="warc-block-digest")
+    id: str = field(name="warc-record-id")
+    languages: str | None = field(name="warc-identified-content-language", default=None)
 
 
-class _Record(msgspec.Struct, forbid_unknown_fields=True):
+class _Record(Struct, forbid_unknown_fields=True):
     headers: _Headers
     nb_sentences: _Count
     offset: _Count

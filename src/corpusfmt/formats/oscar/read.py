@@ -163,7 +163,7 @@ def _separators(piece: Piece) -> Json:
     return around
 
 
-class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+class _Plain(Struct, forbid_unknown_fields=True):
     """A record as nearly all are."""
 
     headers: dict[str, str]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.oscar.blanks import (
@@ -84,7 +85,7 @@ def _natural(name: str) -> list[int | str]:
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
 
 
-class OscarText(msgspec.Struct, frozen=True, gc=False):
+class OscarText(Struct, frozen=True, gc=False):
     """A document as OSCAR holds it: lines joined by LF, their number, the metadata record, and what follows the lines.
 
     A tail that does not separate (`separates`) may only stand at the end of a part.
@@ -187,7 +188,7 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
     text = _around(own, "lead", "1.0", "") + value.text
     tail = _around(own, "tail", "1.0", CANONICAL_TAIL)
     separates = tail.count(b"\n") > 1 or (tail == b"\n" and own.get("shuffled") is True)
-    return Item(msgspec.structs.replace(value, text=text, tail=tail, separates=separates), losses)
+    return Item(replace(value, text=text, tail=tail, separates=separates), losses)
 
 
 def _has_record(own: Json) -> bool:
