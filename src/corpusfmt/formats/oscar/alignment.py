@@ -12,10 +12,10 @@ from operator import ge
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.oscar.metadata import UNKNOWN, ContentLength, Rows
-from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
+from corpusfmt.formats.oscar.metadata import CONTENT_LENGTH, UNKNOWN, Rows
+from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
-from corpusfmt.model import Location, Problem
+from corpusfmt.model import Fault, Location, Problem
 from corpusfmt.rules import Judge
 
 # How far to look for agreement, and how many pairs must agree where offsets and lines do (the first number), or where
@@ -27,87 +27,76 @@ LOOKAHEAD = _REACH + _AGREEING_SHIFTED
 _MOST_DISPLACED = 256
 
 
-class Misplaced(Seen, kw_only=True):
-    """A record whose place is wrong: what it says, what was expected, and why."""
-
-    message: str
-    hint: str
-
-
-class FirstOffset(Misplaced):
-    pass
-
-
-class OffsetOrder(Misplaced):
-    pass
-
-
-class OffsetGap(Misplaced):
-    pass
-
-
-class RangeOutside(Misplaced):
-    pass
-
-
-class CountMismatch(Misplaced):
-    pass
-
-
-@RULES.rule("OSC501", "first-offset", on=FirstOffset, grades=ONLY_1_1, spec=METADATA)
-def first_offset(seen: Misplaced) -> Iterator[Problem]:
+FIRST_OFFSET = RULES.finding(
+    "OSC501",
+    "first-offset",
     """The first offset of a part is not 0.
 
     Why: offsets count the lines of their own part, from 0; readers that trust this one read other documents' lines.
     Example: offsets that go on counting from the part before.
     Fix: restart offsets at 0 in every part.
-    """
-    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC502", "offset-order", on=OffsetOrder, grades=ONLY_1_1, spec=METADATA)
-def offset_order(seen: Misplaced) -> Iterator[Problem]:
+OFFSET_ORDER = RULES.finding(
+    "OSC502",
+    "offset-order",
     """An offset is not greater than the one before it.
 
     Why: records stand in the order of their documents; readers that pair them by order give texts the wrong headers.
     Example: two metadata lines swapped, or one of them twice.
     Fix: sort the records by offset, each of them once.
-    """
-    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC503", "offset-gap", on=OffsetGap, grades=ONLY_1_1, spec=METADATA)
-def offset_gap(seen: Misplaced) -> Iterator[Problem]:
+OFFSET_GAP = RULES.finding(
+    "OSC503",
+    "offset-gap",
     """A record does not start where the one before it ended, or the line after its range is not blank.
 
     Why: the next offset is offset + nb_sentences + 1, the blank line between documents counted; from here on a reader
     cuts documents in the wrong places.
     Example: an offset that forgets the blank lines; a line that was added to the text after the metadata was written.
     Fix: compute offsets again from the text.
-    """
-    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC504", "range-outside-text", on=RangeOutside, grades=ONLY_1_1, spec=METADATA)
-def range_outside_text(seen: Misplaced) -> Iterator[Problem]:
+RANGE_OUTSIDE_TEXT = RULES.finding(
+    "OSC504",
+    "range-outside-text",
     """A record's lines do not all exist, or one of them is empty.
 
     Why: the document ends before its record says so; a reader takes the next document's lines into it.
     Example: nb_sentences 5 for a document of 4 lines; a line that was lost from the text.
     Fix: compute nb_sentences again from the text, or bring the line back.
-    """
-    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC505", "text-metadata-count", on=CountMismatch, grades=ONLY_1_1, spec=METADATA, requires=("OSC301",))
-def text_metadata_count(seen: Misplaced) -> Iterator[Problem]:
+TEXT_METADATA_COUNT = RULES.finding(
+    "OSC505",
+    "text-metadata-count",
     """A part has a document without record, a record without document, or text and metadata of different parts.
 
     Why: documents and records pair one to one; after the first that is missing, readers that count pair all others wrongly.
     Example: a metadata line that was dropped; the metadata of part 2 beside the text of part 1.
     Fix: bring back what is missing, or write both again from their source.
-    """
-    yield Problem(seen.message, seen.at, seen.hint, count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+    requires=("OSC301",),
+)
 
 
 class Step(Struct, frozen=True):
@@ -122,7 +111,7 @@ class Step(Struct, frozen=True):
 class _Displaced(Struct):
     """A record that says it stands elsewhere, until the one that stands in its place is met."""
 
-    seen: Misplaced
+    fault: Fault
     offset: int
     expected: int
     line: int
@@ -163,7 +152,7 @@ class Alignment(Struct):
             offset, count = rows.offsets[index], rows.counts[index]
             expected = self._next_offset
             if offset not in (expected, UNKNOWN) and expected != UNKNOWN:
-                self.sightings.note(self._wrong_offset(expected, index))
+                self.sightings.note(*self._wrong_offset(expected, index))
                 following = expected + count + 1
                 if index + 1 < len(rows) and rows.offsets[index + 1] == following:
                     offset = expected
@@ -200,7 +189,9 @@ class Alignment(Struct):
             for line, length, size in zip(rows.lines, lengths, sizes, strict=False):
                 if length < size:
                     at = Location(self.metadata_path, line, pointer="/headers/content-length")
-                    self.sightings.note(ContentLength(at=at, value=str(length), size=size), "too short")
+                    message = f"content-length `{length}`, but the document has {size} bytes"
+                    hint = "pair text and metadata again from their source"
+                    self.sightings.note(CONTENT_LENGTH, Problem(message, at, hint), "too short")
         self.last_offset, self.last_line = rows.offsets[number - 1], rows.lines[number - 1]
         self.row_number += number
         rows.drop(number)
@@ -309,18 +300,19 @@ class Alignment(Struct):
 
     def tell(self, step: Step) -> None:
         """Say what a step means."""
-        seen = self.explain(step)
-        if seen is None:
+        fault = self.explain(step)
+        if fault is None:
             return
-        if isinstance(seen, FirstOffset | OffsetGap | OffsetOrder) and (step.rows, step.documents) == (1, 1):
-            seen = self._swapped(seen) or seen
-            if len(self._displaced) < _MOST_DISPLACED and seen.hint != _SWAPPED:
+        if fault.type in (FIRST_OFFSET, OFFSET_GAP, OFFSET_ORDER) and (step.rows, step.documents) == (1, 1):
+            swapped = self._swapped(fault.problem.at)
+            if swapped is None and len(self._displaced) < _MOST_DISPLACED:
                 expected = self.documents.starts[0] - self.shift
-                self._displaced.append(_Displaced(seen, self.rows.offsets[0], expected, self.rows.lines[0]))
+                self._displaced.append(_Displaced(fault, self.rows.offsets[0], expected, self.rows.lines[0]))
                 return
-        self.sightings.note(seen)
+            fault = swapped or fault
+        self.sightings.note(*fault)
 
-    def _swapped(self, seen: Misplaced) -> Misplaced | None:
+    def _swapped(self, at: Location) -> Fault | None:
         """Return the finding for two records that stand in each other's place, of which the second is met now."""
         offset, expected = self.rows.offsets[0], self.documents.starts[0] - self.shift
         for other in self._displaced:
@@ -329,17 +321,16 @@ class Alignment(Struct):
                 message = (
                     f"offset `{offset}` here and `{other.offset}` on line {other.line}: these two lines are swapped"
                 )
-                return OffsetOrder(at=seen.at, message=message, hint=_SWAPPED)
+                return Fault(OFFSET_ORDER, Problem(message, at, "put the two lines in the order of their offsets"))
         return None
 
     def finish(self, judge: Judge) -> None:
-        """Tell what was found."""
+        """Report what was found."""
         for displaced in self._displaced:
-            self.sightings.note(displaced.seen)
-        for seen in self.sightings:
-            judge.check(seen)
+            self.sightings.note(*displaced.fault)
+        self.sightings.report(judge)
 
-    def explain(self, step: Step) -> Misplaced | None:
+    def explain(self, step: Step) -> Fault | None:
         """Return the one finding for a step; None where another rule has told the cause."""
         if step.lost:
             return self._nothing_fits()
@@ -356,10 +347,10 @@ class Alignment(Struct):
             return self._one_pair(shift)
         return self._several(step)
 
-    def reason(self, step: Step) -> Misplaced:
+    def reason(self, step: Step) -> Fault:
         """Return the finding for a step that passes something, also where another rule has told the cause."""
         message = "the record and the text here do not fit"
-        return self.explain(step) or CountMismatch(at=self._at(), message=message, hint=_REWRITE)
+        return self.explain(step) or Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
 
     def _at(self, index: int = 0) -> Location:
         line = self.rows.lines[index] if index < len(self.rows) else self.last_line + 1
@@ -376,30 +367,28 @@ class Alignment(Struct):
         same = self.rows.counts[: step.rows] == self.documents.counts[: step.documents]
         return surplus > 0 and shift == surplus and same
 
-    def _wrong_offset(self, expected: int, index: int = 0) -> Misplaced:
+    def _wrong_offset(self, expected: int, index: int = 0) -> Fault:
         offset, at = self.rows.offsets[index], self._at(index)
         message = f"offset `{offset}`, expected `{expected}`"
         hint = f"write offset {expected}"
         if self.row_number == 0:
-            return FirstOffset(at=at, message=f"first offset is `{offset}`, expected `0`", hint="write offset 0")
+            return Fault(FIRST_OFFSET, Problem(f"first offset is `{offset}`, expected `0`", at, "write offset 0"))
         if offset <= self.last_offset:
             before = f"offset `{offset}` after `{self.last_offset}` on line {self.last_line}, expected `{expected}`"
-            return OffsetOrder(at=at, message=before, hint=hint)
-        return OffsetGap(at=at, message=message, hint=hint)
+            return Fault(OFFSET_ORDER, Problem(before, at, hint))
+        return Fault(OFFSET_GAP, Problem(message, at, hint))
 
-    def _shifted(self, shift: int) -> Misplaced | None:
+    def _shifted(self, shift: int) -> Fault | None:
         """All offsets from here on are wrong by the same number of lines."""
         if self.documents.gaps[0] > 1 and shift == self.documents.gaps[0] - 1:
             return None
-        seen = self._wrong_offset(self.documents.starts[0] - self.shift)
+        found, problem = self._wrong_offset(self.documents.starts[0] - self.shift)
         far = "too low" if shift > 0 else "too high"
-        seen.message += f"; the offsets from here on are {_plural(abs(shift))} {far}"
-        seen.hint = (
-            "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
-        )
-        return seen
+        message = f"{problem.message}; the offsets from here on are {_plural(abs(shift))} {far}"
+        hint = "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
+        return Fault(found, Problem(message, problem.at, hint))
 
-    def _one_pair(self, shift: int) -> Misplaced | None:
+    def _one_pair(self, shift: int) -> Fault | None:
         offset, count = self.rows.offsets[0], self.rows.counts[0]
         start, lines = self.documents.starts[0], self.documents.counts[0]
         if offset == UNKNOWN or (count == UNKNOWN and offset + self.shift == start):
@@ -412,12 +401,12 @@ class Alignment(Struct):
                 return None
             reason = f"the text has {lines} ({where}){_since(shift)}"
             message = f"range of {_plural(count)} from offset `{offset}`, but {reason}"
-            return RangeOutside(at=self._at(), message=message, hint=_recount(lines, shift))
+            return Fault(RANGE_OUTSIDE_TEXT, Problem(message, self._at(), _recount(lines, shift)))
         message = f"the line after the range of {_plural(count)} from offset `{offset}` is not blank"
         message += f": the document is {where} of the text{_since(shift)}"
-        return OffsetGap(at=self._at(), message=message, hint=_recount(lines, shift))
+        return Fault(OFFSET_GAP, Problem(message, self._at(), _recount(lines, shift)))
 
-    def _records_without_document(self, number: int) -> Misplaced | None:
+    def _records_without_document(self, number: int) -> Fault | None:
         known = [index for index in range(number) if self.rows.offsets[index] != UNKNOWN]
         if not known:
             return None
@@ -427,44 +416,45 @@ class Alignment(Struct):
             return None
         if offset == self.last_offset:
             message = f"offset `{offset}` again, as on line {self.last_line}"
-            return OffsetOrder(at=self._at(index), count=len(known), message=message, hint="remove the second record")
+            return Fault(OFFSET_ORDER, Problem(message, self._at(index), "remove the second record", count=len(known)))
         message = f"no document in the text for this record (offset `{offset}`, {_plural(count)})"
         hint = "remove the record, or bring its document back"
-        return CountMismatch(at=self._at(index), count=len(known), message=message, hint=hint)
+        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(index), hint, count=len(known)))
 
-    def _documents_without_record(self, number: int) -> Misplaced:
+    def _documents_without_record(self, number: int) -> Fault:
         message = f"no record for the document on {self._lines_of(0)} of the text"
         expected = self.documents.starts[0] - self.shift
         hint = f"bring back the record with offset {expected} and nb_sentences {self.documents.counts[0]}"
-        return CountMismatch(at=self._at(), count=number, message=message, hint=hint)
+        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), hint, count=number))
 
-    def _several(self, step: Step) -> Misplaced | None:
+    def _several(self, step: Step) -> Fault | None:
         offsets = self.rows.offsets[: step.rows]
         where = self._lines_of(0)
         if offsets != sorted(offsets):
             index = next(i for i in range(1, step.rows) if offsets[i] < offsets[i - 1])
             message = f"offset `{offsets[index]}` after `{offsets[index - 1]}`: these lines are not in order"
-            return OffsetOrder(at=self._at(index), message=message, hint="sort the records by offset")
+            return Fault(OFFSET_ORDER, Problem(message, self._at(index), "sort the records by offset"))
         if step.documents < step.rows:
             message = f"no blank line after the range of this record: its document runs on ({where} of the text)"
-            return OffsetGap(at=self._at(), message=message, hint="write a blank line between documents")
+            return Fault(OFFSET_GAP, Problem(message, self._at(), "write a blank line between documents"))
         if step.documents > step.rows:
             if self.documents.starts[1] - 1 in self.odd_lines:
                 return None
             blank = self.documents.starts[0] + self.documents.counts[0]
             message = f"line {blank + 1} of the text is blank, within the range of this record"
-            return RangeOutside(at=self._at(), message=message, hint="remove the blank line, or count lines again")
+            return Fault(
+                RANGE_OUTSIDE_TEXT, Problem(message, self._at(), "remove the blank line, or count lines again")
+            )
         message = (
             f"{step.rows} records do not fit the documents from line {self.documents.starts[0] + 1} of the text on"
         )
-        return CountMismatch(at=self._at(), count=step.rows, message=message, hint=_REWRITE)
+        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE, count=step.rows))
 
-    def _nothing_fits(self) -> Misplaced:
+    def _nothing_fits(self) -> Fault:
         message = f"text and metadata do not belong together from {self._lines_of(0)} of the text on"
-        return CountMismatch(at=self._at(), message=message, hint=_REWRITE)
+        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
 
 
-_SWAPPED = "put the two lines in the order of their offsets"
 _REWRITE = "check that both files are of the same part, or write them again from their source"
 
 

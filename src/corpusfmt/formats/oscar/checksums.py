@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct, field
 
 from corpusfmt.formats.general import barred
-from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Seen, Sightings
+from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Sightings
 from corpusfmt.io.lines import Line, LongLine, lines
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
@@ -19,23 +19,6 @@ _NAME_FIRST = re.compile(rb"([^\0]+)\t([0-9A-Fa-f]{64})")
 _LONGEST_LINE = 8192
 _READ_SIZE = 64 * 1024
 _PORTABLE = b"  "
-
-
-class NoList(Struct, frozen=True):
-    """A language without a checksum list, or with an empty one."""
-
-    at: Location
-    name: str
-    empty: bool
-
-
-class MalformedLine(Seen, kw_only=True):
-    shown: str
-    hint: str
-
-
-class NotPortable(Seen, kw_only=True):
-    notation: str
 
 
 class ListedName(Struct, frozen=True):
@@ -63,29 +46,32 @@ class Digest(Struct, frozen=True):
         return f"{self.actual}  {self.name}"
 
 
-@RULES.rule("OSC201", "checksum-file-missing", on=NoList, spec=CHECKSUMS, requires=("OSC105",))
-def checksum_file_missing(subject: NoList) -> Iterator[Problem]:
+CHECKSUM_FILE_MISSING = RULES.finding(
+    "OSC201",
+    "checksum-file-missing",
     """A language directory has no `LL_sha256.txt`, or an empty one.
 
     Why: nobody can tell a damaged download from a whole one.
     Example: `af/` with `af.txt.gz` and nothing else.
     Fix: `sha256sum *.gz > LL_sha256.txt` in the directory.
-    """
-    state = f"`{subject.name}` is empty" if subject.empty else f"no `{subject.name}`"
-    yield Problem(state, subject.at, f"write it with `sha256sum *.gz > {subject.name}`")
+    """,
+    spec=CHECKSUMS,
+    requires=("OSC105",),
+)
 
 
-@RULES.rule("OSC202", "checksum-line-malformed", on=MalformedLine, spec=CHECKSUMS)
-def checksum_line_malformed(seen: MalformedLine) -> Iterator[Problem]:
+CHECKSUM_LINE_MALFORMED = RULES.finding(
+    "OSC202",
+    "checksum-line-malformed",
     """A line of the checksum list is not a digest and a name.
 
     Why: `sha256sum -c` skips such lines, so their files are never verified. Name, tab and digest is what the 2019
     release really contains, and is read in 1.0 only.
     Example: `af.txt.gz<TAB>insert_hash_here`.
     Fix: write 64 hexadecimal digits, two spaces and the file name on each line.
-    """
-    message = f"`{seen.shown}` is not a SHA-256 digest and a name"
-    yield Problem(message, seen.at, seen.hint, count=seen.count)
+    """,
+    spec=CHECKSUMS,
+)
 
 
 @RULES.rule("OSC203", "checksum-names-missing-file", on=ListedName, spec=CHECKSUMS)
@@ -118,24 +104,20 @@ def checksum_duplicate_name(listed: ListedName) -> Iterator[Problem]:
         yield Problem(message, listed.at, "keep one line for each file")
 
 
-@RULES.rule(
+CHECKSUM_NOT_PORTABLE = RULES.finding(
     "OSC207",
     "checksum-not-portable",
-    on=NotPortable,
-    severity=Severity.WARNING,
-    grades={"strict": Severity.ERROR},
-    spec=CHECKSUMS,
-)
-def checksum_not_portable(seen: NotPortable) -> Iterator[Problem]:
     """Lines of the checksum list are not in the one form that every tool reads: digest, two spaces, name.
 
     Why: `sha256sum -c` or `shasum -c`, which the schema names, reject them. No published release has the portable form,
     so this is a warning in the standard profile.
     Example: `af.txt.gz<TAB>…` (2019), one space between digest and name (21.09).
     Fix: `sha256sum *.gz > LL_sha256.txt`.
-    """
-    message = f"{seen.notation}, expected digest, two spaces, name"
-    yield Problem(message, seen.at, "write the list with `sha256sum`", count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    grades={"strict": Severity.ERROR},
+    spec=CHECKSUMS,
+)
 
 
 @RULES.rule("OSC204", "checksum-file-incomplete", on=Digest, spec=CHECKSUMS)
@@ -204,11 +186,16 @@ def read_list(
         judge.report(*barred(error, Location(entry.path)))
         return None
     if empty:
-        judge.check(NoList(Location(entry.path), entry.name, empty=True))
+        report_no_list(judge, Location(entry.path), entry.name, empty=True)
         return None
-    for seen in sightings:
-        judge.check(seen)
+    sightings.report(judge)
     return found
+
+
+def report_no_list(judge: Judge, at: Location, name: str, *, empty: bool = False) -> None:
+    """Report a language without a checksum list, or with an empty one."""
+    message = f"`{name}` is empty" if empty else f"no `{name}`"
+    judge.report(CHECKSUM_FILE_MISSING, Problem(message, at, f"write it with `sha256sum *.gz > {name}`"))
 
 
 def _take(
@@ -228,11 +215,12 @@ def _take(
         hint = "write 64 hexadecimal digits, two spaces and the file name"
         if isinstance(line, Line) and _NAME_FIRST.fullmatch(line.data):
             hint = "name, tab and digest is the notation of 1.0; write the digest, two spaces and the name"
-        sightings.note(MalformedLine(at=at, shown=shown, hint=hint))
+        sightings.note(CHECKSUM_LINE_MALFORMED, Problem(f"`{shown}` is not a SHA-256 digest and a name", at, hint))
         return
     name, digest, notation = parsed
     if notation:
-        sightings.note(NotPortable(at=at, notation=notation))
+        message = f"{notation}, expected digest, two spaces, name"
+        sightings.note(CHECKSUM_NOT_PORTABLE, Problem(message, at, "write the list with `sha256sum`"))
     bare = name.rpartition("/")[2]
     is_list = bare == found.path.rpartition("/")[2]
     exists = bare in folder

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, check, fingerprint_file, line_folder, record_folder
-from corpusfmt.formats.oscar.metadata import RecordId, Unread, fingerprint, is_own, read_record
+from corpusfmt.formats.oscar.metadata import RECORD_ID, Unread, fingerprint, is_own, read_record
 from corpusfmt.formats.oscar.parts import Part
-from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Seen, Sightings
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
 from corpusfmt.io.keys import Place, repeated
 from corpusfmt.io.limits import UNLIMITED, limited
 from corpusfmt.io.lines import LongLine
@@ -32,21 +32,17 @@ _Value = TypeVar("_Value")
 _BATCH = 20_000
 
 
-class DuplicateLine(Seen, kw_only=True):
-    first: Location
-    shown: str
-
-
-@RULES.rule("OSC309", "duplicate-line", on=DuplicateLine, spec=TEXT)
-def duplicate_line(seen: DuplicateLine) -> Iterator[Problem]:
+DUPLICATE_LINE = RULES.finding(
+    "OSC309",
+    "duplicate-line",
     """A line occurs twice in a language whose text is declared deduplicated, by a `_dedup` name or --dedup.
 
     Why: deduplication did not run, ran on each part alone, or lost text where it should have lost repetition.
     Example: the same cookie notice in part 1 and part 7.
     Fix: deduplicate the lines of the whole language; blank lines do not count.
-    """
-    message = f"line `{seen.shown}` again, first in {seen.first}"
-    yield Problem(message, seen.at, "keep the first occurrence only", count=seen.count)
+    """,
+    spec=TEXT,
+)
 
 
 def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
@@ -166,9 +162,9 @@ def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, option
                 (key, shown), at = lines[place]
                 first = first_of.setdefault(key, at)
                 if first is not at and place not in group.heads:
-                    sightings.note(DuplicateLine(at=at, first=first, shown=shown), at.path)
-    for seen in sightings:
-        judge.check(seen)
+                    message = f"line `{shown}` again, first in {first}"
+                    sightings.note(DUPLICATE_LINE, Problem(message, at, "keep the first occurrence only"), at.path)
+    sightings.report(judge)
 
 
 def _line_key(line: bytes) -> tuple[bytes, str]:
@@ -191,15 +187,17 @@ def _judge_records(
             twins.compare(group, records)
     both = (place for pair in twins.other_headers.values() for place in pair[:2])
     headers = _read_again(both, shards, "metadata", options.max_line_bytes, _headers_of)
-    for seen in twins.sightings:
-        judge.check(seen)
+    twins.sightings.report(judge)
     for place, first, count in twins.other_headers.values():
         (here, at), (there, other) = headers[place], headers[first]
         identity = here.get("warc-record-id", "")
         where = _at_id(at, identity)
-        names = (name for name in here.keys() | there.keys() if not is_own(name))
-        differing = sorted(name for name in names if here.get(name) != there.get(name))
-        judge.check(RecordId(at=where, count=count, value=identity, other=other, differing=differing))
+        shared = (name for name in here.keys() | there.keys() if not is_own(name))
+        differing = sorted(name for name in shared if here.get(name) != there.get(name))
+        names = ", ".join(f"`{name}`" for name in differing[:5])
+        message = f"record id `{identity}` has another {names} than in {other}"
+        hint = "keep the headers of a record the same in every language"
+        judge.report(RECORD_ID, Problem(message, where, hint, count=count))
 
 
 class _Suspicious:
@@ -285,4 +283,5 @@ class _Twins:
         if twin[0] == place[0] and record.offset == other[0].offset:
             return
         where = _at_id(at, record.identity)
-        self.sightings.note(RecordId(at=where, value=record.identity, other=other[1], same_language=True), at.path)
+        message = f"record id `{record.identity}` again, first in {other[1]}"
+        self.sightings.note(RECORD_ID, Problem(message, where, "remove one of the two"), at.path)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import report_barred
-from corpusfmt.formats.oscar.checksums import ChecksumList, NoList, read_list
+from corpusfmt.formats.oscar.checksums import ChecksumList, read_list, report_no_list
 from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
     DataName,
@@ -26,11 +26,11 @@ from corpusfmt.formats.oscar.parts import (
     parse_name,
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
-from corpusfmt.formats.oscar.shuffled import NoBlankLine, is_shuffled
+from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, walk
-from corpusfmt.model import Coverage, Location, Problem, Severity, Tally
+from corpusfmt.model import Coverage, Fault, Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 _LABELS = frozenset(LABELS)
@@ -45,12 +45,6 @@ _LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zstd?|bz2|xz|zip|tar)([.~_-].
 # How far down files are looked for: unshuffled/original/LL/file.
 _DEEPEST = FOLDERS_ABOVE + 2
 _LIST_HEAD = 64 * 1024
-
-
-class NoLanguage(Struct, frozen=True):
-    """A root below which no language directory was found."""
-
-    at: Location
 
 
 class DirectoryName(Struct, frozen=True):
@@ -71,15 +65,6 @@ class FileName(Struct, frozen=True):
     version: str
 
 
-class Stray(Struct, frozen=True):
-    """Something where the schema has nothing; `repeats` is set for the only language of a folder of the same name."""
-
-    at: Location
-    name: str
-    directory: bool
-    repeats: bool = False
-
-
 class Language(Struct, frozen=True):
     """The parts of a language by number (None where there is a single file), and part numbers written oddly."""
 
@@ -94,14 +79,6 @@ class Language(Struct, frozen=True):
     @property
     def numbers(self) -> set[int]:
         return {number for number in (*self.texts, *self.metadata) if number is not None}
-
-
-class Pairing(Struct, frozen=True):
-    """Text and metadata parts of a language by number, None where there is a single file."""
-
-    code: str
-    texts: Mapping[int | None, Entry]
-    metadata: Mapping[int | None, Entry]
 
 
 @RULES.rule("OSC102", "bad-directory-name", on=DirectoryName, spec=LAYOUT)
@@ -136,15 +113,18 @@ def unknown_language(directory: DirectoryName) -> Iterator[Problem]:
         yield Problem(f"`{directory.name}` is not a label of lid.176", directory.at, hint)
 
 
-@RULES.rule("OSC101", "no-language-directory", on=NoLanguage, spec=LAYOUT, requires=("OSC102",))
-def no_language_directory(root: NoLanguage) -> Iterator[Problem]:
+NO_LANGUAGE_DIRECTORY = RULES.finding(
+    "OSC101",
+    "no-language-directory",
     """There is no language directory under the root.
 
     Why: there is nothing to read.
     Example: an empty folder; a folder of archives that were not unpacked.
     Fix: give the folder that holds `af/`, `de/`, …, a single language directory, or a single part.
-    """
-    yield Problem("no language directory", root.at, "give the folder that holds directories like `af/` and `de/`")
+    """,
+    spec=LAYOUT,
+    requires=("OSC102",),
+)
 
 
 @RULES.rule("OSC104", "wrong-file-prefix", on=FileName, spec=LAYOUT)
@@ -178,24 +158,18 @@ def unexpected_data_file(file: FileName) -> Iterator[Problem]:
         yield Problem(f"`{file.name}` is no name of a data file", file.at, hint)
 
 
-@RULES.rule("OSC109", "stray-entry", on=Stray, grades={"minor": Severity.WARNING}, spec=LAYOUT)
-def stray_entry(stray: Stray) -> Iterator[Problem]:
+STRAY_ENTRY = RULES.finding(
+    "OSC109",
+    "stray-entry",
     """Something lies where the schema has nothing: a nested directory (an error), or another file (a warning).
 
     Why: readers ignore it, or take it for data.
     Example: `en/old/`, `en/en/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
     Fix: move it out of the release; move the files of a language that is nested in itself one level up.
-    """
-    if stray.name == _UNFINISHED:
-        hint = "finish the run that left it, or remove the folder"
-        yield Problem(f"`{_UNFINISHED}` is the state of an unfinished run of corpusfmt", stray.at, hint, minor=True)
-    elif stray.repeats:
-        hint = f"move its files up into the outer `{stray.name}`"
-        yield Problem(f"language directory `{stray.name}` inside another `{stray.name}`", stray.at, hint)
-    elif stray.directory:
-        yield Problem(f"directory `{stray.name}` in a language directory", stray.at, "move it out of the release")
-    else:
-        yield Problem(f"`{stray.name}` is not part of a release", stray.at, "move it out of the release", minor=True)
+    """,
+    grades={"minor": Severity.WARNING},
+    spec=LAYOUT,
+)
 
 
 @RULES.rule("OSC105", "no-text-file", on=Language, spec=LAYOUT, requires=("OSC104", "OSC108"))
@@ -249,30 +223,26 @@ def part_numbering(language: Language) -> Iterator[Problem]:
         yield Problem(message, language.at, f"bring back part {missing}, or number the parts again", count=count)
 
 
-@RULES.rule(
+PART_WITHOUT_METADATA = RULES.finding(
     "OSC401",
     "part-without-metadata",
-    on=Pairing,
-    grades=ONLY_1_1,
-    spec=LAYOUT,
-    requires=("OSC105", "OSC106"),
-)
-def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
     """A text part has no metadata part of the same number, or metadata no text.
 
     Why: the two are read together; without its partner, a part can only be skipped.
     Example: `en_part_3.txt.gz` without `en_meta_part_3.jsonl.gz`.
     Fix: bring the missing file back. Parts pair by number, not by their order in a listing.
-    """
-    roles: tuple[tuple[Mapping[int | None, Entry], Mapping[int | None, Entry], Role], ...] = (
-        (pairing.texts, pairing.metadata, "metadata"),
-        (pairing.metadata, pairing.texts, "text"),
-    )
-    for here, there, missing_role in roles:
-        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
-            missing = data_name(pairing.code, missing_role, number)
-            at = Location(here[number].path)
-            yield Problem(f"no `{missing}` beside `{here[number].name}`", at, f"bring back `{missing}`")
+    """,
+    grades=ONLY_1_1,
+    spec=LAYOUT,
+    requires=("OSC105", "OSC106"),
+)
+
+
+def without_partner(entry: Entry, code: str, role: Role, number: int | None) -> Fault:
+    """Return what is said of a file that has no partner."""
+    missing = data_name(code, "metadata" if role == "text" else "text", number)
+    problem = Problem(f"no `{missing}` beside `{entry.name}`", Location(entry.path), f"bring back `{missing}`")
+    return Fault(PART_WITHOUT_METADATA, problem)
 
 
 def parse_role(entry: Entry) -> Role | None:
@@ -515,14 +485,16 @@ class _Planner:
             named.check(DirectoryName(Location(child.path), child.name))
             self._close(named)
         for folder in survey.nested:
-            judge.check(Stray(folder.at, folder.code, directory=True, repeats=True))
+            message = f"language directory `{folder.code}` inside another `{folder.code}`"
+            judge.report(STRAY_ENTRY, Problem(message, folder.at, f"move its files up into the outer `{folder.code}`"))
         for child in survey.unreadable:
             report_barred(child, judge)
         for child in survey.beside:
             _judge_beside(judge, child, self._version)
         odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
         if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
-            judge.check(NoLanguage(Location(".")))
+            hint = "give the folder that holds directories like `af/` and `de/`"
+            judge.report(NO_LANGUAGE_DIRECTORY, Problem("no language directory", Location("."), hint))
         self._close(judge)
 
     def add(self, folder: Folder, index: int) -> None:
@@ -533,7 +505,7 @@ class _Planner:
         language = slots.language()
         if folder.alone is None:
             judge.check(language)
-        judge.check(Pairing(language.code, language.texts, language.metadata))
+        _report_unpaired(language, judge)
         listing = self._checksums(folder, slots, language, by_name, judge)
         numbers = sorted({*language.texts, *language.metadata}, key=lambda number: -1 if number is None else number)
         dedup = self._options.dedup or any(is_dedup(entry) for entry in language.texts.values())
@@ -566,7 +538,10 @@ class _Planner:
         judge = self._judge(".")
         for release in sorted(shuffled):
             first = texts[release][0]
-            judge.check(NoBlankLine(Location(posixpath.dirname(first.parent) or ".")))
+            at = Location(posixpath.dirname(first.parent) or ".")
+            hint = "where lines belong to documents, give the whole release, or end documents with a blank line"
+            message = "no text has a blank line: each line is taken for a document"
+            judge.report(LINES_AS_DOCUMENTS, Problem(message, at, hint))
         self._close(judge)
 
     def _add_shard(
@@ -591,7 +566,7 @@ class _Planner:
         entry = slots.checksums
         if entry is None or entry.kind != "file":
             if entry is None and folder.alone is None and (language.texts or language.metadata):
-                judge.check(NoList(folder.at, f"{folder.code}_sha256.txt", empty=False))
+                report_no_list(judge, folder.at, f"{folder.code}_sha256.txt")
             elif entry is not None:
                 report_barred(entry, judge)
             return None
@@ -600,6 +575,16 @@ class _Planner:
             return folder.alone is not None or _absence_is_told(name, language, judge)
 
         return read_list(entry, by_name, judge, self._version, told)
+
+
+def _report_unpaired(language: Language, judge: Judge) -> None:
+    sides: tuple[tuple[Role, Mapping[int | None, Entry], Mapping[int | None, Entry]], ...] = (
+        ("text", language.texts, language.metadata),
+        ("metadata", language.metadata, language.texts),
+    )
+    for role, here, there in sides:
+        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
+            judge.report(*without_partner(here[number], language.code, role, number))
 
 
 def is_dedup(entry: Entry) -> bool:
@@ -622,13 +607,25 @@ def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
     """Judge what lies beside language directories, or a single file that was given."""
     at = Location(entry.path)
     if entry.name == _UNFINISHED:
-        judge.check(Stray(at, entry.name, directory=False))
+        _report_stray(judge, entry)
     elif report_barred(entry, judge) or ROOT_FILES.fullmatch(entry.name):
         return
     elif parse_name(entry.name) or _LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
     else:
-        judge.check(Stray(at, entry.name, directory=False))
+        _report_stray(judge, entry)
+
+
+def _report_stray(judge: Judge, entry: Entry) -> None:
+    at = Location(entry.path)
+    if entry.name == _UNFINISHED:
+        message = f"`{_UNFINISHED}` is the state of an unfinished run of corpusfmt"
+        problem = Problem(message, at, "finish the run that left it, or remove the folder", minor=True)
+    elif entry.kind == "directory":
+        problem = Problem(f"directory `{entry.name}` in a language directory", at, "move it out of the release")
+    else:
+        problem = Problem(f"`{entry.name}` is not part of a release", at, "move it out of the release", minor=True)
+    judge.report(STRAY_ENTRY, problem)
 
 
 class _Slots:
@@ -655,7 +652,7 @@ class _Slots:
         code = parsed.code if parsed else list_code
         if entry.kind == "directory":
             self._blocked = self._blocked or (parsed is not None and parsed.role == "text")
-            self._judge.check(Stray(Location(entry.path), entry.name, directory=True))
+            _report_stray(self._judge, entry)
             return
         if list_code is not None and self.checksums is None:
             self.checksums = entry
@@ -673,7 +670,7 @@ class _Slots:
         if report_barred(entry, self._judge):
             return
         if self._folder.path or not ROOT_FILES.fullmatch(entry.name):
-            self._judge.check(Stray(Location(entry.path), entry.name, directory=False))
+            _report_stray(self._judge, entry)
 
     def _place(self, entry: Entry, parsed: DataName) -> None:
         parts = self._parts[parsed.role]

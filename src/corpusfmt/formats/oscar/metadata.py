@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.general import bad_json, bad_text, too_long
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.languages import iso_639_3
-from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Seen, Sightings
+from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Sightings
 from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
@@ -78,115 +79,52 @@ _decoder = msgspec.json.Decoder(_Record)
 _encode = msgspec.json.Encoder().encode
 
 
-class SchemaFault(Seen, kw_only=True):
-    message: str
-
-
-class HeaderNotString(Seen, kw_only=True):
-    name: str
-    found: str
-
-
-class EmptyRecord(Seen, kw_only=True):
-    """A record of no lines, or (`key`) with a name that stands twice in one object."""
-
-    key: str | None = None
-
-
-class HeaderNames(Seen, kw_only=True):
-    """Names of a record's headers that are not as usual: not lower case, or missing."""
-
-    shouting: Sequence[str] = ()
-    missing: Sequence[str] = ()
-
-
-class RecordId(Seen, kw_only=True):
-    """A record id: malformed, or seen at another place too (`other`), in the same language or with other headers."""
-
-    value: str
-    other: Location | None = None
-    same_language: bool = False
-    differing: Sequence[str] = ()
-
-
-class RecordDate(Seen, kw_only=True):
-    value: str
-
-
-class RecordType(Seen, kw_only=True):
-    name: str
-    value: str
-    expected: str
-
-
-class ContentLength(Seen, kw_only=True):
-    """A content-length that is no number (`size` None), or below the UTF-8 bytes of its document."""
-
-    value: str
-    size: int | None = None
-
-
-class BlockDigest(Seen, kw_only=True):
-    value: str
-
-
-class ContentLanguage(Seen, kw_only=True):
-    value: str
-    language: str
-
-
-class TargetUri(Seen, kw_only=True):
-    value: str
-
-
-@RULES.rule("OSC402", "metadata-schema", on=SchemaFault, grades=ONLY_1_1, spec=METADATA)
-def metadata_schema(seen: SchemaFault) -> Iterator[Problem]:
+METADATA_SCHEMA = RULES.finding(
+    "OSC402",
+    "metadata-schema",
     """A metadata record does not follow the published JSON Schema.
 
     Why: readers find the text of a document by `offset` and `nb_sentences`; without them it cannot be found.
     Example: `"offset": "12"`, `"nb_sentences": true`, no `headers`. `3.0` is an integer to JSON Schema.
     Fix: write an object with `headers` (an object), `offset` and `nb_sentences` (integers from 0).
-    """
-    hint = "write `headers` (an object), `offset` and `nb_sentences` (integers from 0)"
-    yield Problem(seen.message, seen.at, hint, count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC403", "header-not-string", on=HeaderNotString, grades=ONLY_1_1, spec=METADATA)
-def header_not_string(seen: HeaderNotString) -> Iterator[Problem]:
+HEADER_NOT_STRING = RULES.finding(
+    "OSC403",
+    "header-not-string",
     """The value of a header is not a string.
 
     Why: the schema says string, and typed readers stop at the first other value.
     Example: `"content-length": 11062`.
     Fix: write the value as a string.
-    """
-    message = f"header `{seen.name}` is {seen.found}, expected a string"
-    yield Problem(message, seen.at, "write it as a string", count=seen.count)
+    """,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC404", "empty-record", on=EmptyRecord, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def empty_record(seen: EmptyRecord) -> Iterator[Problem]:
+EMPTY_RECORD = RULES.finding(
+    "OSC404",
+    "empty-record",
     """A record stands for no line at all, or has a name twice in one object.
 
     Why: the schema allows 0, but no writer emits such a record; of two equal names a decoder keeps whichever it likes.
     Example: `"nb_sentences": 0`; `{"offset": 0, "offset": 4, …}`.
     Fix: leave records of empty documents out; write each name once.
-    """
-    if seen.key is not None:
-        yield Problem(f"name `{seen.key}` twice in one object", seen.at, "write each name once", count=seen.count)
-    else:
-        message = "`nb_sentences` is 0, expected at least 1"
-        yield Problem(message, seen.at, "leave the record out, a document has at least one line", count=seen.count)
-
-
-@RULES.rule(
-    "OSC601",
-    "header-names",
-    on=HeaderNames,
+    """,
     severity=Severity.WARNING,
-    grades={**ONLY_1_1, "minor": Severity.INFO},
+    grades=ONLY_1_1,
     spec=METADATA,
 )
-def header_names(seen: HeaderNames) -> Iterator[Problem]:
+
+
+HEADER_NAMES = RULES.finding(
+    "OSC601",
+    "header-names",
     """Header names are not lower case, or one of the usual nine is missing.
 
     Why: readers look headers up by their lower-case names. A missing warc-identified-content-language is information
@@ -194,114 +132,118 @@ def header_names(seen: HeaderNames) -> Iterator[Problem]:
     Example: `WARC-Record-ID`; a record without `warc-target-uri`.
     Fix: write names in lower case; keep all headers of the record. Records that corpusfmt converted from another format
     say so in the header `corpusfmt-document`, and need no others.
-    """
-    if seen.shouting:
-        names = ", ".join(f"`{_clipped(name)}`" for name in seen.shouting[:5])
-        yield Problem(f"header {names} is not lower case", seen.at, "write names in lower case", count=seen.count)
-    else:
-        names = ", ".join(f"`{name}`" for name in seen.missing)
-        minor = list(seen.missing) == [_CONTENT_LANGUAGE]
-        yield Problem(f"no header {names}", seen.at, "keep the headers of the record", count=seen.count, minor=minor)
+    """,
+    severity=Severity.WARNING,
+    grades={**ONLY_1_1, "minor": Severity.INFO},
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC602", "record-id", on=RecordId, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def record_id(seen: RecordId) -> Iterator[Problem]:
+RECORD_ID = RULES.finding(
+    "OSC602",
+    "record-id",
     """A warc-record-id is not `<urn:uuid:…>`, occurs twice in a language, or has other headers in another language.
 
     Why: it is what names a document. One record gives one document in each of its languages, so the same id in another
     language is legitimate, and is about the same record.
     Example: a part that was packaged twice under two numbers.
     Fix: remove the second copy; keep the headers of the record unchanged in every language.
-    """
-    if seen.other is None:
-        message = f"`{_clipped(seen.value)}` is no record id, expected `<urn:uuid:…>`"
-        yield Problem(message, seen.at, "keep the id of the WARC record", count=seen.count)
-    elif seen.same_language:
-        message = f"record id `{seen.value}` again, first in {seen.other}"
-        yield Problem(message, seen.at, "remove one of the two", count=seen.count)
-    else:
-        names = ", ".join(f"`{name}`" for name in seen.differing[:5])
-        message = f"record id `{seen.value}` has another {names} than in {seen.other}"
-        yield Problem(message, seen.at, "keep the headers of a record the same in every language", count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC603", "record-date", on=RecordDate, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def record_date(seen: RecordDate) -> Iterator[Problem]:
+RECORD_DATE = RULES.finding(
+    "OSC603",
+    "record-date",
     """A warc-date is not a real RFC 3339 time in UTC.
 
     Why: the date of the crawl is what provenance rests on.
     Example: `2021-02-30T00:00:00Z`, `24/02/2021`.
     Fix: keep the date of the WARC record, as `2021-02-24T17:55:29Z`.
-    """
-    message = f"warc-date `{_clipped(seen.value)}` is no RFC 3339 time in UTC"
-    yield Problem(message, seen.at, "write it like `2021-02-24T17:55:29Z`", count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC604", "record-type", on=RecordType, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def record_type(seen: RecordType) -> Iterator[Problem]:
+RECORD_TYPE = RULES.finding(
+    "OSC604",
+    "record-type",
     """A record is not of warc-type `conversion` and content-type `text/plain`.
 
     Why: the text of OSCAR is the extracted text of WET files; another type means that something else was classified.
     Example: `warcinfo`, whose lines are about the crawler.
     Fix: take conversion records only.
-    """
-    message = f"{seen.name} is `{_clipped(seen.value)}`, expected `{seen.expected}`"
-    yield Problem(message, seen.at, "take the text of conversion records only", count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC605", "content-length", on=ContentLength, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def content_length(seen: ContentLength) -> Iterator[Problem]:
+CONTENT_LENGTH = RULES.finding(
+    "OSC605",
+    "content-length",
     """A content-length is no number, or less than the bytes of the document.
 
     Why: it is the length of the record before filtering; a document cannot be longer than the record it came from, so
     the headers are another document's.
     Example: content-length 120 for a document of 400 bytes.
     Fix: pair text and metadata again from their source.
-    """
-    if seen.size is None:
-        message, hint = f"content-length `{_clipped(seen.value)}` is no number", "write it in digits"
-    else:
-        message = f"content-length `{seen.value}`, but the document has {seen.size} bytes"
-        hint = "pair text and metadata again from their source"
-    yield Problem(message, seen.at, hint, count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC606", "block-digest", on=BlockDigest, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def block_digest(seen: BlockDigest) -> Iterator[Problem]:
+BLOCK_DIGEST = RULES.finding(
+    "OSC606",
+    "block-digest",
     """A warc-block-digest is not `sha1:` and 32 characters of base32.
 
     Why: it is the only way back to the exact source bytes.
     Example: a digest in hexadecimal.
     Fix: keep the digest of the WARC record.
-    """
-    message = f"warc-block-digest `{_clipped(seen.value)}` is not `sha1:` and 32 base32 characters"
-    yield Problem(message, seen.at, "keep the digest of the WARC record", count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC607", "content-language", on=ContentLanguage, severity=Severity.INFO, grades=ONLY_1_1, spec=METADATA)
-def content_language(seen: ContentLanguage) -> Iterator[Problem]:
+CONTENT_LANGUAGE = RULES.finding(
+    "OSC607",
+    "content-language",
     """The languages that Common Crawl identified in the record do not include the directory's.
 
     Why: two classifiers disagree, which is frequent in small languages and worth knowing where it is the rule.
     Example: `eng` in `als/`.
     Fix: nothing has to be done; look at a sample where the count is high.
-    """
-    message = f"identified languages `{_clipped(seen.value)}` do not include `{seen.language}`"
-    yield Problem(message, seen.at, "look at a sample of the text", count=seen.count)
+    """,
+    severity=Severity.INFO,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
-@RULES.rule("OSC608", "target-uri", on=TargetUri, severity=Severity.WARNING, grades=ONLY_1_1, spec=METADATA)
-def target_uri(seen: TargetUri) -> Iterator[Problem]:
+TARGET_URI = RULES.finding(
+    "OSC608",
+    "target-uri",
     """A warc-target-uri is empty or has no scheme, so it is not a URI.
 
     Why: it is the address of the page: what filters by host, what credits its author and what takes it down go by it.
     Example: `example.org/page`, an empty string.
     Fix: keep the address of the WARC record, with its scheme.
-    """
-    message = f"warc-target-uri `{_clipped(seen.value)}` is not a URI, expected a scheme and an address"
-    yield Problem(
-        message, seen.at, "keep the address of the WARC record, like `https://example.org/`", count=seen.count
-    )
+    """,
+    severity=Severity.WARNING,
+    grades=ONLY_1_1,
+    spec=METADATA,
+)
 
 
 def _clipped(value: str) -> str:
@@ -352,8 +294,27 @@ def _all_times(values: list[str]) -> bool:
     return all(map(is_time, values))
 
 
-def schema_fault(value: Any) -> tuple[str, str] | None:
-    """Return the JSON pointer and the words of the first deviation from the published schema, header values aside."""
+def schema_fault(value: Any, at: Location) -> Fault | None:
+    """Return the first deviation of a record from the published schema, header values aside."""
+    found = _schema_fault(value)
+    if found is None:
+        return None
+    pointer, message = found
+    hint = "write `headers` (an object), `offset` and `nb_sentences` (integers from 0)"
+    return Fault(METADATA_SCHEMA, Problem(message, replace(at, pointer=pointer), hint))
+
+
+def header_fault(headers: Json, at: Location) -> Fault | None:
+    """Return what is said of the first header that is not a string."""
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            message = f"header `{_clipped(name)}` is {described(value)}, expected a string"
+            where = replace(at, pointer=f"/headers/{escaped(name)}")
+            return Fault(HEADER_NOT_STRING, Problem(message, where, "write it as a string"))
+    return None
+
+
+def _schema_fault(value: Any) -> tuple[str, str] | None:
     if not isinstance(value, dict):
         return "", f"the record is {described(value)}, expected an object"
     for name in ("headers", "nb_sentences", "offset"):
@@ -447,12 +408,7 @@ class MetadataScan:
 
     def finish(self) -> None:
         """Tell what was seen."""
-        for seen in self._sightings:
-            self._judge.check(seen)
-
-    def note(self, seen: Seen, kind: str = "") -> None:
-        """Count a defect of a record that only its text shows."""
-        self._sightings.note(seen, kind)
+        self._sightings.report(self._judge)
 
     def at(
         self, line: int, *, byte: int | None = None, pointer: str | None = None, record: str | None = None
@@ -527,16 +483,21 @@ class MetadataScan:
 
     def _judge_record(self, record: Any, duplicate_keys: Sequence[str], line: int, byte: int) -> None:
         for key in duplicate_keys[:1]:
-            self.note(EmptyRecord(at=self.at(line, byte=byte), key=_clipped(key)), "key")
-        fault = schema_fault(record)
+            message = f"name `{_clipped(key)}` twice in one object"
+            self._sightings.note(
+                EMPTY_RECORD, Problem(message, self.at(line, byte=byte), "write each name once"), "key"
+            )
+        fault = schema_fault(record, self.at(line, byte=byte))
         if fault is not None:
-            self.note(SchemaFault(at=self.at(line, byte=byte, pointer=fault[0]), message=fault[1]))
+            self._sightings.note(*fault)
         if not isinstance(record, dict):
             self._add_unknown(line)
             return
         count, offset = as_count(record.get("nb_sentences")), as_count(record.get("offset"))
         if count == 0:
-            self.note(EmptyRecord(at=self.at(line, byte=byte, pointer="/nb_sentences")))
+            at = self.at(line, byte=byte, pointer="/nb_sentences")
+            hint = "leave the record out, a document has at least one line"
+            self._sightings.note(EMPTY_RECORD, Problem("`nb_sentences` is 0, expected at least 1", at, hint))
         headers = record.get("headers")
         length = self._judge_headers(headers, line, byte) if isinstance(headers, dict) else NO_LENGTH
         self.found += 1
@@ -547,25 +508,26 @@ class MetadataScan:
 
     def _judge_headers(self, headers: Json, line: int, byte: int) -> int:
         """Judge the headers of one record; return its content-length, or `NO_LENGTH`."""
-        wrong = [name for name, value in headers.items() if not isinstance(value, str)]
-        if wrong:
-            at = self.at(line, byte=byte, pointer=f"/headers/{escaped(wrong[0])}")
-            self.note(HeaderNotString(at=at, name=_clipped(wrong[0]), found=described(headers[wrong[0]])))
+        fault = header_fault(headers, self.at(line, byte=byte))
+        if fault is not None:
+            self._sightings.note(*fault)
         shouting = [name for name in headers if name != name.lower()]
         if shouting:
             at = self.at(line, byte=byte, pointer=f"/headers/{escaped(shouting[0])}")
-            self.note(HeaderNames(at=at, shouting=shouting), "case")
+            names = ", ".join(f"`{_clipped(name)}`" for name in shouting[:5])
+            problem = Problem(f"header {names} is not lower case", at, "write names in lower case")
+            self._sightings.note(HEADER_NAMES, problem, "case")
         strings = {name.lower(): value for name, value in headers.items() if isinstance(value, str)}
-        names = {name.lower() for name in headers}
-        missing = [name for name in USUAL_HEADERS if name not in names]
-        if missing and DOCUMENT_HEADER not in names:
+        present = {name.lower() for name in headers}
+        missing = [name for name in USUAL_HEADERS if name not in present]
+        if missing and DOCUMENT_HEADER not in present:
             self._note_missing(line, missing)
         for name, judge in _VALUE_JUDGES:
             value = strings.get(name)
             if value is not None:
-                seen = judge(value, self.at(line, byte=byte, pointer=f"/headers/{name}"))
-                if seen is not None:
-                    self.note(seen, name)
+                fault = judge(value, self.at(line, byte=byte, pointer=f"/headers/{name}"))
+                if fault is not None:
+                    self._sightings.note(*fault, name)
         if _CONTENT_LANGUAGE in strings:
             self._judge_languages(line, strings[_CONTENT_LANGUAGE])
         identity = strings.get("warc-record-id")
@@ -575,8 +537,10 @@ class MetadataScan:
         return int(length) if is_length(length) else NO_LENGTH
 
     def _note_missing(self, line: int, missing: list[str]) -> None:
-        kind = "language" if missing == [_CONTENT_LANGUAGE] else "missing"
-        self.note(HeaderNames(at=self.at(line, pointer="/headers"), missing=missing), kind)
+        minor = missing == [_CONTENT_LANGUAGE]
+        message = f"no header {', '.join(f'`{name}`' for name in missing)}"
+        problem = Problem(message, self.at(line, pointer="/headers"), "keep the headers of the record", minor=minor)
+        self._sightings.note(HEADER_NAMES, problem, "language" if minor else "missing")
 
     def _judge_languages(self, line: int, value: str) -> None:
         known = self._known_languages.get(value)
@@ -586,7 +550,8 @@ class MetadataScan:
                 self._known_languages[value] = known
         if not known:
             at = self.at(line, pointer=f"/headers/{_CONTENT_LANGUAGE}")
-            self.note(ContentLanguage(at=at, value=value, language=self._language))
+            message = f"identified languages `{_clipped(value)}` do not include `{self._language}`"
+            self._sightings.note(CONTENT_LANGUAGE, Problem(message, at, "look at a sample of the text"))
 
 
 _MOST_LANGUAGE_LISTS = 10_000
@@ -597,37 +562,55 @@ def escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _judge_id(value: str, at: Location) -> Seen | None:
-    return None if _RECORD_ID.fullmatch(value) else RecordId(at=at, value=value)
+def _judge_id(value: str, at: Location) -> Fault | None:
+    if _RECORD_ID.fullmatch(value):
+        return None
+    message = f"`{_clipped(value)}` is no record id, expected `<urn:uuid:…>`"
+    return Fault(RECORD_ID, Problem(message, at, "keep the id of the WARC record"))
 
 
-def _judge_time(value: str, at: Location) -> Seen | None:
-    return None if is_time(value) else RecordDate(at=at, value=value)
+def _judge_time(value: str, at: Location) -> Fault | None:
+    if is_time(value):
+        return None
+    message = f"warc-date `{_clipped(value)}` is no RFC 3339 time in UTC"
+    return Fault(RECORD_DATE, Problem(message, at, "write it like `2021-02-24T17:55:29Z`"))
 
 
-def _judge_length(value: str, at: Location) -> Seen | None:
-    return None if is_length(value) else ContentLength(at=at, value=value)
+def _judge_length(value: str, at: Location) -> Fault | None:
+    if is_length(value):
+        return None
+    message = f"content-length `{_clipped(value)}` is no number"
+    return Fault(CONTENT_LENGTH, Problem(message, at, "write it in digits"))
 
 
-def _judge_digest(value: str, at: Location) -> Seen | None:
-    return None if _BLOCK_DIGEST.fullmatch(value) else BlockDigest(at=at, value=value)
+def _judge_digest(value: str, at: Location) -> Fault | None:
+    if _BLOCK_DIGEST.fullmatch(value):
+        return None
+    message = f"warc-block-digest `{_clipped(value)}` is not `sha1:` and 32 base32 characters"
+    return Fault(BLOCK_DIGEST, Problem(message, at, "keep the digest of the WARC record"))
 
 
-def _judge_uri(value: str, at: Location) -> Seen | None:
-    return None if re.match(_URI, value) else TargetUri(at=at, value=value)
+def _judge_uri(value: str, at: Location) -> Fault | None:
+    if re.match(_URI, value):
+        return None
+    message = f"warc-target-uri `{_clipped(value)}` is not a URI, expected a scheme and an address"
+    return Fault(TARGET_URI, Problem(message, at, "keep the address of the WARC record, like `https://example.org/`"))
 
 
-def _judge_type(value: str, at: Location) -> Seen | None:
-    ok = value == "conversion"
-    return None if ok else RecordType(at=at, name="warc-type", value=value, expected="conversion")
+def _judge_type(value: str, at: Location) -> Fault | None:
+    return None if value == "conversion" else _other_type("warc-type", value, "conversion", at)
 
 
-def _judge_media_type(value: str, at: Location) -> Seen | None:
-    ok = value == "text/plain"
-    return None if ok else RecordType(at=at, name="content-type", value=value, expected="text/plain")
+def _judge_media_type(value: str, at: Location) -> Fault | None:
+    return None if value == "text/plain" else _other_type("content-type", value, "text/plain", at)
 
 
-_VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Seen | None]], ...] = (
+def _other_type(name: str, value: str, expected: str, at: Location) -> Fault:
+    message = f"{name} is `{_clipped(value)}`, expected `{expected}`"
+    return Fault(RECORD_TYPE, Problem(message, at, "take the text of conversion records only"))
+
+
+_VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Fault | None]], ...] = (
     ("warc-record-id", _judge_id),
     ("warc-target-uri", _judge_uri),
     ("warc-date", _judge_time),

@@ -6,7 +6,7 @@ import json
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Struct, field
@@ -28,29 +28,27 @@ from corpusfmt.formats.oscar.keep import (
     kept_document,
     restored,
 )
-from corpusfmt.formats.oscar.layout import Pairing
+from corpusfmt.formats.oscar.layout import without_partner
 from corpusfmt.formats.oscar.metadata import (
     NO_LENGTH,
     UNKNOWN,
-    HeaderNotString,
     Rows,
-    SchemaFault,
     Unread,
     as_count,
-    described,
+    header_fault,
     read_record,
     schema_fault,
 )
 from corpusfmt.formats.oscar.parts import Part, parse_name
 from corpusfmt.formats.oscar.pieces import Piece, pieces
 from corpusfmt.formats.oscar.ruleset import RULES
-from corpusfmt.formats.oscar.text import BlankRun, Documents, EmptyText, OddSeparator
+from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, separator_not_empty
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
 from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import has_too_many_values, utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
-from corpusfmt.rules import Grading, Judge, finding_of
+from corpusfmt.rules import finding_of
 
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
 _SHORT_TAILS = frozenset(tail.encode() for tail in SHORT_TAILS)
@@ -70,13 +68,6 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         yield from _Pairs(shard, part, options)
 
 
-def _finding(subject: Any, version: str) -> Finding:
-    """Return what the rules say of a subject, whatever the user asked to be reported."""
-    judge = Judge(RULES, Grading(), version=version, path="")
-    judge.check(subject)
-    return judge.tally.findings[0]
-
-
 def unpaired(shard: Shard) -> Finding | None:
     """Return what is wrong with a part whose text or metadata is missing: nothing in it can become a document."""
     part = shard.payload
@@ -84,9 +75,10 @@ def unpaired(shard: Shard) -> Finding | None:
         return None
     ((role, entry),) = shard.files.items()
     name = parse_name(entry.name)
-    files = {name.number if name else None: entry}
-    pairing = Pairing(part.language, files, {}) if role == "text" else Pairing(part.language, {}, files)
-    return _finding(pairing, part.version)
+    number = name.number if name else None
+    return finding_of(
+        without_partner(entry, part.language, "text" if role == "text" else "metadata", number), RULES, part.version
+    )
 
 
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
@@ -149,7 +141,7 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
         metadata = metadata_of(own, language=part.language)
         yield Document(identity, text, source=SOURCE, lang=part.language, metadata=metadata)
     if not found and source.whole:
-        yield Rejected(_finding(EmptyText(at=source.at), part.version), b"")
+        yield Rejected(finding_of(empty_text(source.at), RULES, part.version), b"")
     yield from _stream_end(source, part.version)
 
 
@@ -236,7 +228,7 @@ class _Pairs:
             yield from self._end_of(source)
         if not self._found and not self._refusing and self._whole():
             path = self._text_path or self._metadata_path
-            yield Rejected(_finding(EmptyText(at=Location(path)), self._part.version), b"")
+            yield Rejected(finding_of(empty_text(Location(path)), RULES, self._part.version), b"")
 
     def _end_of(self, source: Source) -> Iterator[Rejected]:
         return _stream_end(source, self._part.version)
@@ -287,7 +279,7 @@ class _Pairs:
                 self._blank.append(Rejected(finding, line))
                 return None
             return _Record(number, line, finding=finding)
-        subject = _record_fault(decoded.value, at)
+        fault = schema_fault(decoded.value, at) or header_fault(decoded.value["headers"], at)
         value = decoded.value if isinstance(decoded.value, dict) else {}
         offset, count = as_count(value.get("offset")), as_count(value.get("nb_sentences"))
         return _Record(
@@ -297,7 +289,7 @@ class _Pairs:
             UNKNOWN if count is None else count,
             line.decode().strip(BLANKS),
             value.get("headers", {}),
-            _finding(subject, version) if subject else None,
+            finding_of(fault, RULES, version) if fault else None,
         )
 
     def _take(self, number: int) -> Iterator[Document | Rejected]:
@@ -313,14 +305,14 @@ class _Pairs:
         alignment = self._alignment
         step = alignment.next_step(text_ended=self._all_text(), metadata_ended=self._all_records())
         if step.lost:
-            return _finding(alignment.reason(step), self._part.version)
+            return finding_of(alignment.reason(step), RULES, self._part.version)
         if not step.rows and not step.documents:
-            seen = alignment.explain(step)
+            fault = alignment.explain(step)
             alignment.pass_over(step)
-            if seen is not None:
-                yield Rejected(_finding(seen, self._part.version), b"")
+            if fault is not None:
+                yield Rejected(finding_of(fault, RULES, self._part.version), b"")
         for single in _singly(step, alignment.shift):
-            reason = _finding(alignment.reason(single), self._part.version)
+            reason = finding_of(alignment.reason(single), RULES, self._part.version)
             alignment.pass_over(single)
             pieces = [self._held_pieces.popleft() for _ in range(single.documents)]
             records = [self._held_records.popleft() for _ in range(single.rows)]
@@ -366,8 +358,8 @@ class _Pairs:
     def _separator_rejected(self, separator: bytes, line: int, *, leading: bool) -> Rejected:
         at = Location(self._text_path, line)
         odd = separator.strip(b"\n")
-        subject = OddSeparator(at=at, shown=ascii(odd.decode())[1:-1]) if odd else BlankRun(at=at, leading=leading)
-        return Rejected(_finding(subject, self._part.version), separator)
+        fault = separator_not_empty(at, odd) if odd else blank_line_run(at, leading=leading)
+        return Rejected(finding_of(fault, RULES, self._part.version), separator)
 
     def _made(self, text: str, piece: Piece, record: _Record, number: int, *, last: bool) -> Document:
         headers, language = record.headers, self._part.language
@@ -415,13 +407,3 @@ def _without_changes(record: str) -> str:
     value = json.loads(record)
     del value["headers"][CHANGES_HEADER]
     return compact(value)
-
-
-def _record_fault(value: Any, at: Location) -> SchemaFault | HeaderNotString | None:
-    fault = schema_fault(value)
-    if fault is not None:
-        return SchemaFault(at=Location(at.path, at.line, at.byte, pointer=fault[0]), message=fault[1])
-    for name, header in value["headers"].items():
-        if not isinstance(header, str):
-            return HeaderNotString(at=at, name=name, found=described(header))
-    return None

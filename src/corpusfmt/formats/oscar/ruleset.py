@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections import Counter
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.general import GENERAL
-from corpusfmt.model import Location, Severity
-from corpusfmt.rules import RuleSet
+from corpusfmt.model import Fault, FindingType, Problem, Severity
+from corpusfmt.rules import Judge, RuleSet
 
 VERSIONS = ("1.0", "1.1")
 RULES = RuleSet(GENERAL, versions=VERSIONS)
@@ -25,32 +24,22 @@ ONLY_1_1: dict[str, Severity | None] = {"1.0": None}
 TOLERATED_IN_1_0: dict[str, Severity | None] = {"1.0": Severity.WARNING, "1.0/strict": Severity.ERROR}
 
 
-class Seen(Struct, kw_only=True):
-    """A kind of defect in one file: its first place, and how often it occurs there. The base of most subjects."""
-
-    at: Location
-    count: int = 1
-
-
-_Seen = TypeVar("_Seen", bound=Seen)
-
-
 class Sightings:
-    """The first of each kind of defect in a file, with exact counts: one finding for each, however often it occurs."""
+    """The first of each type of finding in a file, with exact counts: one finding for each, however often it occurs."""
 
     def __init__(self) -> None:
-        self._first: dict[tuple[type[Seen], str], Seen] = {}
+        self._first: dict[tuple[str, str], Fault] = {}
+        self._counts: Counter[tuple[str, str]] = Counter()
 
-    def note(self, seen: _Seen, kind: str = "") -> None:
-        """Count a defect; the earliest line of its type and `kind` is the one that will be told."""
-        known = self._first.get((type(seen), kind))
-        if known is None:
-            self._first[type(seen), kind] = seen
-            return
-        total = known.count + seen.count
-        if (seen.at.line or 0) < (known.at.line or 0):
-            known = self._first[type(seen), kind] = seen
-        known.count = total
+    def note(self, found: FindingType, problem: Problem, kind: str = "") -> None:
+        """Count a problem; the earliest line of its type and `kind` is the one that will be reported."""
+        key = (found.code, kind)
+        self._counts[key] += problem.count
+        first = self._first.get(key)
+        if first is None or (problem.at.line or 0) < (first.problem.at.line or 0):
+            self._first[key] = Fault(found, problem)
 
-    def __iter__(self) -> Iterator[Seen]:
-        return iter(self._first.values())
+    def report(self, judge: Judge) -> None:
+        """Report what was noted."""
+        for key, (found, problem) in self._first.items():
+            judge.report(found, replace(problem, count=self._counts[key]))

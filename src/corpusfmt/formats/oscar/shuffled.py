@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-
-from msgspec import Struct
+from collections.abc import Iterable
 
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault
-from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.model import Severity
 
 # Text without a blank line this far in has none, and so has a release of which these many texts, the largest, have none.
 _FAR = 8 * 1024 * 1024
@@ -18,23 +16,20 @@ _MOST_TEXTS = 64
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
-class NoBlankLine(Struct, frozen=True):
-    """A 1.0 release, or the part of it that was given, in which no text has a blank line."""
-
-    at: Location
-
-
-@RULES.rule("OSC110", "lines-as-documents", on=NoBlankLine, severity=Severity.INFO, grades={"1.1": None}, spec=TEXT)
-def lines_as_documents(release: NoBlankLine) -> Iterator[Problem]:
+LINES_AS_DOCUMENTS = RULES.finding(
+    "OSC110",
+    "lines-as-documents",
     """No text of a 1.0 release has a blank line, so each line is taken for a document.
 
     Why: 1.0 was published twice, as documents between blank lines and as shuffled lines. A text of one document has no blank
     line either, so the texts of a release are read alike: by documents where any of them has a blank line.
     Example: a shuffled release; the only text of a language, of one document, given by itself.
     Fix: nothing has to be done for shuffled lines; otherwise give the whole release, or end documents with a blank line.
-    """
-    hint = "where lines belong to documents, give the whole release, or end documents with a blank line"
-    yield Problem("no text has a blank line: each line is taken for a document", release.at, hint)
+    """,
+    severity=Severity.INFO,
+    grades={"1.1": None},
+    spec=TEXT,
+)
 
 
 def is_shuffled(texts: Iterable[Entry]) -> bool:

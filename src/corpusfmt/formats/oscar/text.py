@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from corpusfmt.formats.general import bad_text, double_encoded, too_long
-from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Seen, Sightings
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Sightings
 from corpusfmt.io.double_encoding import Repair
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.scan import is_certainly_nfc, plain_text
 from corpusfmt.io.text import utf8_fault
-from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.model import Fault, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 if TYPE_CHECKING:
@@ -38,136 +37,135 @@ _MOST_ODD_LINES = 10_000
 _OTHER_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x80-\x9f]")
 
 
-class EmptyText(Seen, kw_only=True):
-    pass
-
-
-class BlankRun(Seen, kw_only=True):
-    leading: bool
-
-
-class NoFinalNewline(Seen, kw_only=True):
-    pass
-
-
-class OddSeparator(Seen, kw_only=True):
-    shown: str
-
-
-class ShortLine(Seen, kw_only=True):
-    length: int
-    least: int
-
-
-class CarriageReturn(Seen, kw_only=True):
-    pass
-
-
-class ControlCharacter(Seen, kw_only=True):
-    character: str
-
-
-class NotNfc(Seen, kw_only=True):
-    pass
-
-
-@RULES.rule("OSC301", "empty-text", on=EmptyText, spec=TEXT)
-def empty_text(seen: EmptyText) -> Iterator[Problem]:
+EMPTY_TEXT = RULES.finding(
+    "OSC301",
+    "empty-text",
     """A text file has no line that is not blank.
 
     Why: an empty language is no language of the release; something upstream lost its text.
     Example: a file of 0 uncompressed bytes, as a packaging step leaves for a language that was never seen.
     Fix: remove the language, or bring its text back.
-    """
-    yield Problem("no line that is not blank", seen.at, "remove the file, or bring its text back")
+    """,
+    spec=TEXT,
+)
 
 
-@RULES.rule("OSC302", "blank-line-run", on=BlankRun, grades=TOLERATED_IN_1_0, spec=TEXT, requires=("OSC301",))
-def blank_line_run(seen: BlankRun) -> Iterator[Problem]:
+BLANK_LINE_RUN = RULES.finding(
+    "OSC302",
+    "blank-line-run",
     """Text starts with a blank line, ends with more than one, or has two in a row.
 
     Why: one blank line separates documents; another one is an empty document, and shifts every offset after it.
     Example: the deduplicated 1.0 files, where whole documents vanished between their separators (a warning there).
     Fix: write one blank line after each document, and nothing before the first.
-    """
-    message = "blank line before the first document" if seen.leading else "a second blank line in a row"
-    yield Problem(message, seen.at, "keep one blank line after each document", count=seen.count)
+    """,
+    grades=TOLERATED_IN_1_0,
+    spec=TEXT,
+    requires=("OSC301",),
+)
 
 
-@RULES.rule("OSC303", "no-final-newline", on=NoFinalNewline, severity=Severity.WARNING, spec=TEXT)
-def no_final_newline(seen: NoFinalNewline) -> Iterator[Problem]:
+NO_FINAL_NEWLINE = RULES.finding(
+    "OSC303",
+    "no-final-newline",
     """The last line of a text file does not end with LF.
 
     Why: tools that count or join lines lose it, or glue it to the first line of the next file.
     Example: text that was cut at a byte count.
     Fix: end the file with LF, as every line.
-    """
-    yield Problem("the last line does not end with LF", seen.at, "end the file with LF")
+    """,
+    severity=Severity.WARNING,
+    spec=TEXT,
+)
 
 
-@RULES.rule("OSC304", "separator-not-empty", on=OddSeparator, grades=TOLERATED_IN_1_0, spec=TEXT, requires=("OSC301",))
-def separator_not_empty(seen: OddSeparator) -> Iterator[Problem]:
+SEPARATOR_NOT_EMPTY = RULES.finding(
+    "OSC304",
+    "separator-not-empty",
     """A line between documents holds spaces, tabs or a carriage return.
 
     Why: it looks blank and is not, so readers that look for an empty line glue two documents together.
     Example: a file with CR LF line ends.
     Fix: make the line empty.
-    """
-    yield Problem(f"separator is `{seen.shown}`, expected an empty line", seen.at, "make it empty", count=seen.count)
+    """,
+    grades=TOLERATED_IN_1_0,
+    spec=TEXT,
+    requires=("OSC301",),
+)
 
 
-@RULES.rule("OSC305", "short-sentence", on=ShortLine, severity=Severity.WARNING, spec=TEXT)
-def short_sentence(seen: ShortLine) -> Iterator[Problem]:
+SHORT_SENTENCE = RULES.finding(
+    "OSC305",
+    "short-sentence",
     """A line has fewer code points than the pipeline of the release lets through: 100 in 1.0, 101 in 1.1.
 
     Why: the filter did not run on it, or something cut the line later.
     Example: 60 Chinese characters, which are 180 bytes.
     Fix: filter by code points, not by bytes; ignore the rule for a corpus made with another bound.
-    """
-    message = f"line of {seen.length} code points, expected at least {seen.least}"
-    yield Problem(message, seen.at, f"filter lines below {seen.least} code points", count=seen.count)
+    """,
+    severity=Severity.WARNING,
+    spec=TEXT,
+)
 
 
-@RULES.rule("OSC306", "carriage-return", on=CarriageReturn, severity=Severity.WARNING, spec=TEXT)
-def carriage_return(seen: CarriageReturn) -> Iterator[Problem]:
+CARRIAGE_RETURN = RULES.finding(
+    "OSC306",
+    "carriage-return",
     """A line holds a carriage return. Only LF ends a line: CR, NEL, U+2028, VT and FF do not.
 
     Why: readers with universal newlines see more lines than there are, and pair text and metadata wrongly.
     Example: the last character of a line that came from a CR LF page.
     Fix: read with LF alone; strip CR when the text is written.
-    """
-    yield Problem("carriage return in the text", seen.at, "strip it, and read with LF alone", count=seen.count)
-
-
-@RULES.rule(
-    "OSC307",
-    "control-character",
-    on=ControlCharacter,
+    """,
     severity=Severity.WARNING,
-    grades={"minor": Severity.INFO},
     spec=TEXT,
 )
-def control_character(seen: ControlCharacter) -> Iterator[Problem]:
+
+
+CONTROL_CHARACTER = RULES.finding(
+    "OSC307",
+    "control-character",
     """Text holds NUL, starts with a byte order mark, or holds other C0 or C1 control characters (information).
 
     Why: NUL ends strings in C, and fastText refuses such a line; a byte order mark becomes part of the first word.
     Example: an archive that was taken for text.
     Fix: remove the character.
-    """
-    name = {"\0": "NUL", "\ufeff": "a byte order mark"}.get(seen.character)
-    message = name or f"control character U+{ord(seen.character):04X}"
-    yield Problem(f"{message} in the text", seen.at, "remove it", count=seen.count, minor=name is None)
+    """,
+    severity=Severity.WARNING,
+    grades={"minor": Severity.INFO},
+    spec=TEXT,
+)
 
 
-@RULES.rule("OSC308", "not-nfc", on=NotNfc, severity=Severity.INFO, spec=TEXT)
-def not_nfc(seen: NotNfc) -> Iterator[Problem]:
+NOT_NFC = RULES.finding(
+    "OSC308",
+    "not-nfc",
     """A line is not in Unicode normalisation form C.
 
     Why: the same word then has several spellings, for deduplication as for a tokenizer. Real releases are not always NFC.
     Example: `e` followed by U+0301 instead of `é`.
     Fix: nothing has to be done; normalise where it matters to you.
-    """
-    yield Problem("line is not NFC", seen.at, "normalise it where that matters", count=seen.count)
+    """,
+    severity=Severity.INFO,
+    spec=TEXT,
+)
+
+
+def empty_text(at: Location) -> Fault:
+    """Return what is said of a text without documents."""
+    return Fault(EMPTY_TEXT, Problem("no line that is not blank", at, "remove the file, or bring its text back"))
+
+
+def blank_line_run(at: Location, count: int = 1, *, leading: bool) -> Fault:
+    """Return what is said of a blank line that separates nothing."""
+    message = "blank line before the first document" if leading else "a second blank line in a row"
+    return Fault(BLANK_LINE_RUN, Problem(message, at, "keep one blank line after each document", count=count))
+
+
+def separator_not_empty(at: Location, separator: bytes, count: int = 1) -> Fault:
+    """Return what is said of a line of nothing but blanks."""
+    message = f"separator is `{ascii(separator.decode())[1:-1]}`, expected an empty line"
+    return Fault(SEPARATOR_NOT_EMPTY, Problem(message, at, "make it empty", count=count))
 
 
 class Documents:
@@ -294,11 +292,13 @@ class TextScan:
                     [self._open_line], [self.lines - self._open_line], [end - self._open_byte], [self._separators]
                 )
             if not self.found:
-                self._judge.check(EmptyText(at=Location(self._path)))
+                self._judge.report(*empty_text(Location(self._path)))
             elif not self._terminated:
-                self._sightings.note(NoFinalNewline(at=Location(self._path, self.lines)))
-        for seen in self._sightings:
-            self._judge.check(seen)
+                at = Location(self._path, self.lines)
+                self._sightings.note(
+                    NO_FINAL_NEWLINE, Problem("the last line does not end with LF", at, "end the file with LF")
+                )
+        self._sightings.report(self._judge)
         if self._double_encoded is not None:
             self._judge.report(*double_encoded(*self._double_encoded, self._double_encoded_lines))
 
@@ -337,8 +337,8 @@ class TextScan:
         if found:
             start, end = int(starts[found[0]]), int(ends[found[0]])
             at = self._at(self.lines + found[0] + 1, self.bytes + start)
-            shown = ascii(data[start : min(end, start + 20)].decode())[1:-1]
-            self._sightings.note(OddSeparator(at=at, count=len(found), shown=shown))
+            separator = data[start : min(end, start + 20)]
+            self._sightings.note(*separator_not_empty(at, separator, len(found)))
             if len(self.odd_lines) < _MOST_ODD_LINES:
                 self.odd_lines.update(self.lines + index for index in found)
         return found
@@ -362,7 +362,8 @@ class TextScan:
                 if count:
                     index = int(blank[np.flatnonzero(opened)[0]])
                     at = self._at(block.line + index, block.byte + int(starts[index]))
-                    self._sightings.note(BlankRun(at=at, count=count, leading=block.line + index == 1))
+                    leading = block.line + index == 1
+                    self._sightings.note(*blank_line_run(at, count, leading=leading))
             ends_blank = bool(blank[-1] == lines - 1)
             self._in_run = ends_blank and bool(again[-1])
             self._last_blank = ends_blank
@@ -434,8 +435,9 @@ class TextScan:
         if len(short):
             index = int(short[0])
             at = self._at(block.line + index, block.byte + int(starts[index]))
-            seen = ShortLine(at=at, count=len(short), length=int(lengths[index]), least=self._least)
-            self._sightings.note(seen)
+            message = f"line of {lengths[index]} code points, expected at least {self._least}"
+            hint = f"filter lines below {self._least} code points"
+            self._sightings.note(SHORT_SENTENCE, Problem(message, at, hint, count=len(short)))
         self._controls(block, codes, newlines, odd, starts)
 
     def _controls(
@@ -450,7 +452,7 @@ class TextScan:
 
         data = block.data
         if block.byte == 0 and data.startswith(_BOM):
-            self._sightings.note(ControlCharacter(at=self._at(1, 0, 1), character="\ufeff"), "bom")
+            self._note_control("a byte order mark", self._at(1, 0, 1), 1)
         low = int(np.count_nonzero(codes < _SPACE)) - newlines
         if low:
             returns = data.count(b"\r")
@@ -459,8 +461,7 @@ class TextScan:
             if returns:
                 self._returns(block, returns, odd, starts)
             if nuls:
-                at = self._place(block, data.index(b"\0"))
-                self._sightings.note(ControlCharacter(at=at, count=nuls, character="\0"), "nul")
+                self._note_control("NUL", self._place(block, data.index(b"\0")), nuls)
         if b"\xc2" in data:
             low += int(np.count_nonzero((codes[:-1] == 0xC2) & (codes[1:] < 0xA0) & (codes[1:] >= 0x80)))
         if low:
@@ -468,7 +469,11 @@ class TextScan:
             match = _OTHER_CONTROL.search(text)
             if match:
                 at = self._place(block, len(text[: match.start()].encode("utf-8", "surrogateescape")))
-                self._sightings.note(ControlCharacter(at=at, count=low, character=match[0]), "other")
+                self._note_control(f"control character U+{ord(match[0]):04X}", at, low, minor=True)
+
+    def _note_control(self, name: str, at: Location, count: int, *, minor: bool = False) -> None:
+        problem = Problem(f"{name} in the text", at, "remove it", count=count, minor=minor)
+        self._sightings.note(CONTROL_CHARACTER, problem, "other" if minor else name)
 
     def _returns(self, block: Block, count: int, odd: list[int], starts: npt.NDArray[np.intp]) -> None:
         """Count carriage returns, without those that make up a separator: OSC304 tells these."""
@@ -480,7 +485,9 @@ class TextScan:
             at_fault = at_fault[~np.isin(lines, odd)]
             count = len(at_fault)
         if count:
-            self._sightings.note(CarriageReturn(at=self._place(block, int(at_fault[0])), count=count))
+            at = self._place(block, int(at_fault[0]))
+            hint = "strip it, and read with LF alone"
+            self._sightings.note(CARRIAGE_RETURN, Problem("carriage return in the text", at, hint, count=count))
 
     def _place(self, block: Block, offset: int) -> Location:
         """Return the place of a byte of a block: line, byte, and column in bytes."""
@@ -510,7 +517,7 @@ class TextScan:
                 at = self._at(block.line + index, byte + fault.column - 1, fault.column)
                 self._judge.report(*bad_text(at, fault.reason))
             elif not unicodedata.is_normalized("NFC", line.decode()):
-                self._sightings.note(NotNfc(at=self._at(block.line + index, byte)))
+                self._note_not_nfc(block.line + index, byte)
             byte += len(line) + 1
         return bad
 
@@ -518,8 +525,13 @@ class TextScan:
         byte = block.byte
         for index, line in enumerate(block.data.split(b"\n")):
             if not line.isascii() and not unicodedata.is_normalized("NFC", line.decode()):
-                self._sightings.note(NotNfc(at=self._at(block.line + index, byte)))
+                self._note_not_nfc(block.line + index, byte)
             byte += len(line) + 1
+
+    def _note_not_nfc(self, line: int, byte: int) -> None:
+        self._sightings.note(
+            NOT_NFC, Problem("line is not NFC", self._at(line, byte), "normalise it where that matters")
+        )
 
     def _collect_keys(self, keys: KeyWriter, data: bytes, odd: list[int]) -> None:
         from xxhash import xxh3_64_intdigest  # noqa: PLC0415
