@@ -37,8 +37,9 @@ LAYERS = (
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
-# Tested by doing, in tests that no folder of files can hold: a crash of our own code, files that cannot be read.
-WITHOUT_FIXTURES = {"GEN000", "GEN001", "GEN002", "GEN003"}
+# Tested by doing, in tests that no folder of files can hold: a crash of our own code, files that cannot be read, records that
+# cannot become documents.
+WITHOUT_FIXTURES = {"GEN000", "GEN001", "GEN002", "GEN003", "CRO701", "CRO702", "CRO703"}
 
 RULES: dict[str, Rule] = {rule.code: rule for fmt in formats.formats().values() for rule in fmt.rules}
 

@@ -25,12 +25,11 @@ def known_rules() -> dict[str, list[tuple[str, Rule]]]:
     """Return every rule by its code, with the name of each format or command that runs it."""
     from corpusfmt.conversion.rules import RULES as CONVERSION
     from corpusfmt.formats import formats
-    from corpusfmt.formats.croissant.records.unfit import RULES as RECORDS
     from corpusfmt.pipeline.rules import RULES as WET
 
     known: dict[str, list[tuple[str, Rule]]] = {}
     owners = [(name, fmt.rules) for name, fmt in formats().items()]
-    for owner, rules in [*owners, ("build", WET), ("convert", CONVERSION), ("convert --from croissant", RECORDS)]:
+    for owner, rules in [*owners, ("build", WET), ("convert", CONVERSION)]:
         for each in rules:
             known.setdefault(each.code, []).append((owner, each))
     return known

@@ -28,22 +28,21 @@ from corpusfmt.formats.croissant.jsontree import EncodingFault, Places, decode, 
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.rules.data import references_of_examples
+from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, mistyped
 from corpusfmt.formats.croissant.rules.distribution import Distributed
 from corpusfmt.formats.croissant.rules.document import (
     CONTEXT_INVALID,
     CONTEXT_REMOTE,
     HTML_NO_JSONLD,
     ID_NOT_STRING,
+    JSON_DUPLICATE_KEY,
     JSON_SYNTAX,
     NESTING_TOO_DEEP,
     NOT_A_JSONLD_OBJECT,
     NOT_UTF8,
-    Duplicate,
     Element,
-    Mistyped,
     Part,
     Selection,
-    Several,
 )
 from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
@@ -265,8 +264,10 @@ class Checker:
             return
         if duplicates:
             for again in places.duplicates():
-                at = places.at_offset(again.again)
-                self.judge.check(Duplicate(again.name, places.at_offset(again.first), at))
+                first, at = places.at_offset(again.first), places.at_offset(again.again)
+                message = f"`{again.name}` stands twice in one object, first in line {first.line}"
+                hint = "keep one of them, or make its value a list"
+                self.judge.report(JSON_DUPLICATE_KEY, Problem(message, at, hint))
         if isinstance(tree, list) and not any(isinstance(each, dict) for each in tree):
             reason = "a list without objects" if tree else "an empty list"
             self._top(f"the document is {reason}, expected an object", places)
@@ -309,7 +310,7 @@ class Checker:
     def _not_expanded(self, fault: ExpansionFault, at: Location) -> None:
         match fault.kind:
             case "value":
-                self.judge.check(Mistyped("a language map", fault.reason, "strings by language", at))
+                self.judge.report(*mistyped("a language map", fault.reason, "strings by language", at))
             case "context":
                 message = f"the context cannot be processed: {fault.reason}"
                 self.judge.report(CONTEXT_INVALID, Problem(message, at, fault.hint))
@@ -376,8 +377,8 @@ class Checker:
                 self.judge.coverage.documents += len(view.rows or ())
                 for reference in references_of_examples(view):
                     self.judge.check(reference)
-            for subject in judged_by_shape(view, description.version):
-                self.judge.check(subject)
+            for fault in judged_by_shape(view, description.version):
+                self.judge.report(*fault)
 
 
 # What the nodes of a class are judged as, besides as what they are.
@@ -391,7 +392,7 @@ _ROLES: dict[type[View], tuple[Callable[[Any], Any], ...]] = {
 }
 
 
-def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
+def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
     """Yield where a node departs from its table: too many values, or values of another type."""
     rows = _rows(view.shape.name, version)
     for name in view.node.values:
@@ -402,13 +403,14 @@ def judged_by_shape(view: View, version: str) -> Iterator[Several | Mistyped]:
         if len(values) > 1 and not row.many and not _one_in_each_language(values):
             count = len({_identity(value) for value in values if not _names_extension(row, value)})
             if count > 1:
-                yield Several(view, row, count)
+                message = f"{view.title}: `{view.key(row.name)}` has {count} values, expected one"
+                yield Fault(CARDINALITY_ONE, Problem(message, view.place(row.name), "keep one of them"))
         if row.mistyped == "CRO214":
             for value in values:
                 if not fits(view, value, row):
                     where = f"{view.title}: `{view.key(row.name)}`"
                     minor = row.loose or _is_reading_of_text(value, row)
-                    yield Mistyped(where, shown(value), expected(row), view.place_of(value), minor)
+                    yield mistyped(where, shown(value), expected(row), view.place_of(value), minor=minor)
     if version == "1.1" and isinstance(view, Field):
         yield from _array_shape(view)
 
@@ -500,11 +502,11 @@ def _is_reading_of_text(value: Value, row: Property) -> bool:
     return row.kinds == ("Text",) and isinstance(value, Literal) and isinstance(value.value, int | float) and row.loose
 
 
-def _array_shape(view: Field) -> Iterator[Mistyped]:
+def _array_shape(view: Field) -> Iterator[Fault]:
     for literal in view.texts("cr:arrayShape"):
         where = f"{view.title}: `{view.key('cr:arrayShape')}`"
         at = view.place_of(literal)
         if not re.fullmatch(r"\(?\s*-?\d+\s*(,\s*-?\d+\s*)*,?\s*\)?", literal.value):
-            yield Mistyped(where, f"`{clip(literal.value)}`", "integers with commas between them", at)
+            yield mistyped(where, f"`{clip(literal.value)}`", "integers with commas between them", at)
         elif not view.is_true("cr:isArray"):
-            yield Mistyped(where, "given without `isArray`", "`isArray` to be true", at)
+            yield mistyped(where, "given without `isArray`", "`isArray` to be true", at)

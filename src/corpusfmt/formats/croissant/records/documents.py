@@ -25,13 +25,16 @@ from corpusfmt.formats.croissant.records.stream import (
     records_of,
     understood,
 )
-from corpusfmt.formats.croissant.records.unfit import MOST_LEVELS, RULES, IdValue, Nesting, TextValue
+from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.formats.croissant.rules.files import RECORD_TOO_DEEP, RECORD_WITHOUT_ID, RECORD_WITHOUT_TEXT
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import json_line
-from corpusfmt.model import Document, Finding, Json, Tally, UsageError
-from corpusfmt.rules import Grading, Judge
+from corpusfmt.io.text import MAX_DEPTH, json_line, json_type
+from corpusfmt.model import Document, Fault, Finding, Json, Location, Problem, Tally, UsageError
+from corpusfmt.rules import finding_of
 
 _TEXTS, _ID = ("text", "content"), "id"
+# How deep the lists and objects of a record may nest: they become a member of the object that is a document.
+_MOST_LEVELS = MAX_DEPTH - 1
 # Fields that are a document's own by their names, where they hold texts.
 _NAMED = ("source", "added", "created")
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
@@ -154,16 +157,20 @@ class _Maker:
         self._number += 1
         text = record.values[self._text]
         identity = [record.values[name] for name in self._id]
-        if type(text) is not str or not all(type(each) in (str, int) and each != "" for each in identity):
-            ids = (IdValue(record.at, name, record.values[name]) for name in self._id)
-            yield from _rejections(record, TextValue(record.at, self._text, text), *ids)
+        unfit = _text_fault(self._text, text, record.at)
+        for name, value in zip(self._id, identity, strict=True):
+            unfit = unfit or _id_fault(name, value, record.at)
+        if unfit is not None:
+            yield _rejected(record, unfit)
             return
         given = {name: value for name, value in record.values.items() if name != self._text and [name] != self._id}
         left: list[str] = []
         try:
-            fields = _held(self._shape.renamed(given), "", left, MOST_LEVELS)
+            fields = _held(self._shape.renamed(given), "", left, _MOST_LEVELS)
         except _TooDeep:
-            yield from _rejections(record, Nesting(record.at))
+            message = f"nested deeper than {_MOST_LEVELS} levels"
+            problem = Problem(message, record.at, "flatten it, or leave the field undescribed")
+            yield _rejected(record, Fault(RECORD_TOO_DEEP, problem))
             return
         yield from (LeftOut(what, record.at) for what in left)
         yield self._document(text, identity, fields)
@@ -234,13 +241,31 @@ def _held(value: Any, name: str, left: list[str], levels: int) -> Any:
     return value
 
 
-def _rejections(record: Record, *subjects: TextValue | IdValue | Nesting) -> Iterator[Rejected]:
-    """Yield a record, as one line of JSON with bytes as Base64, for the first thing that is wrong with it."""
-    judge = Judge(RULES, Grading(), version="", path=record.at.path)
-    for subject in subjects:
-        judge.check(subject)
+def _text_fault(field: str, value: Any, at: Location) -> Fault | None:
+    if type(value) is str:
+        return None
+    hint = "write the text, leave the record out, or name another field with --text-field"
+    return Fault(RECORD_WITHOUT_TEXT, Problem(f"`{field}` is {_kind(value)}, expected a text", at, hint))
+
+
+def _id_fault(field: str, value: Any, at: Location) -> Fault | None:
+    if value is None or value == "":
+        message = f"`{field}` is {'null' if value is None else 'empty'}"
+        return Fault(RECORD_WITHOUT_ID, Problem(message, at, "give the record an id"))
+    if type(value) not in (str, int):
+        message = f"`{field}` is {_kind(value)}, expected a text or a whole number"
+        return Fault(RECORD_WITHOUT_ID, Problem(message, at, "name another field with --id-field"))
+    return None
+
+
+def _kind(value: Any) -> str:
+    return "bytes" if isinstance(value, bytes) else json_type(value)
+
+
+def _rejected(record: Record, fault: Fault) -> Rejected:
+    """Return a record, as one line of JSON with bytes as Base64, and what is wrong with it."""
     try:
         raw = json_line(record.values)[:-1]
     except RecursionError:
         raw = b""
-    yield from (Rejected(finding, raw) for finding in judge.tally.findings[:1])
+    return Rejected(finding_of(fault, RULES, ""), raw)

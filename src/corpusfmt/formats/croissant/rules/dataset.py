@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 
 from corpusfmt.formats.croissant.graph import Dataset, Description
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.rules.document import Mistyped, Several, declared_at, several_lost
+from corpusfmt.formats.croissant.rules.document import declared_at, several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.shapes import DATASET
 from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI, conforms_to, near_version
 from corpusfmt.formats.croissant.vocabulary import SPDX
-from corpusfmt.model import Problem, Severity
+from corpusfmt.model import Fault, Location, Problem, Severity
 
 _REQUIRED = "croissant-1.0#required"
 _RECOMMENDED = "croissant-1.0#recommended"
@@ -239,33 +239,38 @@ def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
         yield Problem(f"recommended and absent: {', '.join(absent)}", dataset.at, "add those that apply")
 
 
-@RULES.rule(
-    "CRO213", "cardinality-one", on=Several, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
-)  # fmt: skip
-def cardinality_one(several: Several) -> Iterator[Problem]:
+CARDINALITY_ONE = RULES.finding(
+    "CRO213",
+    "cardinality-one",
     """A property of cardinality ONE has several values.
 
     Why: readers take one of them, and which one is up to them.
     Example: two descriptions, two sources of one field.
     Fix: keep one value.
-    """
-    view, row = several.view, several.row
-    message = f"{view.title}: `{view.key(row.name)}` has {several.count} values, expected one"
-    yield Problem(message, several.at, "keep one of them")
+    """,
+    severity=Severity.WARNING,
+    grades={"strict": Severity.ERROR},
+    spec=_REQUIRED,
+)
 
 
-@RULES.rule("CRO214", "value-type", on=Mistyped, spec=_REQUIRED, grades={"minor": Severity.WARNING})
-def value_type(mistyped: Mistyped) -> Iterator[Problem]:
+VALUE_TYPE = RULES.finding(
+    "CRO214",
+    "value-type",
     """A value is not of the type that the table expects. Milder where published descriptions read the table loosely.
 
     Why: readers expect that type, and fail or guess.
     Example: `"isLiveDataset": "yes"`, a number as name, an object as description.
     Fix: write a value of the expected type.
-    """
-    hint = f"write {mistyped.expected}"
-    message = f"{mistyped.where} is {mistyped.shown}, expected {mistyped.expected}"
-    yield Problem(message, mistyped.at, hint, minor=mistyped.minor)
+    """,
+    grades={"minor": Severity.WARNING},
+    spec=_REQUIRED,
+)
+
+
+def mistyped(what: str, found: str, expected: str, at: Location, *, minor: bool = False) -> Fault:
+    """Return what is said of a value outside the range of its row; `minor` where the table is looser than it reads."""
+    return Fault(VALUE_TYPE, Problem(f"{what} is {found}, expected {expected}", at, f"write {expected}", minor=minor))
 
 
 @RULES.rule("CRO215", "creator-type", on=Dataset, spec=_REQUIRED)

@@ -21,21 +21,12 @@ from corpusfmt.formats.croissant.rules.wording import clip, first_and_more
 from corpusfmt.formats.croissant.shapes import (
     CROISSANT_PROPERTIES,
     RAI_OTHERWISE,
-    Property,
     is_rai,
     rai_names,
 )
 from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI
 from corpusfmt.formats.croissant.vocabulary import is_schema_property
 from corpusfmt.model import Location, Problem, Severity
-
-
-class Duplicate(Struct, frozen=True):
-    """A name that stands twice in one object."""
-
-    name: str
-    first: Location
-    at: Location
 
 
 class Part(Struct):
@@ -66,28 +57,6 @@ class Selection(Struct):
     @property
     def at(self) -> Location:
         return self.view.at
-
-
-class Several(Struct, frozen=True):
-    """A property with more values than its row allows."""
-
-    view: View
-    row: Property
-    count: int
-
-    @property
-    def at(self) -> Location:
-        return self.view.place(self.row.name)
-
-
-class Mistyped(Struct, frozen=True):
-    """A value outside the range of its row; `minor` where the table is looser than it reads."""
-
-    where: str
-    shown: str
-    expected: str
-    at: Location
-    minor: bool = False
 
 
 JSON_SYNTAX = RULES.finding(
@@ -142,16 +111,18 @@ NESTING_TOO_DEEP = RULES.finding(
 )
 
 
-@RULES.rule("CRO105", "json-duplicate-key", on=Duplicate, severity=Severity.WARNING, spec="RFC 8259, section 4")
-def json_duplicate_key(duplicate: Duplicate) -> Iterator[Problem]:
+JSON_DUPLICATE_KEY = RULES.finding(
+    "CRO105",
+    "json-duplicate-key",
     """A name stands twice in one object.
 
     Why: most parsers keep the last value without a word, some the first.
     Example: `{"name": "a", "name": "b"}`.
     Fix: keep one of them, or make the value a list.
-    """
-    message = f"`{duplicate.name}` stands twice in one object, first in line {duplicate.first.line}"
-    yield Problem(message, duplicate.at, "keep one of them, or make its value a list")
+    """,
+    severity=Severity.WARNING,
+    spec="RFC 8259, section 4",
+)
 
 
 HTML_NO_JSONLD = RULES.finding(

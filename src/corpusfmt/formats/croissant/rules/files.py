@@ -1,4 +1,4 @@
-"""CRO6xx: the files behind the description (--data)."""
+"""CRO6xx, the files behind the description (--data), and CRO7xx, records that are to be documents (convert)."""
 
 from __future__ import annotations
 
@@ -234,4 +234,40 @@ DATA_MEMBER_ESCAPES = RULES.finding(
     """,
     severity=Severity.WARNING,
     spec="croissant-1.0#fileset",
+)
+
+
+RECORD_WITHOUT_TEXT = RULES.finding(
+    "CRO701",
+    "record-without-text",
+    """A record that is to be a document has no text in the field of texts. The empty text is one.
+
+    Why: there is no document to make of it; a number or a list is not written out as if it were prose.
+    Example: an empty cell; a field of type sc:Integer named with --text-field.
+    Fix: write the text, leave the record out, or name another field with --text-field.
+    """,
+)
+
+
+RECORD_WITHOUT_ID = RULES.finding(
+    "CRO702",
+    "record-without-id",
+    """A record that is to be a document has no id, in a record set that has ids: no text that is not empty, no whole number.
+
+    Why: nothing then tells the document from others, and a number with a fraction is written in several ways.
+    Example: an empty cell in the field of the key.
+    Fix: give the record an id, or name another field with --id-field.
+    """,
+)
+
+
+RECORD_TOO_DEEP = RULES.finding(
+    "CRO703",
+    "record-too-deep",
+    """The lists and objects of a record that is to be a document nest deeper than 127 levels.
+
+    Why: many readers of JSON give up on it.
+    Example: a list in a list in a list, 200 times.
+    Fix: flatten the value, or leave its field out of the description.
+    """,
 )
