@@ -154,8 +154,8 @@ class RuleSet:
         return self._by_code.get(rule.code) is rule
 
     def on(self, subject: type) -> list[Check]:
-        """Return the checks over a subject type, in the order of their registration."""
-        return self._by_subject.get(subject, [])
+        """Return the checks over a subject type, its own before those over its bases, each in the order of registration."""
+        return [check for base in subject.__mro__ for check in self._by_subject.get(base, ())]
 
 
 def finding_of(fault: Fault, rules: RuleSet, version: str) -> Finding:

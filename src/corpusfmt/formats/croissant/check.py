@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import islice
@@ -16,12 +16,8 @@ from corpusfmt.formats.croissant.expand import ExpansionFault, expand
 from corpusfmt.formats.croissant.graph import (
     Dataset,
     Description,
-    Extract,
     Field,
-    FileObject,
-    FileSet,
     RecordSet,
-    Transform,
     View,
 )
 from corpusfmt.formats.croissant.jsontree import EncodingFault, Places, decode, parse
@@ -29,7 +25,6 @@ from corpusfmt.formats.croissant.nodes import Literal, Node, Value
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.rules.data import references_of_examples
 from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, mistyped
-from corpusfmt.formats.croissant.rules.distribution import Distributed
 from corpusfmt.formats.croissant.rules.document import (
     CONTEXT_INVALID,
     CONTEXT_REMOTE,
@@ -40,9 +35,7 @@ from corpusfmt.formats.croissant.rules.document import (
     NESTING_TOO_DEEP,
     NOT_A_JSONLD_OBJECT,
     NOT_UTF8,
-    Element,
     Part,
-    Selection,
 )
 from corpusfmt.formats.croissant.rules.files import Gap
 from corpusfmt.formats.croissant.rules.wording import clip, shown
@@ -371,25 +364,12 @@ class Checker:
                 known.add(names)
             if not isinstance(view, Dataset):
                 self.judge.check(view)
-            for role in _ROLES.get(type(view), ()):
-                self.judge.check(role(view))
             if isinstance(view, RecordSet):
                 self.judge.coverage.documents += len(view.rows or ())
                 for reference in references_of_examples(view):
                     self.judge.check(reference)
             for fault in judged_by_shape(view, description.version):
                 self.judge.report(*fault)
-
-
-# What the nodes of a class are judged as, besides as what they are.
-_ROLES: dict[type[View], tuple[Callable[[Any], Any], ...]] = {
-    FileObject: (Element, Distributed),
-    FileSet: (Element, Distributed),
-    RecordSet: (Element,),
-    Field: (Element,),
-    Extract: (Selection,),
-    Transform: (Selection,),
-}
 
 
 def judged_by_shape(view: View, version: str) -> Iterator[Fault]:

@@ -148,7 +148,11 @@ class Dataset(View):
     """The data set."""
 
 
-class Resource(View):
+class Element(View):
+    """A node that others name: a FileObject, FileSet, RecordSet or Field."""
+
+
+class Resource(Element):
     """A FileObject or FileSet."""
 
     @property
@@ -174,7 +178,7 @@ def identity_of(value: Any) -> str:
 
 
 @dataclass(eq=False)
-class RecordSet(View):
+class RecordSet(Element):
     """A record set; `fields` are its own, nested ones are below them."""
 
     fields: list[Field] = field(default_factory=list)
@@ -248,7 +252,7 @@ class RecordSet(View):
 
 
 @dataclass(eq=False)
-class Field(View):
+class Field(Element):
     """A field, nested or not. `is_parent_field` marks what stands in parentField, which may be an untyped shorthand."""
 
     sub_fields: list[Field] = field(default_factory=list)
@@ -285,11 +289,15 @@ class DataSource(View):
         return [view for view in found if view is not None]
 
 
-class Extract(View):
+class Selection(View):
+    """An extract or a transform, for the expressions that both may hold."""
+
+
+class Extract(Selection):
     """What is taken out of a source."""
 
 
-class Transform(View):
+class Transform(Selection):
     """What is done to values on the way."""
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from corpusfmt.formats.croissant.graph import (
     Dataset,
     Description,
@@ -20,18 +18,7 @@ from corpusfmt.formats.croissant.graph import (
 from corpusfmt.formats.croissant.nodes import Literal, Node
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import around, clip, shown
-from corpusfmt.model import Location, Problem, Severity
-
-
-class Distributed(Struct, frozen=True):
-    """A FileObject or FileSet, for what holds of both."""
-
-    resource: Resource
-
-    @property
-    def at(self) -> Location:
-        return self.resource.at
-
+from corpusfmt.model import Problem, Severity
 
 _FILE_OBJECT = "croissant-1.0#fileobject"
 _FILE_SET = "croissant-1.0#fileset"
@@ -126,15 +113,14 @@ def _escaping(view: View, name: str) -> Iterator[Problem]:
             yield Problem(message, view.place_of(literal), "write a path relative to the container, without `..`")
 
 
-@RULES.rule("CRO304", "path-escapes-container", on=Distributed, spec=_FILE_OBJECT)
-def path_escapes_container(distributed: Distributed) -> Iterator[Problem]:
+@RULES.rule("CRO304", "path-escapes-container", on=Resource, spec=_FILE_OBJECT)
+def path_escapes_container(resource: Resource) -> Iterator[Problem]:
     """A path or pattern leaves the container that it is relative to.
 
     Why: a tool that follows it reads, or writes, outside of where the data is.
     Example: `"contentUrl": "../../etc/passwd"` inside an archive.
     Fix: write a path relative to the container, without `..`.
     """
-    resource = distributed.resource
     if isinstance(resource, FileObject):
         if _in_container(resource):
             yield from _escaping(resource, "sc:contentUrl")
@@ -144,16 +130,15 @@ def path_escapes_container(distributed: Distributed) -> Iterator[Problem]:
 
 
 @RULES.rule(
-    "CRO305", "encodingformat-missing", on=Distributed, spec=_FILE_OBJECT, grades={"strict/minor": Severity.WARNING}
+    "CRO305", "encodingformat-missing", on=Resource, spec=_FILE_OBJECT, grades={"strict/minor": Severity.WARNING}
 )
-def encodingformat_missing(distributed: Distributed) -> Iterator[Problem]:
+def encodingformat_missing(resource: Resource) -> Iterator[Problem]:
     """A FileObject has no encodingFormat, or (in profile strict milder, as no table has it) a FileSet.
 
     Why: readers choose by it how to read the file.
     Example: a CSV file without `"encodingFormat": "text/csv"`.
     Fix: add the MIME type of the file, or of the files in the set.
     """
-    resource = distributed.resource
     if resource.lacks("sc:encodingFormat") and not _is_listed(resource):
         message = f"{resource.title}: no `encodingFormat`"
         yield Problem(message, resource.at, "add its MIME type", minor=isinstance(resource, FileSet))
@@ -162,15 +147,14 @@ def encodingformat_missing(distributed: Distributed) -> Iterator[Problem]:
 _MIME = re.compile(r"[a-z]+/[a-z0-9][a-z0-9!#$&^_.+-]*(\s*;.*)?", re.IGNORECASE)
 
 
-@RULES.rule("CRO306", "encodingformat-mime", on=Distributed, severity=Severity.WARNING, spec=_FILE_OBJECT)
-def encodingformat_mime(distributed: Distributed) -> Iterator[Problem]:
+@RULES.rule("CRO306", "encodingformat-mime", on=Resource, severity=Severity.WARNING, spec=_FILE_OBJECT)
+def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
     """The encodingFormat is no MIME type. `git+https`, as hosted repositories have it, is accepted.
 
     Why: readers compare it with MIME types.
     Example: `"encodingFormat": "csv"`.
     Fix: write `text/csv`, `application/json`, `application/x-tar` and the like.
     """
-    resource = distributed.resource
     for literal in resource.texts("sc:encodingFormat"):
         url_allowed = resource.description.version == "1.1" and "://" in literal.value
         if literal.value != "git+https" and not url_allowed and not _MIME.fullmatch(literal.value):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Reference, View
+from corpusfmt.formats.croissant.graph import Description, Element, Field, RecordSet, Reference, View
 from corpusfmt.formats.croissant.nodes import (
     MISTAKEN_NAMESPACES,
     NAMESPACES,
@@ -31,26 +31,6 @@ from corpusfmt.model import Location, Problem, Severity
 
 class Part(Struct):
     """Any node of a Croissant class, for what its names alone tell: of several nodes with equal names one is judged."""
-
-    view: View
-
-    @property
-    def at(self) -> Location:
-        return self.view.at
-
-
-class Element(Struct):
-    """A node that others name: a FileObject, FileSet, RecordSet or Field."""
-
-    view: View
-
-    @property
-    def at(self) -> Location:
-        return self.view.at
-
-
-class Selection(Struct):
-    """An extract or a transform, for the expressions that both may hold."""
 
     view: View
 
@@ -443,10 +423,9 @@ def id_missing(element: Element) -> Iterator[Problem]:
     Example: a FileSet with only a `name`.
     Fix: add an `@id`; a field's starts with that of its record set and a slash.
     """
-    view = element.view
-    is_shorthand = isinstance(view, Field) and view.is_parent_field
-    if view.id is None and not is_shorthand:
-        yield Problem(f"{view.title}: no `@id`", view.at, "add one")
+    is_shorthand = isinstance(element, Field) and element.is_parent_field
+    if element.id is None and not is_shorthand:
+        yield Problem(f"{element.title}: no `@id`", element.at, "add one")
 
 
 @RULES.rule(

@@ -10,11 +10,13 @@ from corpusfmt.formats.croissant.graph import (
     SOURCE_PROPERTIES,
     DataSource,
     Description,
+    Element,
     Extract,
     Field,
     FileObject,
     RecordSet,
     Resource,
+    Selection,
     Stranger,
     Transform,
     View,
@@ -24,7 +26,7 @@ from corpusfmt.formats.croissant.graph import (
 from corpusfmt.formats.croissant.jsonpath import jsonpath_fault
 from corpusfmt.formats.croissant.nodes import Literal, local_name, short
 from corpusfmt.formats.croissant.rules.distribution import strange
-from corpusfmt.formats.croissant.rules.document import Element, Selection, several_lost
+from corpusfmt.formats.croissant.rules.document import several_lost
 from corpusfmt.formats.croissant.rules.registry import RULES
 from corpusfmt.formats.croissant.rules.wording import around, clip, first_and_more, one_of
 from corpusfmt.formats.croissant.shapes import TRANSFORM
@@ -274,12 +276,11 @@ def jsonpath_invalid(selection: Selection) -> Iterator[Problem]:
     Example: `$...a`, `a b c`, `$[`.
     Fix: correct it; filters such as `$[?(@.a > 1)]` are allowed.
     """
-    view = selection.view
-    for literal in view.texts("cr:jsonPath"):
+    for literal in selection.texts("cr:jsonPath"):
         fault = jsonpath_fault(literal.value)
         if fault is not None:
-            message = f"{view.title}: `{clip(literal.value)}` is no JSON path: {fault}"
-            yield Problem(message, view.place_of(literal), "correct the path")
+            message = f"{selection.title}: `{clip(literal.value)}` is no JSON path: {fault}"
+            yield Problem(message, selection.place_of(literal), "correct the path")
 
 
 def compiled(pattern: str) -> re.Pattern[str] | str:
@@ -302,12 +303,11 @@ def regex_invalid(selection: Selection) -> Iterator[Problem]:
     Example: `"([a-z"`, `"*.csv"`.
     Fix: correct it; a glob pattern is no regular expression.
     """
-    view = selection.view
-    for literal in view.texts("cr:regex"):
+    for literal in selection.texts("cr:regex"):
         outcome = compiled(literal.value)
         if isinstance(outcome, str):
-            message = f"{view.title}: `{clip(literal.value)}` does not compile: {outcome}"
-            yield Problem(message, view.place_of(literal), "correct the regular expression")
+            message = f"{selection.title}: `{clip(literal.value)}` does not compile: {outcome}"
+            yield Problem(message, selection.place_of(literal), "correct the regular expression")
 
 
 @RULES.rule("CRO414", "regex-no-group", on=Transform, severity=Severity.WARNING, spec=_TRANSFORM)
@@ -450,12 +450,11 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
     Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`.
     Fix: map it as Appendix 1 does.
     """
-    view = element.view
-    strings = [value for value in view.node.values.get("cr:dataType", ()) if isinstance(value, Literal)]
-    if _typed(view) and strings:
-        message = f"{view.title}: `dataType` `{clip(strings[0].value)}` is a string, expected an IRI"
+    strings = [value for value in element.node.values.get("cr:dataType", ()) if isinstance(value, Literal)]
+    if _typed(element) and strings:
+        message = f"{element.title}: `dataType` `{clip(strings[0].value)}` is a string, expected an IRI"
         hint = 'map it as `{"@id": "cr:dataType", "@type": "@vocab"}` in the context'
-        yield Problem(message, view.place_of(strings[0]), hint)
+        yield Problem(message, element.place_of(strings[0]), hint)
 
 
 # What types are called elsewhere.
@@ -476,16 +475,15 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
     Example: `sc:Str`, `cr:Enum`, the property `sc:name`.
     Fix: use a class of schema.org or Croissant; types of other vocabularies are fine.
     """
-    view = element.view
-    if not _typed(view):
+    if not _typed(element):
         return
-    unknown = [name for name in view.data_types if not is_known_type(name)]
+    unknown = [name for name in element.data_types if not is_known_type(name)]
     for name in dict.fromkeys(unknown):
-        likely = _OTHER_NAMES.get(name.lower()) or view.description.near_misses.of(name, ATOMIC_TYPES)
+        likely = _OTHER_NAMES.get(name.lower()) or element.description.near_misses.of(name, ATOMIC_TYPES)
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
-        message = f"{view.title}: no data type `{name}`"
-        minor = len(unknown) < len(view.data_types) or isinstance(view, RecordSet)
-        yield Problem(message, view.place("cr:dataType"), hint, minor=minor)
+        message = f"{element.title}: no data type `{name}`"
+        minor = len(unknown) < len(element.data_types) or isinstance(element, RecordSet)
+        yield Problem(message, element.place("cr:dataType"), hint, minor=minor)
 
 
 @RULES.rule("CRO422", "datatype-no-atomic", on=Field, spec=_DATA_TYPE)
