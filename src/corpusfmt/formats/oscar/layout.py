@@ -30,7 +30,7 @@ from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.parts import FOLDERS_ABOVE
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, walk
-from corpusfmt.model import Coverage, Fault, Location, Problem, Severity, Tally
+from corpusfmt.model import Coverage, Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 _LABELS = frozenset(LABELS)
@@ -65,13 +65,18 @@ class FileName(Struct, frozen=True):
     version: str
 
 
-class Language(Struct, frozen=True):
-    """The parts of a language by number (None where there is a single file), and part numbers written oddly."""
+class Pairing(Struct, frozen=True):
+    """Text and metadata parts of a language by number, None where there is a single file."""
 
-    at: Location
     code: str
     texts: Mapping[int | None, Entry]
     metadata: Mapping[int | None, Entry]
+
+
+class Language(Pairing, frozen=True):
+    """A language directory: its parts, part numbers written oddly, and single files."""
+
+    at: Location
     odd_numbers: Sequence[tuple[Entry, str]]
     singles: Sequence[Entry]
     blocked: bool
@@ -223,26 +228,30 @@ def part_numbering(language: Language) -> Iterator[Problem]:
         yield Problem(message, language.at, f"bring back part {missing}, or number the parts again", count=count)
 
 
-PART_WITHOUT_METADATA = RULES.finding(
+@RULES.rule(
     "OSC401",
     "part-without-metadata",
+    on=Pairing,
+    grades=ONLY_1_1,
+    spec=LAYOUT,
+    requires=("OSC105", "OSC106"),
+)
+def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
     """A text part has no metadata part of the same number, or metadata no text.
 
     Why: the two are read together; without its partner, a part can only be skipped.
     Example: `en_part_3.txt.gz` without `en_meta_part_3.jsonl.gz`.
     Fix: bring the missing file back. Parts pair by number, not by their order in a listing.
-    """,
-    grades=ONLY_1_1,
-    spec=LAYOUT,
-    requires=("OSC105", "OSC106"),
-)
-
-
-def without_partner(entry: Entry, code: str, role: Role, number: int | None) -> Fault:
-    """Return what is said of a file that has no partner."""
-    missing = data_name(code, "metadata" if role == "text" else "text", number)
-    problem = Problem(f"no `{missing}` beside `{entry.name}`", Location(entry.path), f"bring back `{missing}`")
-    return Fault(PART_WITHOUT_METADATA, problem)
+    """
+    roles: tuple[tuple[Mapping[int | None, Entry], Mapping[int | None, Entry], Role], ...] = (
+        (pairing.texts, pairing.metadata, "metadata"),
+        (pairing.metadata, pairing.texts, "text"),
+    )
+    for here, there, missing_role in roles:
+        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
+            missing = data_name(pairing.code, missing_role, number)
+            at = Location(here[number].path)
+            yield Problem(f"no `{missing}` beside `{here[number].name}`", at, f"bring back `{missing}`")
 
 
 def parse_role(entry: Entry) -> Role | None:
@@ -503,9 +512,7 @@ class _Planner:
         by_name = {entry.name: entry for entry in folder.entries}
         slots = _Slots(folder, self._version, judge)
         language = slots.language()
-        if folder.alone is None:
-            judge.check(language)
-        _report_unpaired(language, judge)
+        judge.check(language if folder.alone is None else Pairing(language.code, language.texts, language.metadata))
         listing = self._checksums(folder, slots, language, by_name, judge)
         numbers = sorted({*language.texts, *language.metadata}, key=lambda number: -1 if number is None else number)
         dedup = self._options.dedup or any(is_dedup(entry) for entry in language.texts.values())
@@ -575,16 +582,6 @@ class _Planner:
             return folder.alone is not None or _absence_is_told(name, language, judge)
 
         return read_list(entry, by_name, judge, self._version, told)
-
-
-def _report_unpaired(language: Language, judge: Judge) -> None:
-    sides: tuple[tuple[Role, Mapping[int | None, Entry], Mapping[int | None, Entry]], ...] = (
-        ("text", language.texts, language.metadata),
-        ("metadata", language.metadata, language.texts),
-    )
-    for role, here, there in sides:
-        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
-            judge.report(*without_partner(here[number], language.code, role, number))
 
 
 def is_dedup(entry: Entry) -> bool:
@@ -683,10 +680,10 @@ class _Slots:
 
     def language(self) -> Language:
         return Language(
-            self._folder.at,
             self._folder.code,
             self._parts["text"],
             self._parts["metadata"],
+            self._folder.at,
             self._odd,
             self._singles,
             self._blocked,

@@ -28,7 +28,7 @@ from corpusfmt.formats.oscar.keep import (
     kept_document,
     restored,
 )
-from corpusfmt.formats.oscar.layout import without_partner
+from corpusfmt.formats.oscar.layout import Pairing
 from corpusfmt.formats.oscar.metadata import (
     NO_LENGTH,
     UNKNOWN,
@@ -48,7 +48,7 @@ from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.text import has_too_many_values, utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
-from corpusfmt.rules import finding_of
+from corpusfmt.rules import Grading, Judge, finding_of
 
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
 _SHORT_TAILS = frozenset(tail.encode() for tail in SHORT_TAILS)
@@ -75,10 +75,11 @@ def unpaired(shard: Shard) -> Finding | None:
         return None
     ((role, entry),) = shard.files.items()
     name = parse_name(entry.name)
-    number = name.number if name else None
-    return finding_of(
-        without_partner(entry, part.language, "text" if role == "text" else "metadata", number), RULES, part.version
-    )
+    files = {name.number if name else None: entry}
+    pairing = Pairing(part.language, files, {}) if role == "text" else Pairing(part.language, {}, files)
+    judge = Judge(RULES, Grading(), version=part.version, path="")
+    judge.check(pairing)
+    return judge.tally.findings[0]
 
 
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
