@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from corpusfmt.conversion.options import EMBEDDED, LanguageAttribute, Losses, Split
-from corpusfmt.conversion.rules import Collision, finding
+from corpusfmt.conversion.rules import ATTRIBUTE_COLLISION, finding
 from corpusfmt.formats.dolma.write import attributes_row
 from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.formats.provenance import line_languages_of
-from corpusfmt.model import BadInput, Document, Json, Location
+from corpusfmt.model import BadInput, Document, Json, Location, Problem
 
 #: The attribute set that tells the language of documents, and the attributes in it: one for each language.
 LANGUAGE_SET = "oscar-language"
@@ -36,7 +36,10 @@ def merge(document: Document, prefer: Sequence[str], at: Location, losses: Losse
             if key in merged and merged[key] != value:
                 winner = next((each for each in prefer if each in {name, origin[key]}), None)
                 if winner is None:
-                    raise BadInput(finding(Collision(at, key, origin[key], name)))
+                    both = f"`{origin[key]}` and `{name}`"
+                    message = f"attribute `{key}` of both {both}, with different values (document `{document.id}`)"
+                    hint = f"say which one wins with --prefer-attributes {name}"
+                    raise BadInput(finding(ATTRIBUTE_COLLISION, Problem(message, at, hint)))
                 losses.accept("attributes that others were preferred to")
                 if winner != name:
                     continue

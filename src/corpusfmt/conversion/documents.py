@@ -14,15 +14,15 @@ from msgspec import Struct
 from corpusfmt.conversion import attributes
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, Options
-from corpusfmt.conversion.repeats import First
-from corpusfmt.conversion.rules import Mislabelled, Repeated, Sourceless, Unfiled, finding
+from corpusfmt.conversion.repeats import First, repetition
+from corpusfmt.conversion.rules import LANGUAGE_LABEL_UNFIT, LANGUAGE_UNKNOWN, SOURCE_MISSING, finding
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.dolma.write import fields_of
-from corpusfmt.formats.oscar.languages import LABEL
+from corpusfmt.formats.oscar.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
-from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Incomplete, Location
+from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Fault, FindingType, Incomplete, Location, Problem
 
 _UNREADABLE = "GEN001"
 # What keeps a file from being read to its end: how many records are missing nobody knows.
@@ -88,17 +88,17 @@ class Documents:
             if isinstance(document, LeftOut):
                 self._losses.add({document.what: 1}, document.at)
                 continue
-            unfit: Unfiled | Mislabelled | Sourceless | Repeated | None = None
+            unfit: Fault | None = None
             if self._reading.filed:
                 unfit = self._filed(document, expected)
             if document.source is None and self._options.source is None:
-                unfit = Sourceless(self.place_of(document))
+                unfit = self._unfit(document, SOURCE_MISSING, "no `source`", "name it with --source")
             if unfit is None and (first := next(self._repeated)) is not None:
-                unfit = Repeated(self.place_of(document), *first)
+                unfit = repetition(self.place_of(document), *first)
             if unfit is not None:
                 row = json_line(fields_of(document))[:-1].decode()
                 raw = "\n".join([row, *document.attribute_rows.values()])
-                self._reject(Rejected(finding(unfit), raw.encode()))
+                self._reject(Rejected(finding(*unfit), raw.encode()))
                 continue
             for step in steps:
                 step(document)
@@ -109,7 +109,10 @@ class Documents:
         """Return the place of the document that is being read."""
         return Location(self.path, self.taken + self.rejected + 1 if self._by_row else None, record=document.id)
 
-    def _filed(self, document: Document, expected: str | None) -> Unfiled | Mislabelled | None:
+    def _unfit(self, document: Document, found: FindingType, reason: str, hint: str) -> Fault:
+        return Fault(found, Problem(f"{reason} (document `{document.id}`)", self.place_of(document), hint))
+
+    def _filed(self, document: Document, expected: str | None) -> Fault | None:
         """Set the language of a document; return what is wrong where it has none for the target, or not the expected one."""
         options = self._options
         language: object = document.lang
@@ -119,13 +122,17 @@ class Documents:
             language = attributes.language(document, options.language_attribute)
         if not isinstance(language, str):
             hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
-            return Unfiled(self.place_of(document), "nothing tells the language of this document", hint)
+            return self._unfit(document, LANGUAGE_UNKNOWN, "nothing tells the language of this document", hint)
         if not LABEL.fullmatch(language):
-            return Mislabelled(self.place_of(document), language)
+            known_as = V2_LABELS.get(language)
+            hint = f"OSCAR 1.x calls this language `{known_as}`" if known_as else "labels are like `en` or `ckb`"
+            hint += "; name another field or attribute, or convert the others alone"
+            reason = f"`{language}` is no language label that a directory of OSCAR 1.x can have"
+            return self._unfit(document, LANGUAGE_LABEL_UNFIT, reason, hint)
         if expected is not None and language != expected:
             found = f"a document of language `{language}` in a shard of `{expected}`"
             hint = "put documents into a folder of their language, or into one named for none"
-            return Unfiled(self.place_of(document), found, hint)
+            return self._unfit(document, LANGUAGE_UNKNOWN, found, hint)
         document.lang = language
         return None
 

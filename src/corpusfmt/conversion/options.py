@@ -11,8 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from corpusfmt.conversion.rules import NotKept, finding
-from corpusfmt.model import BadInput, Location, UsageError
+from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
+from corpusfmt.model import BadInput, Location, Problem, UsageError
 from corpusfmt.wording import clipped
 
 OnLoss = Literal["error", "warn", "allow"]
@@ -134,7 +134,8 @@ class Losses:
             return
         self.counts.update(lost)
         if self._on_loss == "error":
-            raise BadInput(finding(NotKept(at, ", ".join(lost), hint=_ACCEPT_LOSS)))
+            message = f"cannot be kept: {', '.join(lost)}"
+            raise BadInput(finding(LOSSY_CONVERSION, Problem(message, at, _ACCEPT_LOSS)))
 
     def accept(self, what: str) -> None:
         """Count what an option gave up by name."""

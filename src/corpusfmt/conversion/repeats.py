@@ -18,10 +18,10 @@ import msgspec
 import xxhash
 from msgspec import Struct
 
-from corpusfmt.conversion.rules import Repeated
+from corpusfmt.conversion.rules import REPEATED_DOCUMENT_ID
 from corpusfmt.io.keys import KeyWriter, digest_of
 from corpusfmt.io.publish import publish
-from corpusfmt.model import Document, Location
+from corpusfmt.model import Document, Fault, Location, Problem
 from corpusfmt.wording import clipped
 
 T = TypeVar("T")
@@ -107,12 +107,20 @@ def repeats_among(
             yield row, firsts[name]
 
 
-def subject_of(found: Identified, row: int, first: Identity) -> Repeated:
-    """Return the first document of a task that has the name of an earlier one, and where the first of that name is."""
+def repetition(at: Location, source: str, first: Location) -> Fault:
+    """Return what is to be said of a document whose source and id an earlier one has as well."""
+    message = f"source `{source}`, id `{at.record}`: also at {first}"
+    hint = "drop one of the two or give it an id of its own, and run the command again"
+    hint += "; or convert into another folder with --on-bad-record quarantine"
+    return Fault(REPEATED_DOCUMENT_ID, Problem(message, at, hint))
+
+
+def repetition_in(found: Identified, row: int, first: Identity) -> Fault:
+    """Return what is to be said of a document of a task, the first that has the name of an earlier one."""
     own = next(each for each in (*found.firsts, found.again) if each is not None and each.row == row)
     source, record = own.key
     at = Location(own.path, own.line, record=record)
-    return Repeated(at, source, Location(first.path, first.line, record=record))
+    return repetition(at, source, Location(first.path, first.line, record=record))
 
 
 def write_repeats(path: Path, repeats: Iterable[tuple[int, Identity]]) -> None:

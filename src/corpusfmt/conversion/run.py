@@ -47,8 +47,8 @@ from corpusfmt.conversion.options import (
     language_attribute_of,
     splits_of,
 )
-from corpusfmt.conversion.repeats import Identified, Identity, repeats_among, subject_of, write_repeats
-from corpusfmt.conversion.rules import NotKept, finding
+from corpusfmt.conversion.repeats import Identified, Identity, repeats_among, repetition_in, write_repeats
+from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.conversion.stages import (
     Converted,
     DirectTask,
@@ -74,7 +74,7 @@ from corpusfmt.io.keys import Batch, repeated_in_batches
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes, refuse_link
-from corpusfmt.model import BadInput, Coverage, Finding, Location, Report, Severity, Tally, UsageError
+from corpusfmt.model import BadInput, Coverage, Finding, Location, Problem, Report, Severity, Tally, UsageError
 
 #: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
 CODE_FORMAT = 7
@@ -319,7 +319,7 @@ class _Run(Struct, frozen=True):
                 if repeat is None:
                     continue
                 if self.options.on_bad_record == "stop":
-                    raise BadInput(finding(subject_of(identified, *repeat)))
+                    raise BadInput(finding(*repetition_in(identified, *repeat)))
                 write_repeats(found / task.id / f"{number:06d}.jsonl", chain([repeat], repeats))
                 any_found = True
         return any_found
@@ -483,7 +483,8 @@ def _report(
         tally.add(replace(error, severity=Severity.WARNING))
     severity = _LOSS_SEVERITIES[on_loss]
     for what, count in sorted(losses.items()):
-        tally.add(replace(finding(NotKept(Location("."), what, count)), severity=severity))
+        problem = Problem(f"not kept: {what}", Location("."), count=count)
+        tally.add(replace(finding(LOSSY_CONVERSION, problem), severity=severity))
     coverage = Coverage(
         shards_seen=len(plan.shards),
         shards_total=len(plan.shards),

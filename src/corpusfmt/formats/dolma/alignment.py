@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from corpusfmt.formats.dolma.rows import clipped
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.model import Location, Problem
+from corpusfmt.model import Fault, Location, Problem
 
 SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 # How many rows from the first difference on are kept to tell what happened: 8 bytes a row and side.
@@ -27,14 +27,6 @@ class Alignment(Struct, frozen=True):
     documents: int
     attributes: int
     difference: str
-
-
-class Sources(Struct, frozen=True):
-    """The sources that a document and its attributes name, on rows of the same id."""
-
-    at: Location
-    document: str | None
-    attributes: object
 
 
 @RULES.rule("DOL501", "row-count-mismatch", on=Alignment, spec=SPEC)
@@ -68,16 +60,23 @@ def row_id_mismatch(alignment: Alignment) -> Iterator[Problem]:
         yield Problem(alignment.difference, alignment.at, "bring the rows into the order of the documents")
 
 
-@RULES.rule("DOL503", "row-source-mismatch", on=Sources, spec=SPEC)
-def row_source_mismatch(sources: Sources) -> Iterator[Problem]:
+ROW_SOURCE_MISMATCH = RULES.finding(
+    "DOL503",
+    "row-source-mismatch",
     """A row of attributes has the id of its document, but another source.
 
     Why: id and source together tell which document is meant; the mixer does not compare sources.
     Example: attributes of `c4` beside documents of `github`, where both count their ids from 1.
     Fix: pair the files of the same source.
-    """
-    message = f"source `{clipped(sources.attributes)}`, the document has `{clipped(sources.document)}`"
-    yield Problem(message, sources.at, "pair the files of the same source")
+    """,
+    spec=SPEC,
+)
+
+
+def other_source(at: Location, document: str | None, attributes: object) -> Fault:
+    """Return what is to be said of a row of attributes that names another source than its document."""
+    message = f"source `{clipped(attributes)}`, the document has `{clipped(document)}`"
+    return Fault(ROW_SOURCE_MISMATCH, Problem(message, at, "pair the files of the same source"))
 
 
 class Difference:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.dolma.alignment import Alignment, Sources
+from corpusfmt.formats.dolma.alignment import Alignment, other_source
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines, shared_by
@@ -148,9 +148,8 @@ class Beside:
         for file in self._files if self._ended is None else [self._ended]:
             while file is not self._ended and file.next() is not None:
                 pass
-            if whole and file.taken != self._documents:
-                judge = _judge(file.file.path)
-                judge.check(Alignment(Location(file.file.path), self._documents, file.taken, ""))
+            judge = _judge(file.file.path)
+            if whole and not judge.check(Alignment(Location(file.file.path), self._documents, file.taken, "")):
                 raise BadInput(judge.tally.findings[0])
 
 
@@ -165,7 +164,7 @@ def _hold_to(document: Document, row: _AttributesRow) -> None:
         what = f"row {row.at.line} has the id `{row.id}`, the document there `{document.id}`"
         judge.check(Alignment(row.at, 0, 0, what))
     elif None not in (row.source, document.source) and row.source != document.source:
-        judge.check(Sources(replace(row.at, record=document.id), document.source, row.source))
+        judge.report(*other_source(replace(row.at, record=document.id), document.source, row.source))
     if judge.tally.findings:
         raise BadInput(judge.tally.findings[0])
 

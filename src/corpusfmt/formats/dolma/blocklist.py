@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import LongLine, lines
 from corpusfmt.io.paths import open_named, reason_of
 from corpusfmt.io.streams import StreamFault, open_chunks
-from corpusfmt.model import Location, Problem, UsageError
+from corpusfmt.model import UsageError
 
 
 class Blocklist(Struct, frozen=True):
@@ -32,23 +32,17 @@ class Blocklist(Struct, frozen=True):
         return self.ids.isdisjoint(ids) and self.keys.isdisjoint(keys)
 
 
-class Listed(Struct, frozen=True):
-    """A document that the blocklist names."""
-
-    at: Location
-    entry: str
-
-
-@RULES.rule("DOL314", "blocklisted-document", on=Listed, spec="dolma-data-format#id-field")
-def blocklisted_document(listed: Listed) -> Iterator[Problem]:
+BLOCKLISTED_DOCUMENT = RULES.finding(
+    "DOL314",
+    "blocklisted-document",
     """A document that the blocklist names is in the dataset.
 
     Why: ids are stable so that documents can be taken out of every version: takedown requests, evaluation data.
     Example: the list has `c4<TAB>123`, and a row has the source `c4` and the id `123`.
     Fix: remove the document and its attributes rows.
-    """
-    shown = listed.entry.replace("\t", "`, `")
-    yield Problem(f"on the blocklist as `{shown}`", listed.at, "remove the document and its attributes rows")
+    """,
+    spec="dolma-data-format#id-field",
+)
 
 
 def key_of(source: str | None, document_id: str) -> str:

@@ -7,12 +7,11 @@ from contextlib import closing
 from operator import le
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.dolma.alignment import Alignment, Difference, Sources
-from corpusfmt.formats.dolma.blocklist import Blocklist, Listed, key_of, load_blocklist
+from corpusfmt.formats.dolma.alignment import Alignment, Difference, other_source
+from corpusfmt.formats.dolma.blocklist import BLOCKLISTED_DOCUMENT, Blocklist, key_of, load_blocklist
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
@@ -24,7 +23,7 @@ from corpusfmt.formats.dolma.rowfiles import (
     document_columns,
     shared_by,
 )
-from corpusfmt.formats.dolma.rows import SharedKey, pointer
+from corpusfmt.formats.dolma.rows import ATTRIBUTE_KEY_COLLISION, clipped, pointer
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
@@ -32,22 +31,17 @@ from corpusfmt.formats.general import within_limits
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
-
-class NoRows(Struct, frozen=True):
-    """A documents file without any row."""
-
-    at: Location
-
-
-@RULES.rule("DOL104", "empty-file", on=NoRows, severity=Severity.WARNING)
-def empty_file(file: NoRows) -> Iterator[Problem]:
+EMPTY_FILE = RULES.finding(
+    "DOL104",
+    "empty-file",
     """A documents file has no rows.
 
     Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
     Example: a gzip file of 20 bytes.
     Fix: delete the file and its attributes, or write it again.
-    """
-    yield Problem("no rows", file.at, "delete it and its attributes, or write it again")
+    """,
+    severity=Severity.WARNING,
+)
 
 
 class _AttributesSet:
@@ -111,7 +105,7 @@ class _AttributesSet:
             sources = (documents.sources[beside], columns.sources[index])
             if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
                 place = replace(columns.place(index), record=attributes_id)
-                self._judge.check(Sources(place, *sources))
+                self._judge.report(*other_source(place, *sources))
             if columns.reaches[index] >= UNKNOWN_LENGTH or columns.reaches[index] > documents.lengths[beside]:
                 known = documents.lengths[beside] < UNKNOWN_LENGTH
                 self._judge_spans(columns, index, documents.row(beside) if known else None)
@@ -188,7 +182,8 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) 
         for each in sets:
             each.pair(columns)
     if documents.whole and not documents.rows:
-        judge.check(NoRows(Location(documents.path)))
+        hint = "delete it and its attributes, or write it again"
+        judge.report(EMPTY_FILE, Problem("no rows", Location(documents.path), hint))
     for each in sets:
         each.finish(documents)
     _judge_shared_keys(sets, judge)
@@ -214,7 +209,10 @@ def _judge_listed(columns: DocumentColumns, blocklist: Blocklist, judge: Judge) 
     for index, (document_id, source) in enumerate(pairs):
         entry = blocklist.entry_for(source, document_id) if document_id is not None else None
         if entry is not None:
-            judge.check(Listed(replace(columns.place(index), record=document_id), entry))
+            shown = entry.replace("\t", "`, `")
+            at = replace(columns.place(index), record=document_id)
+            hint = "remove the document and its attributes rows"
+            judge.report(BLOCKLISTED_DOCUMENT, Problem(f"on the blocklist as `{shown}`", at, hint))
 
 
 def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
@@ -223,7 +221,9 @@ def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
         for key, place in each.keys.seen.items():
             other = first_with.setdefault(key, each.name)
             if other != each.name:
-                judge.check(SharedKey(replace(place, pointer=pointer("attributes", key)), key, other))
+                message = f"`{clipped(key)}` is an attribute of the set `{other}` too"
+                at = replace(place, pointer=pointer("attributes", key))
+                judge.report(ATTRIBUTE_KEY_COLLISION, Problem(message, at, "rename one of them"))
 
 
 def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:

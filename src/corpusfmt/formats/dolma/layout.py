@@ -73,52 +73,6 @@ class Name(Struct, frozen=True):
     parents: tuple[str, ...]
 
 
-class Leftover(Struct, frozen=True):
-    """What a run that failed left behind."""
-
-    at: Location
-
-
-class Outside(Struct, frozen=True):
-    """A data file that lies neither below `documents` nor below `attributes`."""
-
-    at: Location
-
-
-class NoDocuments(Struct, frozen=True):
-    """A dataset without any documents file."""
-
-    at: Location
-
-
-class MissingAttributes(Struct, frozen=True):
-    """A documents file that an attribute set does not cover; `instead` is a file that looks like the missing one."""
-
-    at: Location
-    set_name: str
-    expected: str
-    instead: str = ""
-
-
-class Orphan(Struct, frozen=True):
-    """An attributes file that belongs to no documents file."""
-
-    at: Location
-
-
-class LostDocuments(Struct, frozen=True):
-    """A documents file that is not there, though several attribute sets have attributes of it."""
-
-    at: Location
-    sets: Sequence[str]
-
-
-class EmptySet(Struct, frozen=True):
-    """A folder below `attributes` that holds no data file."""
-
-    at: Location
-
-
 @RULES.rule("DOL102", "unusual-extension", on=DataFile, severity=Severity.WARNING, spec=SPEC)
 def unusual_extension(file: DataFile) -> Iterator[Problem]:
     """A file among the documents or attributes has an extension that not every reader understands, or none does.
@@ -134,15 +88,18 @@ def unusual_extension(file: DataFile) -> Iterator[Problem]:
         yield Problem(f"`{file.name}` has no extension of a data file and was not read", file.at, hint)
 
 
-@RULES.rule("DOL103", "leftover-file", on=Leftover, severity=Severity.WARNING, spec=SPEC)
-def leftover_file(leftover: Leftover) -> Iterator[Problem]:
+LEFTOVER_FILE = RULES.finding(
+    "DOL103",
+    "leftover-file",
     """A temporary file or the state of an unfinished run lies in the dataset.
 
     Why: it tells that a writer did not finish: the shard of that name is missing or old.
     Example: `documents/part-0.jsonl.gz.tmp`, a `.corpusfmt` folder.
     Fix: run the writer to its end, or delete the file.
-    """
-    yield Problem("left behind by a run that did not finish", leftover.at, "finish that run, or delete it")
+    """,
+    severity=Severity.WARNING,
+    spec=SPEC,
+)
 
 
 @RULES.rule("DOL105", "ambiguous-path", on=Name, severity=Severity.WARNING, spec=SPEC)
@@ -171,74 +128,80 @@ def glob_character_in_path(name: Name) -> Iterator[Problem]:
         yield Problem(f"`{name.name}` contains `{'`, `'.join(found)}`", name.at, "rename it in all trees")
 
 
-@RULES.rule("DOL107", "file-outside-layout", on=Outside, severity=Severity.WARNING, spec=SPEC)
-def file_outside_layout(file: Outside) -> Iterator[Problem]:
+FILE_OUTSIDE_LAYOUT = RULES.finding(
+    "DOL107",
+    "file-outside-layout",
     """A data file lies neither below `documents` nor below `attributes` of a dataset that has these folders.
 
     Why: no reader looks there, and it was not checked.
     Example: `extra/part-0.jsonl.gz` beside `documents`.
     Fix: move it where it belongs, or validate it by itself.
-    """
-    yield Problem("outside of `documents` and `attributes`: not read", file.at, "move it, or validate it by itself")
+    """,
+    severity=Severity.WARNING,
+    spec=SPEC,
+)
 
-
-@RULES.rule("DOL109", "documents-file-missing", on=LostDocuments, spec=SPEC)
-def documents_file_missing(lost: LostDocuments) -> Iterator[Problem]:
+DOCUMENTS_FILE_MISSING = RULES.finding(
+    "DOL109",
+    "documents-file-missing",
     """There is no documents file where several attribute sets have attributes of one.
 
     Why: one such file may be stale, but taggers that agree have all seen the documents: they are lost.
     Example: `attributes/pii/1.jsonl.gz` and `attributes/quality/1.jsonl.gz` without `documents/1.jsonl.gz`.
     Fix: restore the documents file, or delete its attributes in every set.
-    """
-    sets = ", ".join(f"`{name}`" for name in lost.sets[:3]) + (", …" if len(lost.sets) > 3 else "")
-    message = f"missing, and {len(lost.sets)} attribute sets have its attributes: {sets}"
-    yield Problem(message, lost.at, "restore it, or delete its attributes in every set")
+    """,
+    spec=SPEC,
+)
 
-
-@RULES.rule("DOL410", "attribute-set-empty", on=EmptySet, spec=SPEC)
-def attribute_set_empty(empty: EmptySet) -> Iterator[Problem]:
+ATTRIBUTE_SET_EMPTY = RULES.finding(
+    "DOL410",
+    "attribute-set-empty",
     """A folder below `attributes` has no attributes file.
 
     Why: it was to be an attribute set; the mixer finds nothing there and lets all documents pass unfiltered.
     Example: the folder of a tagger that crashed, empty or with `.tmp` files alone.
     Fix: run the tagger again, or delete the folder.
-    """
-    yield Problem("an attribute set without attributes files", empty.at, "run the tagger again, or delete the folder")
+    """,
+    spec=SPEC,
+)
 
-
-@RULES.rule("DOL108", "no-documents", on=NoDocuments, spec=SPEC)
-def no_documents(dataset: NoDocuments) -> Iterator[Problem]:
+NO_DOCUMENTS = RULES.finding(
+    "DOL108",
+    "no-documents",
     """There is no documents file.
 
     Why: nothing was checked, and nothing can be read; most often the path is wrong.
     Example: a folder one level too high or too low, an upload that did not happen.
     Fix: name the folder that holds `documents`, or a documents file.
-    """
-    yield Problem("no documents file found", dataset.at, "name the folder that holds `documents`, or a documents file")
+    """,
+    spec=SPEC,
+)
 
-
-@RULES.rule("DOL401", "attribute-file-missing", on=MissingAttributes, spec=SPEC)
-def attribute_file_missing(missing: MissingAttributes) -> Iterator[Problem]:
+ATTRIBUTE_FILE_MISSING = RULES.finding(
+    "DOL401",
+    "attribute-file-missing",
     """A documents file has no counterpart in an attribute set: the same path below the set, the same name.
 
     Why: the mixer drops what it does not find without a word, and all documents of that file pass unfiltered.
     Example: `documents/a/0.jsonl.gz` with `attributes/pii/0.jsonl.gz` (a folder is missing), with
     `attributes/pii/a/0.json.gz` (another name), or with nothing at all.
     Fix: run the tagger on the file, or move its attributes to the path that the message names.
-    """
-    hint = f"move `{missing.instead}` there" if missing.instead else f"run the tagger of `{missing.set_name}` on it"
-    yield Problem(f"no attributes at `{missing.expected}`", missing.at, hint)
+    """,
+    spec=SPEC,
+)
 
-
-@RULES.rule("DOL402", "attribute-file-orphan", on=Orphan, severity=Severity.WARNING, spec=SPEC)
-def attribute_file_orphan(orphan: Orphan) -> Iterator[Problem]:
+ATTRIBUTE_FILE_ORPHAN = RULES.finding(
+    "DOL402",
+    "attribute-file-orphan",
     """An attributes file has no documents file: no path below `documents` equals its path below the set.
 
     Why: nobody reads it, so it is stale, misplaced, or its documents are missing.
     Example: `attributes/pii/1.jsonl.gz` without `documents/1.jsonl.gz`.
     Fix: restore the documents file or delete the attributes.
-    """
-    yield Problem("no documents file belongs to it", orphan.at, "restore the documents file, or delete this one")
+    """,
+    severity=Severity.WARNING,
+    spec=SPEC,
+)
 
 
 #: Tells by its shown path whether a file is asked for.
@@ -309,18 +272,17 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     for neither in tree.neither:
         # A plain .json file is as likely a configuration or a description.
         if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
-            judge.check(Outside(Location(neither.path)))
+            message, hint = "outside of `documents` and `attributes`: not read", "move it, or validate it by itself"
+            judge.report(FILE_OUTSIDE_LAYOUT, Problem(message, Location(neither.path), hint))
     for missing in pairs.missing:
-        judge.check(missing)
-    lost, orphans = _lost_documents(pairs.orphans)
-    for each in lost:
-        judge.check(each)
-    for orphan in orphans:
-        judge.check(Orphan(Location(orphan.entry.path)))
+        judge.report(ATTRIBUTE_FILE_MISSING, missing)
+    _report_orphans(pairs.orphans, judge)
     for path in tree.empty_sets:
-        judge.check(EmptySet(Location(path)))
+        message, hint = "an attribute set without attributes files", "run the tagger again, or delete the folder"
+        judge.report(ATTRIBUTE_SET_EMPTY, Problem(message, Location(path), hint))
     if not pairs.shards:
-        judge.check(NoDocuments(Location(".")))
+        hint = "name the folder that holds `documents`, or a documents file"
+        judge.report(NO_DOCUMENTS, Problem("no documents file found", Location("."), hint))
     return Plan(VERSION, pairs.shards, judge.tally, judge.coverage)
 
 
@@ -404,7 +366,8 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         judge.check(Name(at, name, tuple(parents)))
         kind = kind_of_name(name)
         if kind is NameKind.LEFTOVER:
-            judge.check(Leftover(at))
+            message, hint = "left behind by a run that did not finish", "finish that run, or delete it"
+            judge.report(LEFTOVER_FILE, Problem(message, at, hint))
         elif report_barred(entry, whose) or kind is NameKind.HIDDEN:
             continue
         elif entry.kind == "directory":
@@ -437,7 +400,7 @@ def _is_ours(path: str) -> bool:
 
 class _Pairs(Struct, frozen=True):
     shards: Sequence[Shard]
-    missing: Sequence[MissingAttributes]
+    missing: Sequence[Problem]
     orphans: Sequence[Placed]
 
 
@@ -481,7 +444,7 @@ def _unmatched(
     sets_of: dict[tuple[str, str], dict[str, Entry]],
     set_names: dict[str, set[str]],
     unpaired: Sequence[Placed],
-) -> tuple[list[MissingAttributes], list[Placed]]:
+) -> tuple[list[Problem], list[Placed]]:
     by_stem: defaultdict[str, list[Placed]] = defaultdict(list)
     for each in documents:
         by_stem[_stem(each.rest)].append(each)
@@ -504,24 +467,31 @@ def _unmatched(
         strays = instead[each.base, each.rest]
         lacking = set_names.get(each.base, set()) - sets_of[each.base, each.rest].keys()
         for name in sorted(lacking | strays.keys()):
-            found = strays[name].path if name in strays else ""
-            missing.append(MissingAttributes(Location(each.entry.path), name, _attributes_path(each, name), found))
+            message = f"no attributes at `{_attributes_path(each, name)}`"
+            hint = f"move `{strays[name].path}` there" if name in strays else f"run the tagger of `{name}` on it"
+            missing.append(Problem(message, Location(each.entry.path), hint))
     return missing, orphans
 
 
-def _lost_documents(orphans: Sequence[Placed]) -> tuple[list[LostDocuments], list[Placed]]:
-    """Return the documents files that several sets have attributes of, and what is left of orphaned attributes."""
+def _report_orphans(orphans: Sequence[Placed], judge: Judge) -> None:
+    """Report the documents files that several sets have attributes of, then what is left of orphaned attributes."""
     by_path: defaultdict[tuple[str, str], list[Placed]] = defaultdict(list)
     for orphan in orphans:
         by_path[orphan.base, orphan.rest.partition("/")[2]].append(orphan)
-    lost, left = [], []
+    left = []
     for (base, path), group in by_path.items():
         if path and len(group) > 1:
             place = "/".join(part for part in (base, DOCUMENTS, path) if part)
-            lost.append(LostDocuments(Location(place), [orphan.rest.partition("/")[0] for orphan in group]))
+            names = [f"`{orphan.rest.partition('/')[0]}`" for orphan in group]
+            sets = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+            message = f"missing, and {len(names)} attribute sets have its attributes: {sets}"
+            hint = "restore it, or delete its attributes in every set"
+            judge.report(DOCUMENTS_FILE_MISSING, Problem(message, Location(place), hint))
         else:
             left += group
-    return lost, left
+    for orphan in left:
+        message, hint = "no documents file belongs to it", "restore the documents file, or delete this one"
+        judge.report(ATTRIBUTE_FILE_ORPHAN, Problem(message, Location(orphan.entry.path), hint))
 
 
 def _probable_set(stray: Placed, set_names: dict[str, set[str]]) -> str:

@@ -13,12 +13,11 @@ from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR
 from corpusfmt.formats.dolma.glance import PIECE, glance_at_attributes, glance_at_documents
 from corpusfmt.formats.dolma.rows import (
-    AttributeKey,
+    CARRIAGE_RETURN,
     AttributesRow,
-    CarriageReturns,
     DocumentRow,
     explain,
-    is_proper_key,
+    odd_key,
     pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
@@ -110,7 +109,8 @@ class RowFile:
             self._judge.report(*barred(error, Location(self.path)))
         self._judge_blank_lines()
         if self._first_return is not None:
-            self._judge.check(CarriageReturns(self._first_return, self._returns))
+            problem = Problem("lines end in CR LF", self._first_return, "end lines in LF alone", self._returns)
+            self._judge.report(CARRIAGE_RETURN, problem)
 
     def add_blank_lines(self, at: Location, count: int) -> None:
         """Take empty lines: those that follow each other, in whatever blocks, are judged as one."""
@@ -317,8 +317,8 @@ class Keys:
     def take(self, keys: Iterable[str], at: Location) -> None:
         """Judge new names at the row where they first stand."""
         for key in keys:
-            if not is_proper_key(key):
-                self._judge.check(AttributeKey(replace(at, pointer=pointer("attributes", key)), key))
+            if fault := odd_key(key, at):
+                self._judge.report(*fault)
             if len(self.seen) < _REMEMBERED_KEYS:
                 self.seen[key] = at
 

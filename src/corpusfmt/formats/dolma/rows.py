@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import json_of
 from corpusfmt.io.text import StrictJson, json_type
-from corpusfmt.model import Json, Location, Problem, Severity
+from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
@@ -40,28 +40,6 @@ class AttributesRow(Struct, frozen=True):
 
     at: Location
     fields: Json
-
-
-class CarriageReturns(Struct, frozen=True):
-    """The rows of a file that end in CR LF: how many, and the first of them."""
-
-    at: Location
-    count: int
-
-
-class AttributeKey(Struct, frozen=True):
-    """The name of one attribute, where it first stands in a file."""
-
-    at: Location
-    key: str
-
-
-class SharedKey(Struct, frozen=True):
-    """A name that two attribute sets give to one documents file."""
-
-    at: Location
-    key: str
-    other_set: str
 
 
 def clipped(value: object) -> str:
@@ -112,15 +90,18 @@ def number_precision(row: Row) -> Iterator[Problem]:
         yield Problem(message, row.at, "write it as a string", count=len(row.json.inexact))
 
 
-@RULES.rule("DOL204", "carriage-return", on=CarriageReturns, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
-def carriage_return(returns: CarriageReturns) -> Iterator[Problem]:
+CARRIAGE_RETURN = RULES.finding(
+    "DOL204",
+    "carriage-return",
     r"""Rows end in CR LF.
 
     Why: only LF ends a line; the CR becomes part of the row, and tools that compare lines or bytes see other rows.
     Example: a file written on Windows in text mode.
     Fix: `tr -d '\r'` (a CR inside of a JSON string is escaped, and stays).
-    """
-    yield Problem("lines end in CR LF", returns.at, "end lines in LF alone", count=returns.count)
+    """,
+    severity=Severity.WARNING,
+    spec=DOCUMENT_SPEC,
+)
 
 
 @RULES.rule("DOL301", "missing-id", on=DocumentRow, spec=DOCUMENT_SPEC)
@@ -350,16 +331,9 @@ def attributes_type(row: AttributesRow) -> Iterator[Problem]:
         yield Problem(message, _below(row.at, "attributes"), "write an object; it may be empty")
 
 
-_KEY_CHARACTERS = re.compile("[A-Za-z0-9_]+")
-
-
-def is_proper_key(key: str) -> bool:
-    """Tell whether the name of an attribute is of the form that the whole toolkit takes."""
-    return _KEY_CHARACTERS.fullmatch(key) is not None and key.count("__") != 1
-
-
-@RULES.rule("DOL407", "attribute-key-form", on=AttributeKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
-def attribute_key_form(key: AttributeKey) -> Iterator[Problem]:
+ATTRIBUTE_KEY_FORM = RULES.finding(
+    "DOL407",
+    "attribute-key-form",
     """The name of an attribute does not have the form `experiment__tagger__name`, in `[A-Za-z0-9_]`.
 
     A name without any `__` is fine; none with exactly one of them is. Reported once for each name in a file.
@@ -369,27 +343,41 @@ def attribute_key_form(key: AttributeKey) -> Iterator[Problem]:
     that two names can become one.
     Example: `pii__email`, `my-experiment__pii__email`, the empty name.
     Fix: rename the attribute.
-    """
-    if key.key.count("__") == 1:
-        yield Problem(f"`{key.key}` has exactly one `__`", key.at, "name it `experiment__tagger__name`")
-    elif not key.key:
-        yield Problem("an attribute has the empty name", key.at, "name it `experiment__tagger__name`")
-    elif not _KEY_CHARACTERS.fullmatch(key.key):
-        hint = f"name it `{re.sub('[^A-Za-z0-9_]', '_', key.key)}`"
-        yield Problem(f"`{clipped(key.key)}` has characters outside of `[A-Za-z0-9_]`", key.at, hint)
+    """,
+    severity=Severity.WARNING,
+    spec=ATTRIBUTES_SPEC,
+)
+
+_KEY_CHARACTERS = re.compile("[A-Za-z0-9_]+")
 
 
-@RULES.rule("DOL408", "attribute-key-collision", on=SharedKey, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
-def attribute_key_collision(key: SharedKey) -> Iterator[Problem]:
+def odd_key(key: str, at: Location) -> Fault | None:
+    """Return what is to be said of the name of an attribute, on the row at `at`, that not the whole toolkit takes."""
+    hint = "name it `experiment__tagger__name`"
+    if key.count("__") == 1:
+        message = f"`{key}` has exactly one `__`"
+    elif not key:
+        message = "an attribute has the empty name"
+    elif not _KEY_CHARACTERS.fullmatch(key):
+        message = f"`{clipped(key)}` has characters outside of `[A-Za-z0-9_]`"
+        hint = f"name it `{re.sub('[^A-Za-z0-9_]', '_', key)}`"
+    else:
+        return None
+    return Fault(ATTRIBUTE_KEY_FORM, Problem(message, _below(at, "attributes", key), hint))
+
+
+ATTRIBUTE_KEY_COLLISION = RULES.finding(
+    "DOL408",
+    "attribute-key-collision",
     """Two attribute sets give the same name to attributes of the same documents.
 
     Why: on merging, the last set silently wins.
     Example: `toxicity` in `attributes/toxicity-0` and in `attributes/toxicity-1`.
     Fix: name attributes after the experiment: `experiment__tagger__name`.
-    """
-    yield Problem(
-        f"`{clipped(key.key)}` is an attribute of the set `{key.other_set}` too", key.at, "rename one of them"
-    )
+    """,
+    severity=Severity.WARNING,
+    spec=ATTRIBUTES_SPEC,
+)
 
 
 @RULES.rule("DOL409", "null-attribute", on=AttributesRow, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)

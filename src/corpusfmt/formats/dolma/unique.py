@@ -26,25 +26,17 @@ _FOLDER = "dolma-keys"
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
-class Repeated(Struct, frozen=True):
-    """A document whose source and id another one has as well."""
-
-    at: Location
-    source: str
-    first: Location
-
-
-@RULES.rule("DOL313", "duplicate-document-id", on=Repeated, spec="dolma-data-format#id-field")
-def duplicate_document_id(repeated_key: Repeated) -> Iterator[Problem]:
+DUPLICATE_DOCUMENT_ID = RULES.finding(
+    "DOL313",
+    "duplicate-document-id",
     """Two documents of the dataset have the same source and the same id.
 
     Why: neither can be traced, blocked or paired with attributes by its id; loaders that ask for unique keys fail.
     Example: a shard that was copied under another name; an id that is the digest of the text.
     Fix: drop one of the documents here and in every attribute set, or give it an id of its own.
-    """
-    at = repeated_key.at
-    message = f"source `{repeated_key.source}`, id `{at.record}`: also at {repeated_key.first}"
-    yield Problem(message, at, "drop one of the two, here and in every attribute set, or give it an id of its own")
+    """,
+    spec="dolma-data-format#id-field",
+)
 
 
 class UniqueKeys:
@@ -90,7 +82,9 @@ def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options
                 source = identity.source if isinstance(identity.source, str) else ""
                 first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
                 if first.line != at.line or first.path != at.path:
-                    judge.check(Repeated(at, source, first))
+                    message = f"source `{source}`, id `{at.record}`: also at {first}"
+                    hint = "drop one of the two, here and in every attribute set, or give it an id of its own"
+                    judge.report(DUPLICATE_DOCUMENT_ID, Problem(message, at, hint))
 
 
 class _Identity(Struct):

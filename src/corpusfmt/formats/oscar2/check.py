@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.general import within_limits
@@ -14,22 +12,18 @@ from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
-
-class NoRecords(Struct, frozen=True):
-    """A file without any record."""
-
-    at: Location
-
-
-@RULES.rule("OSJ106", "empty-file", on=NoRecords, severity=Severity.WARNING, spec=RECORD)
-def empty_file(file: NoRecords) -> Iterator[Problem]:
+EMPTY_FILE = RULES.finding(
+    "OSJ106",
+    "empty-file",
     """A file has no records.
 
     Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
     Example: a gzip file of 20 bytes.
     Fix: delete it, or write it again.
-    """
-    yield Problem("no records", file.at, "delete it, or write it again")
+    """,
+    severity=Severity.WARNING,
+    spec=RECORD,
+)
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
@@ -49,7 +43,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             else:
                 judge.coverage.documents += 1
         if whole and not judge.coverage.documents:
-            judge.check(NoRecords(Location(entry.path)))
+            judge.report(EMPTY_FILE, Problem("no records", Location(entry.path), "delete it, or write it again"))
     return ShardResult(judge.tally, judge.coverage)
 
 

@@ -39,13 +39,6 @@ class FileName(Struct, frozen=True):
     folder: str
 
 
-class OtherFile(Struct, frozen=True):
-    """A file that looks like data, but is not named like it."""
-
-    at: Location
-    name: str
-
-
 class Parts(Struct, frozen=True):
     """The numbers of the parts of a language, in one folder."""
 
@@ -54,21 +47,17 @@ class Parts(Struct, frozen=True):
     numbers: frozenset[int]
 
 
-class NoData(Struct, frozen=True):
-    """A release without any data file."""
-
-    at: Location
-
-
-@RULES.rule("OSJ101", "no-data-file", on=NoData, spec=LAYOUT)
-def no_data_file(release: NoData) -> Iterator[Problem]:
+NO_DATA_FILE = RULES.finding(
+    "OSJ101",
+    "no-data-file",
     """There is no file of JSON Lines.
 
     Why: nothing was checked, and nothing can be read; most often the path is wrong.
     Example: an empty folder, a folder of archives that were not unpacked.
     Fix: name the folder that holds `af_meta/`, `de_meta/`, …, one of these, or one file.
-    """
-    yield Problem("no JSON Lines found", release.at, "name the folder that holds folders like `af_meta/`")
+    """,
+    spec=LAYOUT,
+)
 
 
 @RULES.rule("OSJ102", "unusual-file-name", on=FileName, severity=Severity.WARNING, spec=LAYOUT)
@@ -112,15 +101,18 @@ def missing_part(parts: Parts) -> Iterator[Problem]:
         yield Problem(f"no part {shown} of `{parts.code}`", parts.at, "fetch the missing parts", count=len(missing))
 
 
-@RULES.rule("OSJ105", "unread-file", on=OtherFile, severity=Severity.WARNING, spec=LAYOUT)
-def unread_file(file: OtherFile) -> Iterator[Problem]:
+UNREAD_FILE = RULES.finding(
+    "OSJ105",
+    "unread-file",
     """A file looks like data, but is no JSON Lines that the release would have.
 
     Why: no reader of the release looks at it, and it was not checked.
     Example: `af_meta_part_1.jsonl.xz`, `af.txt.gz` beside `af_meta_part_1.jsonl.gz`.
     Fix: compress it with gzip or zstd and name it like the others, or move it elsewhere.
-    """
-    yield Problem(f"`{file.name}` was not read", file.at, "name and compress it like the others, or move it elsewhere")
+    """,
+    severity=Severity.WARNING,
+    spec=LAYOUT,
+)
 
 
 def detect(entry: Entry) -> Detection | None:
@@ -172,7 +164,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
             judge.check(Parts(Location(next(iter(numbered.values())).path), code, frozenset(numbered)))
     _judge_others(entries, judge)
     if not files:
-        judge.check(NoData(Location(".")))
+        hint = "name the folder that holds folders like `af_meta/`"
+        judge.report(NO_DATA_FILE, Problem("no JSON Lines found", Location("."), hint))
     return Plan(version, shards, judge.tally, judge.coverage)
 
 
@@ -199,7 +192,9 @@ def _judge_others(entries: Sequence[Entry], judge: Judge) -> None:
         if not hidden and report_barred(each, judge):
             continue
         if each.kind == "file" and not hidden and not _is_data(each) and each.name not in _OURS:
-            if _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name:
-                judge.check(OtherFile(Location(each.path), each.name))
-        elif each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX):
-            judge.check(OtherFile(Location(each.path), each.name))
+            unread = _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name
+        else:
+            unread = each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX)
+        if unread:
+            hint = "name and compress it like the others, or move it elsewhere"
+            judge.report(UNREAD_FILE, Problem(f"`{each.name}` was not read", Location(each.path), hint))

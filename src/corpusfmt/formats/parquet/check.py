@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.general import report_text, within_limits
@@ -15,40 +13,29 @@ from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Fault, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
-
-class NoRows(Struct, frozen=True):
-    """A file without any row."""
-
-    at: Location
-
-
-class Differing(Struct, frozen=True):
-    """A file whose columns are not those of the first file."""
-
-    at: Location
-    first: str
-
-
-@RULES.rule("PQT103", "empty-file", on=NoRows, severity=Severity.WARNING)
-def empty_file(file: NoRows) -> Iterator[Problem]:
+EMPTY_FILE = RULES.finding(
+    "PQT103",
+    "empty-file",
     """A file has no rows.
 
     Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
     Example: the last shard of a set that was cut into too many.
     Fix: delete it, or write it again.
-    """
-    yield Problem("no rows", file.at, "delete it, or write it again")
+    """,
+    severity=Severity.WARNING,
+)
 
-
-@RULES.rule("PQT204", "columns-differ", on=Differing, severity=Severity.WARNING)
-def columns_differ(file: Differing) -> Iterator[Problem]:
+COLUMNS_DIFFER = RULES.finding(
+    "PQT204",
+    "columns-differ",
     """The columns of a file are not those of the first file of the corpus, by name, type and order.
 
     Why: readers take the columns of one file for those of all; some stop, some fill in nulls.
     Example: a shard that an older program wrote.
     Fix: write all files with the same columns.
-    """
-    yield Problem(f"other columns than `{file.first}`", file.at, "write all files with the same columns")
+    """,
+    severity=Severity.WARNING,
+)
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
@@ -68,7 +55,8 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
                     _judge_text(row, judge)
                     judge.coverage.documents += 1
                 if not judge.coverage.documents:
-                    judge.check(NoRows(Location(entry.path)))
+                    hint = "delete it, or write it again"
+                    judge.report(EMPTY_FILE, Problem("no rows", Location(entry.path), hint))
     except Trouble as trouble:
         judge.report(*trouble.fault)
     return ShardResult(judge.tally, judge.coverage, facts)
@@ -87,4 +75,5 @@ def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptio
     for path, columns in facts:
         first, expected = facts[0]
         if columns != expected:
-            judge.check(Differing(Location(path), first))
+            hint = "write all files with the same columns"
+            judge.report(COLUMNS_DIFFER, Problem(f"other columns than `{first}`", Location(path), hint))

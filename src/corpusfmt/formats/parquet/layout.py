@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from msgspec import Struct
+from collections.abc import Mapping
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import report_barred
@@ -20,21 +18,16 @@ _SUFFIX = ".parquet"
 _OTHER_DATA = (".jsonl", ".txt.gz")
 
 
-class NoFile(Struct, frozen=True):
-    """A path below which there is no Parquet file."""
-
-    at: Location
-
-
-@RULES.rule("PQT101", "no-parquet-file", on=NoFile)
-def no_parquet_file(corpus: NoFile) -> Iterator[Problem]:
+NO_PARQUET_FILE = RULES.finding(
+    "PQT101",
+    "no-parquet-file",
     """There is no file whose name ends in `.parquet`.
 
     Why: nothing was checked, and nothing can be read; most often the path is wrong.
     Example: an empty folder.
     Fix: name the folder that holds the files, or one of them.
-    """
-    yield Problem("no Parquet file found", corpus.at, "name the folder that holds the files, or one of them")
+    """,
+)
 
 
 def detect(entry: Entry) -> Detection | None:
@@ -75,7 +68,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         elif not _is_hidden(each.path):
             report_barred(each, judge)
     if not shards:
-        judge.check(NoFile(Location(".")))
+        hint = "name the folder that holds the files, or one of them"
+        judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
 
 
