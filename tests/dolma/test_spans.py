@@ -36,3 +36,17 @@ def test_a_deduplication_key_may_stand_anywhere_in_a_document(fields: Json, tmp_
     assert (finding.code, finding.location.pointer) == ("DOL607", "/attributes/a__b__c/0")
     assert finding.message == f"span [0, {len(URL)}] measures a deduplication key, not the text"
     assert finding_on([0, len(URL) - 1, 1], fields, tmp_path / "not").code == "DOL604"
+
+
+@pytest.mark.parametrize(
+    "documents", [[{"id": "1"}], [{"id": "1", "text": 5}], [{"id": "1"}, {"id": "2", "text": "b"}]]
+)
+def test_spans_are_judged_beside_a_document_without_text(documents: list[Json], tmp_path: Path) -> None:
+    rows = [{"id": each["id"], "attributes": {"a__b__c": [["0", 5, 1.0]]}} for each in documents[:1]]
+    rows += [{"id": each["id"], "attributes": {"a__b__c": [[0, 1, 1.0]]}} for each in documents[1:]]
+    files = {
+        "documents/a.jsonl": encoded([{"source": "web", "added": "2026-01-01", **each} for each in documents]),
+        "attributes/pii/a.jsonl": encoded(rows),
+    }
+    found = [(each.code, each.location.line) for each in check(write(tmp_path, files)).findings]
+    assert ("DOL602", 1) in found

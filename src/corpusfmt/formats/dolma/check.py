@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.dolma.alignment import Alignment, Difference, other_source
 from corpusfmt.formats.dolma.blocklist import BLOCKLISTED_DOCUMENT, Blocklist, key_of, load_blocklist
+from corpusfmt.formats.dolma.clean import UNCLEAR
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
@@ -106,13 +107,13 @@ class _AttributesSet:
             if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
                 place = replace(columns.place(index), record=attributes_id)
                 self._judge.report(*other_source(place, *sources))
-            if columns.reaches[index] >= UNKNOWN_LENGTH or columns.reaches[index] > documents.lengths[beside]:
+            if columns.reaches[index] > documents.lengths[beside]:
                 known = documents.lengths[beside] < UNKNOWN_LENGTH
                 self._judge_spans(columns, index, documents.row(beside) if known else None)
 
     def _judge_spans_alone(self, columns: AttributesColumns, start: int, end: int) -> None:
         for index in range(start, end):
-            if columns.reaches[index] >= UNKNOWN_LENGTH:
+            if columns.reaches[index] == UNCLEAR:
                 self._judge_spans(columns, index, None)
 
     def _judge_spans(self, columns: AttributesColumns, index: int, document: Json | None) -> None:

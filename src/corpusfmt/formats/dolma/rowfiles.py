@@ -203,8 +203,8 @@ class AttributesColumns(Columns):
     reaches: list[int] = field(default_factory=list)
 
 
-# No span of a row reaches beyond a text that nobody could read.
-UNKNOWN_LENGTH = UNCLEAR
+# No span reaches beyond a text that nobody could read; spans that need a look get one beside it, too.
+UNKNOWN_LENGTH = UNCLEAR - 1
 
 
 def _pieces(block: Block) -> Iterator[tuple[int, bytes]]:
