@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpusfmt.cli.catalogue import known_rules
-from corpusfmt.model import Rule
+from corpusfmt.model import Check, Rule
 
 PAGE = Path(__file__).parent / "rules.md"
 TITLES = {
@@ -53,6 +53,8 @@ def _section(rule: Rule) -> Iterator[str]:
         parts.append(rule.spec)
     if rule.requires:
         parts.append(f"needs {', '.join(sorted(rule.requires))}")
+    if isinstance(rule, Check) and rule.unless:
+        parts.append(f"unless {', '.join(sorted(rule.unless))}")
     yield f"*{' · '.join(parts)}*"
     yield ""
     for line in inspect.cleandoc(rule.explanation).split("\n"):

@@ -129,9 +129,10 @@ class Rule(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Check(Rule, frozen=True, kw_only=True, eq=False):
-    """A rule that decides by itself: a predicate over a subject."""
+    """A rule that decides by itself: a predicate over a subject. Where a rule of `unless` fires on one, it is not asked."""
 
     subject: type
+    unless: frozenset[str] = frozenset()
     check: Callable[[Any], Iterator[Problem]]
 
 

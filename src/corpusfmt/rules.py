@@ -77,11 +77,13 @@ class RuleSet:
         grades: Mapping[str, Severity | None] | None = None,
         spec: str = "",
         requires: Sequence[str] = (),
+        unless: Sequence[str] = (),
     ) -> Callable[[_Predicate[_Subject]], _Predicate[_Subject]]:
         """Register a generator over one subject type as a check; its docstring is what `corpusfmt rule` prints.
 
         `grades` is that of `Rule`: severities for versions, profiles and the minor case.
-        `requires` names rules whose firing in the same shard makes this one meaningless there.
+        `requires` names rules whose firing in the same shard makes this one meaningless there, `unless` earlier rules over
+        the same subject whose firing on it leaves this one nothing to say.
         """
 
         def register(check: _Predicate[_Subject]) -> _Predicate[_Subject]:
@@ -95,6 +97,7 @@ class RuleSet:
                     requires=frozenset(requires),
                     grades=dict(grades or {}),
                     subject=on,
+                    unless=frozenset(unless),
                     check=check,
                 )
             )
@@ -140,12 +143,21 @@ class RuleSet:
             self._by_subject.setdefault(rule.subject, []).append(rule)
 
     def complete(self) -> None:
-        """Raise `ValueError` for a rule that requires one that is not there, once all are registered."""
+        """Raise `ValueError` for a rule that depends on one that is not there, once all are registered."""
         for rule in self._by_code.values():
             if unknown := rule.requires - self._by_code.keys():
                 raise ValueError(
                     f"rule {rule.code} requires {min(unknown)}, expected the code of a rule of this format"
                 )
+        for subject in self._by_subject:
+            earlier: set[str] = set()
+            for check in self.on(subject):
+                if unknown := check.unless - earlier:
+                    raise ValueError(
+                        f"rule {check.code} is not asked where {min(unknown)} fires, expected an earlier rule over "
+                        f"{subject.__name__}"
+                    )
+                earlier.add(check.code)
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(sorted(self._by_code.values(), key=lambda rule: rule.code))
@@ -248,20 +260,22 @@ class Judge:
         rules = self._applicable.get(kind)
         if rules is None:
             rules = self._applicable[kind] = self._rules_that_apply(kind)
-        clean = True
+        fired: set[str] = set()
         for rule in rules:
+            if rule.unless and not rule.unless.isdisjoint(fired):
+                continue
             if rule.requires and self._is_blocked(rule, getattr(subject, "at", None)):
                 continue
             try:
                 for problem in rule.check(subject):
-                    clean = False
+                    fired.add(rule.code)
                     self._record(rule, problem, times)
             except Incomplete:
                 raise
             except Exception as error:
                 self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
-                clean = False
-        return clean
+                fired.add(rule.code)
+        return not fired
 
     def report(self, found: FindingType, problem: Problem, times: int = 1) -> None:
         """Take what a reader came across, which occurs so many times."""

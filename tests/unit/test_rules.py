@@ -269,6 +269,55 @@ def test_what_a_rule_requires_is_a_rule_of_its_format() -> None:
     rules.complete()
 
 
+def test_a_rule_is_not_asked_of_a_subject_on_which_another_has_fired() -> None:
+    rules = RuleSet()
+
+    @rules.rule("XYZ101", "negative", on=Number)
+    def negative(number: Number) -> Iterator[Problem]:
+        if number.value < 0:
+            yield Problem("negative", number.at)
+
+    @rules.rule("XYZ102", "odd", on=Number, unless=("XYZ101",))
+    def odd(number: Number) -> Iterator[Problem]:
+        if number.value % 2:
+            yield Problem("odd", number.at)
+
+    rules.complete()
+    judge = Judge(rules, Grading(), version="1.0", path="shard")
+    assert [judge.check(Number(Location("a", value), value)) for value in (-1, 1, 2)] == [False, False, True]
+    assert [(each.code, each.location.line) for each in judge.tally.findings] == [("XYZ101", -1), ("XYZ102", 1)]
+    assert not judge.coverage.not_run
+
+
+@pytest.mark.parametrize("unless", ["XYZ102", "XYZ103"], ids=["a later rule", "another subject"])
+def test_a_rule_waits_for_earlier_rules_over_its_subject_only(unless: str) -> None:
+    rules = RuleSet()
+    rules.finding("XYZ103", "z", "")
+    rules.rule("XYZ101", "x", on=Number, unless=(unless,))(lambda _number: iter(()))
+    rules.rule("XYZ102", "y", on=Number)(lambda _number: iter(()))
+    with pytest.raises(
+        ValueError, match=f"XYZ101 is not asked where {unless} fires, expected an earlier rule over Number"
+    ):
+        rules.complete()
+
+
+def test_a_rule_over_a_class_judges_its_subclasses() -> None:
+    class Large(Number):
+        pass
+
+    rules = RuleSet()
+    rules.rule("XYZ101", "any", on=Number)(lambda number: iter([Problem("any", number.at)]))
+    rules.rule("XYZ102", "large", on=Large)(lambda number: iter([Problem("large", number.at)]))
+    judge = Judge(rules, Grading(), version="1.0", path="shard")
+    judge.check(Large(Location("a", 1), 1))
+    judge.check(Number(Location("a", 2), 1))
+    assert [(each.code, each.location.line) for each in judge.tally.findings] == [
+        ("XYZ102", 1),
+        ("XYZ101", 1),
+        ("XYZ101", 2),
+    ]
+
+
 def test_a_subject_that_no_rule_judges_is_a_mistake() -> None:
     with pytest.raises(TypeError, match="no rule of this format judges int"):
         Judge(RULES, Grading(), version="1.0", path="shard").check(7)

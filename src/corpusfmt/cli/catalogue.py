@@ -9,7 +9,7 @@ import typer
 
 from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
-from corpusfmt.model import Rule, UsageError
+from corpusfmt.model import Check, Rule, UsageError
 from corpusfmt.wording import clipped, plain
 
 Rules = Annotated[
@@ -62,6 +62,8 @@ def _explain(owners: list[str], rule: Rule) -> None:
         print(f"specification: {rule.spec}")
     if rule.requires:
         print(f"needs: {', '.join(sorted(rule.requires))}")
+    if isinstance(rule, Check) and rule.unless:
+        print(f"unless: {', '.join(sorted(rule.unless))}")
     print(f"\n{inspect.cleandoc(rule.explanation)}\n")
 
 

@@ -116,7 +116,7 @@ def missing_id(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("no `id`", row.at, "add an id that is unique within its source")
 
 
-@RULES.rule("DOL302", "id-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL302", "id-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL301",))
 def id_type(row: DocumentRow) -> Iterator[Problem]:
     """An id is not a string.
 
@@ -124,7 +124,7 @@ def id_type(row: DocumentRow) -> Iterator[Problem]:
     Example: `"id": 1`.
     Fix: write it as a string.
     """
-    value = row.fields.get("id", "")
+    value = row.fields["id"]
     if not isinstance(value, str):
         yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
@@ -153,7 +153,7 @@ def missing_text(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("no `text`", row.at, "add the text, or drop the row here and in every attribute set")
 
 
-@RULES.rule("DOL305", "text-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL305", "text-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL304",))
 def text_type(row: DocumentRow) -> Iterator[Problem]:
     """A text is not a string. The empty string is one.
 
@@ -161,7 +161,7 @@ def text_type(row: DocumentRow) -> Iterator[Problem]:
     Example: `"text": null`, `"text": ["a", "b"]`.
     Fix: write the text as one string, or drop the row here and in every attribute set.
     """
-    value = row.fields.get("text", "")
+    value = row.fields["text"]
     if not isinstance(value, str):
         yield Problem(f"`text` is {json_type(value)}", row.at, "write the text as one string")
 
@@ -178,7 +178,7 @@ def missing_source(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("no `source`", row.at, "add the name of the collection that it comes from")
 
 
-@RULES.rule("DOL307", "source-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL307", "source-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL306",))
 def source_type(row: DocumentRow) -> Iterator[Problem]:
     """A source is not a string.
 
@@ -186,7 +186,7 @@ def source_type(row: DocumentRow) -> Iterator[Problem]:
     Example: `"source": null`.
     Fix: write the name of the collection as a string.
     """
-    value = row.fields.get("source", "")
+    value = row.fields["source"]
     if not isinstance(value, str):
         yield Problem(f"`source` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
@@ -292,7 +292,7 @@ def missing_attribute_id(row: AttributesRow) -> Iterator[Problem]:
         yield Problem("no `id`", row.at, "write the id of the document on the same row")
 
 
-@RULES.rule("DOL404", "attribute-id-type", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL404", "attribute-id-type", on=AttributesRow, spec=ATTRIBUTES_SPEC, unless=("DOL403",))
 def attribute_id_type(row: AttributesRow) -> Iterator[Problem]:
     """The id of a row of attributes is not a string.
 
@@ -300,7 +300,7 @@ def attribute_id_type(row: AttributesRow) -> Iterator[Problem]:
     Example: `"id": 7`.
     Fix: write the id of the document on the same row, as a string.
     """
-    value = row.fields.get("id", "")
+    value = row.fields["id"]
     if not isinstance(value, str):
         yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
@@ -317,7 +317,7 @@ def missing_attributes(row: AttributesRow) -> Iterator[Problem]:
         yield Problem("no `attributes`", row.at, "add an object of that name; it may be empty")
 
 
-@RULES.rule("DOL406", "attributes-type", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL406", "attributes-type", on=AttributesRow, spec=ATTRIBUTES_SPEC, unless=("DOL405",))
 def attributes_type(row: AttributesRow) -> Iterator[Problem]:
     """`attributes` in a row of an attributes file is not an object.
 
@@ -325,7 +325,7 @@ def attributes_type(row: AttributesRow) -> Iterator[Problem]:
     Example: `"attributes": null`, `"attributes": [[0, 10, 0.5]]`.
     Fix: write an object of named attributes; it may be empty.
     """
-    value = row.fields.get("attributes", {})
+    value = row.fields["attributes"]
     if not isinstance(value, dict):
         message = f"`attributes` is {json_type(value)}, not an object"
         yield Problem(message, _below(row.at, "attributes"), "write an object; it may be empty")
@@ -380,7 +380,14 @@ ATTRIBUTE_KEY_COLLISION = RULES.finding(
 )
 
 
-@RULES.rule("DOL409", "null-attribute", on=AttributesRow, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+@RULES.rule(
+    "DOL409",
+    "null-attribute",
+    on=AttributesRow,
+    severity=Severity.WARNING,
+    spec=ATTRIBUTES_SPEC,
+    unless=("DOL405", "DOL406"),
+)
 def null_attribute(row: AttributesRow) -> Iterator[Problem]:
     """An attribute is null.
 
@@ -388,8 +395,7 @@ def null_attribute(row: AttributesRow) -> Iterator[Problem]:
     Example: `"attributes": {"toxicity": null}`.
     Fix: write a value, an empty list, or leave the name out.
     """
-    attributes = row.fields.get("attributes")
-    nulls = [key for key, value in attributes.items() if value is None] if isinstance(attributes, dict) else []
+    nulls = [key for key, value in row.fields["attributes"].items() if value is None]
     if nulls:
         at = _below(row.at, "attributes", nulls[0])
         yield Problem(f"`{clipped(nulls[0])}` is null", at, "write a value, or leave the name out", count=len(nulls))

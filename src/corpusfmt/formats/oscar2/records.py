@@ -32,11 +32,6 @@ class Record(Struct, frozen=True):
     fields: Json
     language: str | None
 
-    @property
-    def metadata(self) -> Json | None:
-        metadata = self.fields.get("metadata")
-        return metadata if isinstance(metadata, dict) else None
-
 
 @RULES.rule("OSJ201", "not-an-object", on=Row, spec=RECORD)
 def not_an_object(row: Row) -> Iterator[Problem]:
@@ -103,12 +98,12 @@ def metadata_missing(record: Record) -> Iterator[Problem]:
     Example: `"metadata": []`.
     Fix: write an object with `identification` and `sentence_identifications`.
     """
-    if record.metadata is None:
+    if not isinstance(record.fields.get("metadata"), dict):
         found = json_type(record.fields["metadata"]) if "metadata" in record.fields else "absent"
         yield Problem(f"`metadata` is {found}, not an object", record.at, "write an object")
 
 
-@RULES.rule("OSJ304", "identification-malformed", on=Record, spec=RECORD)
+@RULES.rule("OSJ304", "identification-malformed", on=Record, spec=RECORD, unless=("OSJ303",))
 def identification_malformed(record: Record) -> Iterator[Problem]:
     """An identification, of the document or of a line, is no object of a label (a string) and a prob (a number).
 
@@ -116,9 +111,7 @@ def identification_malformed(record: Record) -> Iterator[Problem]:
     Example: `"identification": null`, `"sentence_identifications": [{"label": "en"}]`.
     Fix: write `{"label": "en", "prob": 0.9}`.
     """
-    metadata = record.metadata
-    if metadata is None:
-        return
+    metadata = record.fields["metadata"]
     hint = 'write it like {"label": "en", "prob": 0.9}'
     if not is_identification(metadata.get("identification")):
         yield Problem("`identification` is no label with its prob", _below(record, "identification"), hint)
@@ -133,7 +126,7 @@ def identification_malformed(record: Record) -> Iterator[Problem]:
         yield Problem("the identification of a line is no label with its prob", at, hint, count=len(wrong))
 
 
-@RULES.rule("OSJ305", "tags-malformed", on=Record, spec=RECORD)
+@RULES.rule("OSJ305", "tags-malformed", on=Record, spec=RECORD, unless=("OSJ303",))
 def tags_malformed(record: Record) -> Iterator[Problem]:
     """Annotations, quality warnings or categories are neither null nor an array of strings.
 
@@ -142,12 +135,12 @@ def tags_malformed(record: Record) -> Iterator[Problem]:
     Fix: write `["tiny"]`, or null where there is none.
     """
     for name in TAGS:
-        if not are_tags((record.metadata or {}).get(name)):
+        if not are_tags(record.fields["metadata"].get(name)):
             message = f"`{name}` is neither null nor an array of strings"
             yield Problem(message, _below(record, name), "write an array of strings, or null")
 
 
-@RULES.rule("OSJ306", "sentence-count", on=Record, severity=Severity.WARNING, spec=RECORD)
+@RULES.rule("OSJ306", "sentence-count", on=Record, severity=Severity.WARNING, spec=RECORD, unless=("OSJ301", "OSJ303"))
 def sentence_count(record: Record) -> Iterator[Problem]:
     """There is not exactly one identification for each line of the content.
 
@@ -155,17 +148,14 @@ def sentence_count(record: Record) -> Iterator[Problem]:
     Example: three lines and two identifications.
     Fix: write null for a line that was not identified.
     """
-    content = record.fields.get("content")
-    sentences = (record.metadata or {}).get("sentence_identifications")
-    if not isinstance(content, str) or not isinstance(sentences, list):
-        return
-    lines = content.count("\n") + 1
-    if len(sentences) != lines:
+    sentences = record.fields["metadata"].get("sentence_identifications")
+    lines = record.fields["content"].count("\n") + 1
+    if isinstance(sentences, list) and len(sentences) != lines:
         message = f"{len(sentences)} identifications of lines, but {lines} lines"
         yield Problem(message, _below(record, "sentence_identifications"), "write one, or null, for each line")
 
 
-@RULES.rule("OSJ307", "language-mismatch", on=Record, severity=Severity.WARNING, spec=RECORD)
+@RULES.rule("OSJ307", "language-mismatch", on=Record, severity=Severity.WARNING, spec=RECORD, unless=("OSJ303",))
 def language_mismatch(record: Record) -> Iterator[Problem]:
     """A document is filed under a language that is not the one it was identified as.
 
@@ -173,7 +163,7 @@ def language_mismatch(record: Record) -> Iterator[Problem]:
     Example: `"identification": {"label": "en", …}` in `de_meta_part_1.jsonl.gz`.
     Fix: move it to the file of its language, or identify it again.
     """
-    identification = (record.metadata or {}).get("identification")
+    identification = record.fields["metadata"].get("identification")
     if record.language is None or not is_identification(identification):
         return
     label = identification["label"]
