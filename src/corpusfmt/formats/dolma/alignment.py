@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
-
-from msgspec import Struct
+from collections.abc import Sequence
 
 from corpusfmt.formats.dolma.rows import clipped
 from corpusfmt.formats.dolma.ruleset import RULES
@@ -17,36 +15,23 @@ SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 _KEPT_ROWS = 1 << 20
 
 
-class Alignment(Struct, frozen=True):
-    """How the rows of an attributes file compare with those of its documents file.
-
-    `difference` says in words what happened from the first row on that carries another id, "" where none does.
-    """
-
-    at: Location
-    documents: int
-    attributes: int
-    difference: str
-
-
-@RULES.rule("DOL501", "row-count-mismatch", on=Alignment, spec=SPEC)
-def row_count_mismatch(alignment: Alignment) -> Iterator[Problem]:
+ROW_COUNT_MISMATCH = RULES.finding(
+    "DOL501",
+    "row-count-mismatch",
     """An attributes file has more or fewer rows than its documents file.
 
     Why: rows pair by position. Where attributes end early, the mixer lets the rest of the documents pass unfiltered, and
     stops reading all later attribute sets; rows that are too many are ignored.
     Example: a tagger that was killed; a document that was dropped without its attributes.
     Fix: run the tagger on the file again.
-    """
-    if alignment.documents != alignment.attributes:
-        message = f"{alignment.attributes} rows, the documents file has {alignment.documents}"
-        if alignment.difference:
-            message += f"; {alignment.difference}"
-        yield Problem(message, alignment.at, "run the tagger on the documents file again")
+    """,
+    spec=SPEC,
+)
 
 
-@RULES.rule("DOL502", "row-id-mismatch", on=Alignment, spec=SPEC)
-def row_id_mismatch(alignment: Alignment) -> Iterator[Problem]:
+ROW_ID_MISMATCH = RULES.finding(
+    "DOL502",
+    "row-id-mismatch",
     """A row of attributes carries another id than the document on the same row.
 
     Told once for a file, at the first such row, with what happened from there on: rows that are shifted, swapped or
@@ -55,9 +40,21 @@ def row_id_mismatch(alignment: Alignment) -> Iterator[Problem]:
     Why: the mixer stops at a wrong id, and where ids are missing or all the same, documents get the attributes of others.
     Example: a file that was sorted or shuffled without its attributes.
     Fix: run the tagger on the file again, or bring the rows into the order of the documents.
-    """
-    if alignment.documents == alignment.attributes and alignment.difference:
-        yield Problem(alignment.difference, alignment.at, "bring the rows into the order of the documents")
+    """,
+    spec=SPEC,
+)
+
+
+def other_count(at: Location, documents: int, attributes: int, difference: str = "") -> Fault:
+    """Return what is said of a file with more or fewer rows than its documents; `difference` says what happened, if known."""
+    message = f"{attributes} rows, the documents file has {documents}"
+    message += f"; {difference}" if difference else ""
+    return Fault(ROW_COUNT_MISMATCH, Problem(message, at, "run the tagger on the documents file again"))
+
+
+def other_id(at: Location, difference: str) -> Fault:
+    """Return what is said of a row of attributes that carries another id than its document."""
+    return Fault(ROW_ID_MISMATCH, Problem(difference, at, "bring the rows into the order of the documents"))
 
 
 ROW_SOURCE_MISMATCH = RULES.finding(

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.dolma.alignment import Alignment, other_source
+from corpusfmt.formats.dolma.alignment import other_count, other_id, other_source
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines, shared_by
@@ -19,7 +19,7 @@ from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_line, strict_json
 from corpusfmt.model import BadInput, Document, Finding, Location, Severity
-from corpusfmt.rules import Grading, Judge
+from corpusfmt.rules import Grading, Judge, finding_of
 
 
 class _AttributesRow(Struct, frozen=True):
@@ -148,9 +148,9 @@ class Beside:
         for file in self._files if self._ended is None else [self._ended]:
             while file is not self._ended and file.next() is not None:
                 pass
-            judge = _judge(file.file.path)
-            if whole and not judge.check(Alignment(Location(file.file.path), self._documents, file.taken, "")):
-                raise BadInput(judge.tally.findings[0])
+            if whole and file.taken != self._documents:
+                fault = other_count(Location(file.file.path), self._documents, file.taken)
+                raise BadInput(finding_of(fault, RULES, VERSION))
 
 
 def _together(document: bytes, rows: list[_AttributesRow]) -> bytes:
@@ -159,14 +159,13 @@ def _together(document: bytes, rows: list[_AttributesRow]) -> bytes:
 
 def _hold_to(document: Document, row: _AttributesRow) -> None:
     """Raise `BadInput` where a row of attributes is about another document."""
-    judge = _judge(row.at.path)
     if row.id is not None and row.id != document.id:
-        what = f"row {row.at.line} has the id `{row.id}`, the document there `{document.id}`"
-        judge.check(Alignment(row.at, 0, 0, what))
+        fault = other_id(row.at, f"row {row.at.line} has the id `{row.id}`, the document there `{document.id}`")
     elif None not in (row.source, document.source) and row.source != document.source:
-        judge.report(*other_source(replace(row.at, record=document.id), document.source, row.source))
-    if judge.tally.findings:
-        raise BadInput(judge.tally.findings[0])
+        fault = other_source(replace(row.at, record=document.id), document.source, row.source)
+    else:
+        return
+    raise BadInput(finding_of(fault, RULES, VERSION))
 
 
 def _wrong_span(document: Document, row: _AttributesRow) -> Finding | None:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.dolma.alignment import Alignment, Difference, other_source
+from corpusfmt.formats.dolma.alignment import Difference, other_count, other_id, other_source
 from corpusfmt.formats.dolma.blocklist import BLOCKLISTED_DOCUMENT, Blocklist, key_of, load_blocklist
 from corpusfmt.formats.dolma.clean import UNCLEAR
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
@@ -145,7 +145,10 @@ class _AttributesSet:
             return
         place = self.difference.place if self.difference else first_extra or Location(self.file.path)
         explained = self.difference.explained() if self.difference else ""
-        self._judge.check(Alignment(place, documents.rows, self.file.rows, explained))
+        if documents.rows != self.file.rows:
+            self._judge.report(*other_count(place, documents.rows, self.file.rows, explained))
+        elif explained:
+            self._judge.report(*other_id(place, explained))
 
 
 def _same_sources(documents: Sequence[Any], attributes: Sequence[Any]) -> bool:
