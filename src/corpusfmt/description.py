@@ -324,11 +324,11 @@ def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
 
 
 def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:
-    assert fmt.read is not None
+    assert fmt.reader is not None
     languages: set[str] = set()
     fields: set[str] = set()
     odd: set[tuple[str, str]] = set()
-    for document in islice(fmt.read(shard, options), at_most):
+    for document in islice(fmt.reader.read(shard, options), at_most):
         if isinstance(document, LeftOut):
             continue
         if isinstance(document, Rejected):

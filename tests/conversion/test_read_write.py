@@ -99,9 +99,9 @@ def written_and_read(name: str, documents: list[Document], sets: tuple[str, ...]
         items = (writer.item(document).value for document in documents)
         write_parts(writer, items, stem=stem, folder=Path(root) / folder, aside=Path(root) / ".corpusfmt")
         options = CheckOptions(version=version)
-        assert fmt.read is not None
+        assert fmt.reader is not None
         for shard in fmt.plan(entry_of(root), options).shards:
-            for item in fmt.read(shard, options):
+            for item in fmt.reader.read(shard, options):
                 assert isinstance(item, Document), item
                 yield item
 

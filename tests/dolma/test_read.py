@@ -19,11 +19,11 @@ from corpusfmt.model import BadInput, Document
 
 def read(root: Path, **options: Any) -> list[Document | Rejected]:
     plan = FORMAT.plan(entry_of(str(root)), CheckOptions())
-    assert FORMAT.read is not None
+    assert FORMAT.reader is not None
     return [
         item
         for shard in plan.shards
-        for item in FORMAT.read(shard, CheckOptions(**options))
+        for item in FORMAT.reader.read(shard, CheckOptions(**options))
         if not isinstance(item, LeftOut)
     ]
 

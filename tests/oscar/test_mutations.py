@@ -47,8 +47,8 @@ def test_damage_is_read_around(mutation: Mutation, version: str, tmp_path: Path)
         rng = random.Random(f"{mutation.name} {version} {seed}")
         whole = corpus(version, seed)
         plan = FORMAT.plan(entry_of(str(write(mutation.apply(rng, whole.tree()), tmp_path / str(seed)))), options)
-        assert FORMAT.read is not None
-        items = [item for shard in plan.shards for item in FORMAT.read(shard, options)]
+        assert FORMAT.reader is not None
+        items = [item for shard in plan.shards for item in FORMAT.reader.read(shard, options)]
         texts = {doc.text for parts in whole.languages.values() for docs in parts for doc in docs}
         read = [item.text for item in items if isinstance(item, Document)]
         refused = [item.finding.code for item in items if isinstance(item, Rejected)]

@@ -25,8 +25,10 @@ COUNTS = [2, 1, 3]
 def read_tree(tree: Tree, root: Path, version: str = "1.1", **options: Any) -> list[Document | Rejected]:
     chosen = CheckOptions(version=version, **options)
     plan = FORMAT.plan(entry_of(str(write(tree, root))), chosen)
-    assert FORMAT.read is not None
-    return [item for shard in plan.shards for item in FORMAT.read(shard, chosen) if not isinstance(item, LeftOut)]
+    assert FORMAT.reader is not None
+    return [
+        item for shard in plan.shards for item in FORMAT.reader.read(shard, chosen) if not isinstance(item, LeftOut)
+    ]
 
 
 def documents_of(items: list[Document | Rejected]) -> list[Document]:

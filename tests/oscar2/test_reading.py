@@ -235,8 +235,8 @@ def test_a_vanished_file_is_rejected(tmp_path: Path) -> None:
     options = CheckOptions(version=version)
     (shard,) = fmt.plan(entry_of(str(root)), options).shards
     (root / "de_meta/de_meta_part_1.jsonl.gz").unlink()
-    assert fmt.read is not None
-    (found,) = fmt.read(shard, options)
+    assert fmt.reader is not None
+    (found,) = fmt.reader.read(shard, options)
     assert isinstance(found, Rejected)
     assert found.finding.code == "GEN001"
 

@@ -78,10 +78,11 @@ class Documents:
     def of_language(self, expected: str | None) -> Iterator[Document]:
         """Yield the documents; with a language, all of them must be of it. Raises `BadInput`."""
         fmt, _ = named_format(self._reading.format)
-        assert fmt.read is not None
-        self._by_row = fmt.by_row
-        steps = self._steps(fmt.source_name)
-        for document in fmt.read(self._reading.shard, self._reading.check):
+        reader = fmt.reader
+        assert reader is not None
+        self._by_row = reader.by_row
+        steps = self._steps(reader.source_name)
+        for document in reader.read(self._reading.shard, self._reading.check):
             if isinstance(document, Rejected):
                 self._reject(document)
                 continue

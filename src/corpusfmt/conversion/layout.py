@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.conversion.options import Losses, OnBadRecord
-from corpusfmt.formats import Format, Plan, Shard
+from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.oscar.languages import LABEL
 from corpusfmt.formats.oscar.layout import ROOT_FILES
 from corpusfmt.formats.parts import FOLDERS_ABOVE
@@ -150,21 +150,19 @@ def unnested_folders(folders: Iterable[str]) -> dict[str, str]:
 _GO_ON = "; or convert the rest with --on-bad-record quarantine"
 
 
-def refuse_incomplete(fmt: Format, plan: Plan, on_bad_record: OnBadRecord) -> None:
-    """Raise `BadInput` for a layout whose files cannot be put together, `UsageError` for one that has no data.
+def refuse_incomplete(reader: Reader, plan: Plan, on_bad_record: OnBadRecord) -> None:
+    """Raise `BadInput` for a layout whose files cannot be put together, or from which data is missing.
 
     What is missing can be done without in quarantine mode. There a shard that lacks a file is rejected, record by record.
     """
-    for each in plan.errors(fmt.pairing_rules):
+    for each in plan.errors(reader.pairing_rules):
         raise BadInput(each)
     if on_bad_record == "stop":
-        for found in map(fmt.unpaired, plan.shards):
+        for found in map(reader.unpaired, plan.shards):
             if found is not None:
                 raise BadInput(found)
-        for each in plan.errors(fmt.missing_rules):
+        for each in plan.errors(reader.missing_rules):
             raise BadInput(replace(each, problem=replace(each.problem, hint=each.hint + _GO_ON)))
-    if not plan.shards:
-        raise UsageError(f"nothing to convert: no {fmt.name} data found")
 
 
 def refuse_nested(source: Entry, destination: Path) -> None:
@@ -178,16 +176,16 @@ def refuse_nested(source: Entry, destination: Path) -> None:
         raise UsageError(f"{source.url}, which is read, lies in {destination}: choose another folder")
 
 
-def unread_files(source: Entry, fmt: Format, plan: Plan) -> list[str]:
+def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
     """Return the files below a folder that are not read, but for hidden ones and those that go with a corpus of any kind.
 
     What is counted as a loss is not listed.
     """
-    if source.kind != "directory" or fmt.plan_reading is not None:
+    if source.kind != "directory" or reader.plan is not None:
         return []
     files = (file for shard in plan.shards for role, file in shard.files.items() if role != _ONLY_LISTED)
     read = set(map(_place, files))
-    lost = {path for code, _, path in plan.tally.counts if code in fmt.unread_rules}
+    lost = {path for code, _, path in plan.tally.counts if code in reader.unread_rules}
     return [
         each.path
         for each in walk(source)
@@ -203,10 +201,10 @@ def _place(entry: Entry) -> str:
     return entry.url if entry.is_remote else str(Path(entry.url).absolute())
 
 
-def count_unread(fmt: Format, plan: Plan, losses: Losses) -> None:
+def count_unread(reader: Reader, plan: Plan, losses: Losses) -> None:
     """Count what reading leaves out of the corpus. Raises `BadInput` where nothing may be lost."""
     for shard in plan.shards:
-        losses.add(fmt.left_unread(shard), Location(path_of(shard)))
+        losses.add(reader.left_unread(shard), Location(path_of(shard)))
     for (code, _, path), count in plan.tally.counts.items():
-        if code in fmt.unread_rules:
-            losses.add({fmt.unread_rules[code]: count}, Location(path))
+        if code in reader.unread_rules:
+            losses.add({reader.unread_rules[code]: count}, Location(path))

@@ -66,7 +66,17 @@ from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats import CheckOptions, Format, Plan, ReadOptions, Shard, detect, named_format, refuse_barred
+from corpusfmt.formats import (
+    CheckOptions,
+    Format,
+    Plan,
+    Reader,
+    ReadOptions,
+    Shard,
+    detect,
+    named_format,
+    refuse_barred,
+)
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts, all_there, compression_named
 from corpusfmt.io.containers import is_container
@@ -146,7 +156,8 @@ def convert(
     refuse_barred(entry)
     refuse_nested(entry, Path(destination))
     fmt, version = _source(entry, source_format)
-    if fmt.read is None or target_version not in target.writers:
+    reader = fmt.reader
+    if reader is None or target_version not in target.writers:
         raise UsageError(f"{fmt.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
     writer = target.writers[target_version]
     options = checked(
@@ -167,29 +178,32 @@ def convert(
     size = _size(writer, part_bytes, shard_bytes, options)
     compressor = _compressor(writer, compression, to)
     reading = ReadOptions(record_set, text_field, id_field)
-    if (text_field, id_field) != (None, None) and not fmt.names_fields:
+    if (text_field, id_field) != (None, None) and not reader.names_fields:
         raise UsageError(f"the fields of {fmt.name} have names of their own: leave out --text-field and --id-field")
-    if record_set is not None and fmt.plan_reading is None:
+    if record_set is not None and reader.plan is None:
         raise UsageError(f"{fmt.name} has no record sets: leave out --record-set, or name a description as the source")
     with limited(limits) as planned:
-        plan = (fmt.plan_reading or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
+        plan = (reader.plan or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
     plan.refuse_unread()
-    refuse_incomplete(fmt, plan, on_bad_record)
-    check_sets(options, {name for shard in plan.shards for name in fmt.attribute_sets(shard)})
+    refuse_incomplete(reader, plan, on_bad_record)
+    if not plan.shards:
+        raise UsageError(f"nothing to convert: no {fmt.name} data found")
+    check_sets(options, {name for shard in plan.shards for name in reader.attribute_sets(shard)})
     losses = Losses(on_loss)
-    count_unread(fmt, plan, losses)
+    count_unread(reader, plan, losses)
     shards = in_order(plan.shards)
     through_containers = writer.by_language and not are_filed(shards)
     if through_containers:
         shards = keep_apart(shards)
     grouped = [] if through_containers else groups(shards, by_language=writer.by_language, cut_anew=size is not None)
-    sets = [_sets(fmt, writer, options, group) for group in grouped]
+    sets = [_sets(reader, writer, options, group) for group in grouped]
     settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in shards]))
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     with Workers(engine, jobs) as workers, workplace.claimed():
         run = _Run(
-            fmt,
+            fmt.name,
+            reader.source_name,
             CheckOptions(version=plan.version, reading=reading),
             options,
             Target(f"{target.name}-{target_version}", workplace.destination, compressor),
@@ -207,9 +221,9 @@ def convert(
             raise
         converted = [*converted, Converted(losses=dict(losses.counts))]
         files = _seal(workplace, writer, converted, run.target.format, target)
-    missing = list(plan.errors(fmt.missing_rules))
+    missing = list(plan.errors(reader.missing_rules))
     report = _report(target, target_version, plan, missing, converted, on_loss, len(files))
-    report.results["unread"] = unread_files(entry, fmt, plan)
+    report.results["unread"] = unread_files(entry, reader, plan)
     report.started, report.finished = started, _now()
     return report
 
@@ -245,7 +259,8 @@ def _compressor(writer: Writer[Any], asked: str | None, to: str) -> CompressionN
 class _Run(Struct, frozen=True):
     """What every stage needs to know."""
 
-    format: Format
+    format: str
+    source_name: str | None
     check: CheckOptions
     options: Options
     target: Target
@@ -374,15 +389,9 @@ class _Run(Struct, frozen=True):
     def _reading(self, shard: Shard) -> Reading:
         sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
         variant = ""
-        if (
-            self.side_by_side
-            and self.writer.key
-            and shard.corpus
-            and self.format.source_name
-            and not self.options.source
-        ):
-            variant = f"{self.format.source_name}/{shard.corpus}"
-        return Reading(self.format.name, shard, self.check, self.options, self.writer.by_language, sidecar, variant)
+        if self.side_by_side and self.writer.key and shard.corpus and self.source_name and not self.options.source:
+            variant = f"{self.source_name}/{shard.corpus}"
+        return Reading(self.format, shard, self.check, self.options, self.writer.by_language, sidecar, variant)
 
 
 def quarantine_of(destination: Path) -> Path:
@@ -429,9 +438,9 @@ def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTas
     )
 
 
-def _sets(fmt: Format, writer: Writer[Any], options: Options, group: Group) -> tuple[str, ...]:
+def _sets(reader: Reader, writer: Writer[Any], options: Options, group: Group) -> tuple[str, ...]:
     """Return the attribute sets that come out beside the documents of a group. Raises `UsageError` for one too many."""
-    found = {name for shard in group.shards for name in fmt.attribute_sets(shard)}
+    found = {name for shard in group.shards for name in reader.attribute_sets(shard)}
     if writer.with_sets is None or options.merge:
         return ()
     new = {split.name for split in options.splits} | ({LANGUAGE_SET} if options.language_set else set())

@@ -207,7 +207,7 @@ def _judge_whole(
             fmt.finish(plan, facts, judge, options)
     except Exception as error:
         judge.crash("the dataset-level check", error)
-    plain_documents = fmt.read is not None and fmt.plan_reading is None
+    plain_documents = fmt.reader is not None and fmt.reader.plan is None
     coverage = plan.coverage
     looked_at = coverage.documents or coverage.gaps or coverage.sampled
     if plain_documents and not (looked_at or _has_errors(plan.tally, judge.tally)):

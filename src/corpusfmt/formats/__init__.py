@@ -132,6 +132,33 @@ class LeftOut(Struct, frozen=True):
     at: Location
 
 
+class Reader(Struct, frozen=True):
+    """How the documents of a format are read, and what of a corpus then is not."""
+
+    #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
+    read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]]
+    #: List the shards to read, where those are others than the shards to check: records that `ReadOptions` may choose.
+    plan: Callable[[Entry, CheckOptions], Plan] | None = None
+    #: Say what of a shard `read` leaves out, by name with its number.
+    left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
+    #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.
+    attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
+    #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
+    by_row: bool = False
+    #: The `source` that `read` gives to documents which have none of their own.
+    source_name: str | None = None
+    #: Whether records have no fixed fields, so that `ReadOptions` may name them.
+    names_fields: bool = False
+    #: Say what is wrong with a shard that lacks a file, so that `read` rejects all of it.
+    unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
+    #: Rules about the layout whose firing means that a file is not read: by code, what is then lost.
+    unread_rules: Mapping[str, str] = field(default_factory=dict)
+    #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
+    pairing_rules: frozenset[str] = frozenset()
+    #: Rules about the layout whose firing means that data is missing.
+    missing_rules: frozenset[str] = frozenset()
+
+
 class Format(Struct, frozen=True):
     """A format as a frozen record of functions."""
 
@@ -150,29 +177,9 @@ class Format(Struct, frozen=True):
     #: Check one shard: a pure function of its files, run in any process.
     check: Callable[[Shard, CheckOptions], ShardResult]
     #: Judge the dataset by the facts of all shards, given in shard order.
-    finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None]
-    #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
-    read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]] | None = None
-    #: List the shards to read, where those are others than the shards to check: records that `ReadOptions` may choose.
-    plan_reading: Callable[[Entry, CheckOptions], Plan] | None = None
-    #: Say what of a shard `read` leaves out, by name with its number.
-    left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
-    #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.
-    attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
-    #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
-    by_row: bool = False
-    #: Rules about the layout whose firing means that a file is not read: by code, what is then lost.
-    unread_rules: Mapping[str, str] = field(default_factory=dict)
-    #: The `source` that `read` gives to documents which have none of their own.
-    source_name: str | None = None
-    #: Whether records have no fixed fields, so that `ReadOptions` may name them.
-    names_fields: bool = False
-    #: Say what is wrong with a shard that lacks a file, so that `read` rejects all of it.
-    unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
-    #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
-    pairing_rules: frozenset[str] = frozenset()
-    #: Rules about the layout whose firing means that data is missing.
-    missing_rules: frozenset[str] = frozenset()
+    finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None] = lambda _plan, _facts, _judge, _options: None
+    #: Read its documents; None for a format that cannot be read.
+    reader: Reader | None = None
     #: Other names that the command line knows it by, each with the version that is meant ("" for any).
     aliases: Mapping[str, str] = field(default_factory=dict)
     #: Write corpora, by version; empty for formats that only describe.

@@ -183,10 +183,6 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def finish(_plan: Plan, _facts: Sequence[Any], _judge: Judge, _options: CheckOptions) -> None:
-    """Nothing is left to judge: descriptions know nothing of each other."""
-
-
 class Checker:
     """Takes one file as far as it can be understood, and lets the rules judge what is found on the way."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Rejected, Shard
-from corpusfmt.formats.croissant.check import check, detect, finish, plan
+from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Reader, Rejected, Shard
+from corpusfmt.formats.croissant.check import check, detect, plan
 from corpusfmt.formats.croissant.records import SOURCE
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.version import VERSIONS
@@ -34,9 +34,5 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
-    finish=finish,
-    read=_read,
-    plan_reading=_plan_reading,
-    source_name=SOURCE,
-    names_fields=True,
+    reader=Reader(_read, plan=_plan_reading, source_name=SOURCE, names_fields=True),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corpusfmt.formats import Format
+from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.layout import detect, plan
 from corpusfmt.formats.dolma.read import attribute_sets, read
@@ -18,11 +18,13 @@ FORMAT = Format(
     plan=plan,
     check=check,
     finish=finish,
-    read=read,
-    by_row=True,
-    attribute_sets=attribute_sets,
-    unread_rules={"DOL402": "attributes files of no documents"},
-    pairing_rules=frozenset({"DOL401"}),
-    missing_rules=frozenset({"DOL109", "DOL410"}),
+    reader=Reader(
+        read,
+        by_row=True,
+        attribute_sets=attribute_sets,
+        unread_rules={"DOL402": "attributes files of no documents"},
+        pairing_rules=frozenset({"DOL401"}),
+        missing_rules=frozenset({"DOL109", "DOL410"}),
+    ),
     writers={VERSION: DOLMA},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corpusfmt.formats import Format
+from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.oscar.check import check
 from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.keep import SOURCE
@@ -20,10 +20,12 @@ FORMAT = Format(
     plan=plan,
     check=check,
     finish=finish,
-    read=read,
-    source_name=SOURCE,
-    unpaired=unpaired,
-    pairing_rules=frozenset({"OSC106"}),
-    missing_rules=frozenset({"OSC105", "OSC107"}),
+    reader=Reader(
+        read,
+        source_name=SOURCE,
+        unpaired=unpaired,
+        pairing_rules=frozenset({"OSC106"}),
+        missing_rules=frozenset({"OSC105", "OSC107"}),
+    ),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
 )

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
+from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.oscar2.read import Doubtful, scan
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
@@ -45,7 +42,3 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
         if whole and not judge.coverage.documents:
             judge.report(EMPTY_FILE, Problem("no records", Location(entry.path), "delete it, or write it again"))
     return ShardResult(judge.tally, judge.coverage)
-
-
-def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
-    """Nothing is left to judge over all files."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from corpusfmt.formats import Format
-from corpusfmt.formats.oscar2.check import check, finish
+from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.oscar2.check import check
 from corpusfmt.formats.oscar2.layout import detect, plan
 from corpusfmt.formats.oscar2.read import read
 from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
@@ -16,8 +16,6 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
-    finish=finish,
-    read=read,
-    source_name="oscar",
+    reader=Reader(read, source_name="oscar"),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
 )

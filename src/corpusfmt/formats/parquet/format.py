@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from corpusfmt.formats import Format
+from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.parquet.check import check, finish
 from corpusfmt.formats.parquet.layout import detect, left_unread, plan
 from corpusfmt.formats.parquet.read import read
@@ -18,10 +18,6 @@ FORMAT = Format(
     plan=plan,
     check=check,
     finish=finish,
-    read=read,
-    by_row=True,
-    left_unread=left_unread,
-    source_name=SOURCE,
-    names_fields=True,
+    reader=Reader(read, by_row=True, left_unread=left_unread, source_name=SOURCE, names_fields=True),
     writers={VERSION: PARQUET},
 )
