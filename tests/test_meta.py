@@ -76,6 +76,16 @@ def test_formats_do_not_import_each_other() -> None:
                 assert ".".join(each.split(".")[:3]) not in others, f"{module.name} imports {each}"
 
 
+@pytest.mark.parametrize("layer", ["conversion", "description", "engine", "pipeline", "report"])
+def test_formats_are_known_by_their_registry_only(layer: str) -> None:
+    named = tuple(f"corpusfmt.formats.{name}" for name in formats.formats())
+    modules = [module for module in MODULES if layer_of(module) == layer]
+    assert modules
+    for module in modules:
+        for each in imported(module):
+            assert not each.startswith(named), f"{module.name} imports {each}"
+
+
 BANNED = {
     "splitlines": "only LF ends a line",
     "extractall": "archives are read in place",

@@ -17,10 +17,7 @@ from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
-from corpusfmt.formats.croissant.records.casts import CASTS
-from corpusfmt.formats.croissant.write import FieldOf, RecordSetOf, description, patterns
-from corpusfmt.formats.oscar.languages import V2_LABELS
-from corpusfmt.formats.parquet.rows import Trouble, column_types
+from corpusfmt.formats.describing import Contents, Describer, Descriptions
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Entry, entry_of
@@ -29,128 +26,6 @@ from corpusfmt.model import BadInput, Incomplete, Json, UsageError
 
 #: Properties of a dataset that Croissant requires, and only its owner knows.
 REQUIRED = ("license", "creator", "url", "datePublished")
-
-
-class Contents(Struct, frozen=True):
-    """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without.
-
-    `odd` are the data types, by field, that some value is not of. Of tables it is the columns that all have, with the type
-    that is the same in all; None where there is no table.
-    """
-
-    languages: frozenset[str] = frozenset()
-    fields: frozenset[str] = frozenset()
-    odd: frozenset[tuple[str, str]] = frozenset()
-    columns: Mapping[str, str] | None = None
-
-    def __or__(self, other: Contents) -> Contents:
-        if self.columns is None or other.columns is None:
-            columns = self.columns if other.columns is None else other.columns
-        else:
-            columns = {name: kind for name, kind in self.columns.items() if other.columns.get(name) == kind}
-        return Contents(self.languages | other.languages, self.fields | other.fields, self.odd | other.odd, columns)
-
-
-class _Kind(Struct, frozen=True):
-    """A format as it is described: in a sentence, and by its record sets over files and contents."""
-
-    summary: str
-    record_sets: Callable[[Sequence[str], Contents], Iterator[RecordSetOf]]
-    #: What the path of a file says about the language of its documents; None where only the documents can.
-    language: Callable[[str], str] | None = None
-
-
-_LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
-_METADATA_FIELDS = (
-    FieldOf("record_id", "sc:Text", {"column": "headers"}, "Identifier of the crawled record", "$['warc-record-id']"),
-    FieldOf("url", "sc:URL", {"column": "headers"}, "Address of the page", "$['warc-target-uri']"),
-    FieldOf("date", "sc:DateTime", {"column": "headers"}, "When the page was crawled", "$['warc-date']"),
-    FieldOf("offset", "sc:Integer", {"column": "offset"}, "First line of the document in its part, counted from 0"),
-    FieldOf("nb_sentences", "sc:Integer", {"column": "nb_sentences"}, "Number of lines of the document"),
-)
-_RECORD_FIELDS = (
-    FieldOf("content", "sc:Text", {"column": "content"}, "Text of the document, its lines separated by LF"),
-    *(replace(each, extract={"column": "warc_headers"}) for each in _METADATA_FIELDS[:3]),
-    FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.identification.label"),
-    FieldOf("confidence", "sc:Float", {"column": "metadata"}, "How sure that language is", "$.identification.prob"),
-)
-_ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")
-_TEXT = FieldOf("text", "sc:Text", {"column": "text"}, "Text of the document")
-# Described where they occur: a reader that is told of a column that no file has gives up.
-_OPTIONAL_FIELDS = (
-    FieldOf("source", "sc:Text", {"column": "source"}, "Where the document comes from"),
-    FieldOf("added", "sc:DateTime", {"column": "added"}, "When the document was taken into the corpus"),
-    FieldOf("created", "sc:DateTime", {"column": "created"}, "When the document was made"),
-    FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.language"),
-    FieldOf("url", "sc:URL", {"column": "metadata"}, "Address that the document comes from", "$.url"),
-)
-
-
-def _oscar_text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
-    texts = [path for path in paths if path.endswith(".txt.gz")]
-    yield RecordSetOf("lines", "The text, line by line", patterns(texts), "text/plain", (_LINE,))
-
-
-def _oscar_text_and_metadata(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
-    yield from _oscar_text(paths, contents)
-    metadata = patterns([path for path in paths if path.endswith(".jsonl.gz")])
-    summary = "The metadata, one record a document, in the order of the text"
-    yield RecordSetOf("metadata", summary, metadata, "application/jsonlines", _METADATA_FIELDS)
-
-
-def _plain_text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
-    yield RecordSetOf("lines", "The text, line by line", patterns(paths), "text/plain", (_LINE,))
-
-
-def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
-    rows = patterns([path for path in paths if "attributes" not in path.split("/")])
-    occurring = (_as_it_is(each, contents) for each in _OPTIONAL_FIELDS if each.name in contents.fields)
-    fields = (_ID, _TEXT, *filter(None, occurring))
-    yield RecordSetOf("documents", "The documents", rows, "application/jsonlines", fields)
-
-
-def _as_it_is(described: FieldOf, contents: Contents) -> FieldOf | None:
-    """Return a field with the type that all its values are of: as text where that is not its own, None where none is."""
-    if (described.name, "sc:Text") in contents.odd:
-        return None
-    is_odd = (described.name, described.data_type) in contents.odd
-    return replace(described, data_type="sc:Text") if is_odd else described
-
-
-def _records(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
-    yield RecordSetOf("documents", "The documents", patterns(paths), "application/jsonlines", _RECORD_FIELDS)
-
-
-_TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
-
-
-def _rows(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
-    fields = [
-        FieldOf(name, _TYPES[kind], {"column": name}, f"Column {name}")
-        for name, kind in (contents.columns or {}).items()
-    ]
-    yield RecordSetOf("documents", "The documents", patterns(paths), "application/x-parquet", fields)
-
-
-# OSCAR calls a few languages by codes that BCP 47 gives to others, or to none.
-_BCP_47 = {old: tag for tag, old in V2_LABELS.items() if old is not None} | {"multi": "mul"}
-
-
-def _oscar_language(path: str) -> str:
-    return posixpath.basename(path).partition("_")[0].partition(".")[0]
-
-
-_KINDS: Mapping[str, _Kind] = {
-    "oscar-1.0": _Kind("Text by language in the layout of OSCAR 1.0", _oscar_text, _oscar_language),
-    "oscar-1.1": _Kind(
-        "Text by language with metadata in the layout of OSCAR 1.1", _oscar_text_and_metadata, _oscar_language
-    ),
-    "oscar2-22.01": _Kind("Documents in the layout of OSCAR 22.01", _records),
-    "oscar2-23.01": _Kind("Documents in the layout of OSCAR 23.01", _records),
-    "dolma": _Kind("Documents in the Dolma format", _documents),
-    "parquet": _Kind("Documents as rows of Parquet files", _rows),
-    "goclassy": _Kind("Text by language as goclassy writes it", _plain_text, _oscar_language),
-}
 
 
 def describe(
@@ -206,8 +81,7 @@ def described_as(
     limits = limits.begun()
     entry = entry_of(str(path), follow_links=follow_links)
     fmt, detection = detect(entry)
-    kind = _kind_name(fmt, detection.version)
-    if kind not in _KINDS:
+    if detection.version not in fmt.describers:
         raise UsageError(f"{path} is {fmt.name}: only OSCAR, Dolma and Parquet corpora can be described")
     meter = Meter(limits)
     with within(meter):
@@ -220,49 +94,58 @@ def described_as(
     files: dict[str, FileFacts] = {}
     contents = Contents()
     options = CheckOptions(version=plan.version, limits=limits)
-    for look in _looks(kind, fmt, plan.shards, options, meter, workers, progress):
+    for look in _looks(f"{fmt.name}-{detection.version}", plan.shards, options, meter, workers, progress):
         files |= {prefix + name: facts for name, facts in look.files.items()}
         contents |= look.contents
     properties = details.properties()
-    return _described(kind, files, contents, properties.pop("name", Path(entry.url).resolve().name), properties)
+    return _described(
+        fmt.describers[detection.version],
+        files,
+        contents,
+        properties.pop("name", Path(entry.url).resolve().name),
+        properties,
+    )
 
 
-def described(kind: str, files: Mapping[str, FileFacts], below: str = "", *, root: Path, name: str) -> Json:
-    """Return the description of files below `root` whose sizes and digests are known; `kind` is like `oscar-1.1` or `dolma`.
+def described(
+    target: str, describer: Describer, files: Mapping[str, FileFacts], below: str = "", *, root: Path, name: str
+) -> Json:
+    """Return the description of files below `root` whose sizes and digests are known; `target` is like `oscar-1.1` or `dolma`.
 
     Records are those of the files in the folder `below`, where there is one. What the documents have is judged by the
     first of them.
     """
-    contents = Contents(_languages(kind, (path for path, facts in files.items() if facts.size)))
-    if files and _KINDS[kind].language is None:
-        fmt, version = named_format(kind)
+    contents = Contents(_languages(describer, (path for path, facts in files.items() if facts.size)))
+    if files and describer.language is None:
+        fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root)), options).shards
-        contents |= _contents(fmt, shards[0], options, at_most=1)
+        contents |= _contents(fmt, describer, shards[0], options, at_most=1)
         contents = replace(contents, languages=frozenset())
-    return _described(kind, files, contents, name, {}, below)
+    return _described(describer, files, contents, name, {}, below)
 
 
 def _described(
-    kind: str,
+    describer: Describer,
     files: Mapping[str, FileFacts],
     contents: Contents,
     name: str,
     details: Mapping[str, object],
     below: str = "",
 ) -> Json:
-    known = _KINDS[kind]
-    derived: Json = {"description": known.summary}
+    derived: Json = {"description": describer.summary}
     if contents.languages:
-        tags = _BCP_47 if kind.startswith(("oscar", "goclassy")) else {}
-        derived["inLanguage"] = sorted({tags.get(language, language) for language in contents.languages})
+        derived["inLanguage"] = sorted({describer.tags.get(language, language) for language in contents.languages})
     paths = [path for path in sorted(files) if not below or path.startswith(f"{below}/")]
-    record_sets = [each for each in known.record_sets(paths, contents) if each.includes]
-    return description(name=name, files=files, record_sets=record_sets, details=derived | dict(details))
+    record_sets = [each for each in describer.record_sets(paths, contents) if each.includes]
+    write = _descriptions().write
+    return write(name=name, files=files, record_sets=record_sets, details=derived | dict(details))
 
 
-def _kind_name(fmt: Format, version: str) -> str:
-    return fmt.name if len(fmt.versions) == 1 else f"{fmt.name}-{version}"
+def _descriptions() -> Descriptions:
+    found = named_format("croissant")[0].descriptions
+    assert found is not None
+    return found
 
 
 def _prefix(entry: Entry, base: str | Path | None) -> str:
@@ -285,8 +168,7 @@ class _Look(Struct, frozen=True):
 
 
 def _looks(
-    kind: str,
-    fmt: Format,
+    format_name: str,
     shards: Sequence[Shard],
     options: CheckOptions,
     meter: Meter,
@@ -294,7 +176,7 @@ def _looks(
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[_Look]:
     window = workers * RESULTS_WAITING_A_WORKER
-    look_at = partial(_look_at, kind, fmt.name, options)
+    look_at = partial(_look_at, format_name, options)
     engine = executor_factory(None, workers)
     with ShardProgress(progress, [shard.size for shard in shards]) as shown:
         looks = run_tasks(
@@ -308,23 +190,26 @@ def _looks(
             yield look
 
 
-def _look_at(kind: str, format_name: str, options: CheckOptions, shard: Shard) -> _Look:
+def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:
     for entry in shard.files.values():
         refuse_barred(entry)
     files = {entry.path: _facts(entry) for entry in shard.files.values()}
-    if _KINDS[kind].language is not None:
-        return _Look(files, Contents(_languages(kind, files)))
-    fmt, _ = named_format(format_name)
-    return _Look(files, _contents(fmt, shard, options))
+    fmt, version = named_format(format_name)
+    describer = fmt.describers[version]
+    if describer.language is not None:
+        return _Look(files, Contents(_languages(describer, files)))
+    return _Look(files, _contents(fmt, describer, shard, options))
 
 
-def _languages(kind: str, paths: Iterable[str]) -> frozenset[str]:
-    language = _KINDS[kind].language
-    return frozenset(map(language, paths)) if language else frozenset()
+def _languages(describer: Describer, paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(describer.language, paths)) if describer.language else frozenset()
 
 
-def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | None = None) -> Contents:
+def _contents(
+    fmt: Format, describer: Describer, shard: Shard, options: CheckOptions, at_most: int | None = None
+) -> Contents:
     assert fmt.reader is not None
+    is_of = _descriptions().is_of
     languages: set[str] = set()
     fields: set[str] = set()
     odd: set[tuple[str, str]] = set()
@@ -338,29 +223,12 @@ def _contents(fmt: Format, shard: Shard, options: CheckOptions, at_most: int | N
         if document.lang is not None:
             languages.add(document.lang)
         metadata = document.metadata or {}
-        for each in _OPTIONAL_FIELDS:
+        for each in describer.fields:
             value = metadata.get(each.name) if each.json_path else getattr(document, each.name)
             if value is not None:
                 fields.add(each.name)
-                odd.update((each.name, kind) for kind in (each.data_type, "sc:Text") if not _is_of(kind, value))
-    return Contents(frozenset(languages), frozenset(fields), frozenset(odd), _columns(shard))
-
-
-def _is_of(data_type: str, value: object) -> bool:
-    try:
-        CASTS[data_type](value)
-    except ValueError:
-        return False
-    return True
-
-
-def _columns(shard: Shard) -> Mapping[str, str] | None:
-    if "table" not in shard.files:
-        return None
-    try:
-        return column_types(shard.files["table"])
-    except Trouble:
-        return None  # reading it has said so
+                odd.update((each.name, kind) for kind in (each.data_type, "sc:Text") if not is_of(kind, value))
+    return Contents(frozenset(languages), frozenset(fields), frozenset(odd), describer.columns(shard.files))
 
 
 def _facts(entry: Entry) -> FileFacts:

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from support import LONG_LINE, gzipped, run_cli, tree, zstd
 
 import corpusfmt
-from corpusfmt.formats.croissant.write import patterns
+from corpusfmt.formats.describing import patterns
 from corpusfmt.model import BadInput, UsageError
 
 DETAILS: dict[str, Any] = {

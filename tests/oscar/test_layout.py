@@ -9,8 +9,8 @@ from oscar.corpus import Tree, checksums, gunzip, gz, release, relisted, write
 from support import run_cli, zstd
 
 import corpusfmt
+from corpusfmt.formats.languages import LABELS, RELEASE_2019, RELEASE_2021, iso_639_3
 from corpusfmt.formats.oscar.format import FORMAT
-from corpusfmt.formats.oscar.languages import LABELS, RELEASE_2019, RELEASE_2021, iso_639_3
 from corpusfmt.formats.oscar.parts import data_name, parse_name
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Report, Verdict

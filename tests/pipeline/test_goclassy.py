@@ -15,7 +15,7 @@ import pytest
 from support import LONG_LINE, SAMPLE, gzipped, warc_record, wet_record
 
 import corpusfmt
-from corpusfmt.formats.oscar.languages import LABELS
+from corpusfmt.formats.languages import LABELS
 from corpusfmt.langid import Classified
 from corpusfmt.model import Report, UsageError
 from corpusfmt.pipeline import process

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Plan, Reader, Shard
-from corpusfmt.formats.oscar.languages import LABEL
-from corpusfmt.formats.oscar.layout import ROOT_FILES
-from corpusfmt.formats.parts import FOLDERS_ABOVE
+from corpusfmt.formats.languages import LABEL
+from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import BadInput, Location, UsageError
 

@@ -220,7 +220,7 @@ def convert(
             workplace.give_up()
             raise
         converted = [*converted, Converted(losses=dict(losses.counts))]
-        files = _seal(workplace, writer, converted, run.target.format, target)
+        files = _seal(workplace, writer, converted, target, target_version)
     missing = list(plan.errors(reader.missing_rules))
     report = _report(target, target_version, plan, missing, converted, on_loss, len(files))
     report.results["unread"] = unread_files(entry, reader, plan)
@@ -450,7 +450,7 @@ def _sets(reader: Reader, writer: Writer[Any], options: Options, group: Group) -
 
 
 def _seal(
-    workplace: Workplace, writer: Writer[Any], converted: Sequence[Converted], to: str, target: Format
+    workplace: Workplace, writer: Writer[Any], converted: Sequence[Converted], target: Format, version: str
 ) -> dict[str, FileFacts]:
     files: dict[str, FileFacts] = {}
     for each in converted:
@@ -461,11 +461,12 @@ def _seal(
             files[f"{folder}/{name}"] = facts
     # Of files that have changed since an earlier run other files may have been made.
     workplace.withdraw(workplace.published() - files.keys())
-    kind = target.name if len(target.versions) == 1 else to
     # Of corpora side by side the first, which of a release's variants is the deduplicated one, has the record sets.
     below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""
     root = workplace.destination
-    description = described(kind, files, below, root=root, name=root.name)
+    description = described(
+        f"{target.name}-{version}", target.describers[version], files, below, root=root, name=root.name
+    )
     text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
     publish_bytes(workplace.destination / "croissant.json", text.encode(), aside=workplace.state)
     workplace.release()

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
@@ -184,6 +185,10 @@ class Format(Struct, frozen=True):
     aliases: Mapping[str, str] = field(default_factory=dict)
     #: Write corpora, by version; empty for formats that only describe.
     writers: Mapping[str, Writer[Any]] = field(default_factory=dict)
+    #: Describe corpora, by version.
+    describers: Mapping[str, Describer] = field(default_factory=dict)
+    #: Write descriptions; None for formats of corpora.
+    descriptions: Descriptions | None = None
 
     def __post_init__(self) -> None:
         self.rules.complete()

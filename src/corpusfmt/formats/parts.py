@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,13 @@ from corpusfmt.model import Document
 
 #: How many folders may stand above that of a language, where a target has those: variants of a release lie side by side.
 FOLDERS_ABOVE = 2
+
+#: Files beside the data that belong to a release without being part of its format.
+ROOT_FILES = re.compile(
+    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
+    r"|.+\.(sig|asc|sigstore(\.json)?)",
+    re.IGNORECASE,
+)
 
 T_contra = TypeVar("T_contra", contravariant=True)
 T = TypeVar("T")
@@ -60,6 +68,12 @@ class Writer(Struct, Generic[T], frozen=True):
     stem_kept: Callable[[str, Path, Path], str] = lambda stem, _file, _aside: stem
     #: Whether files are compressed in the way that `open_part` is told.
     gzip: bool = True
+    #: Make an item of a crawled text and its headers, a JSON object, as they stand; None where there is more to do.
+    crawled: Callable[[bytes, bytes], T | None] = lambda _text, _headers: None
+    #: Make an item of a line that belongs to no document any more; None for formats that have no room for such lines.
+    line: Callable[[bytes], T] | None = None
+    #: Write text without repeated lines, where the names of files say that it is.
+    deduplicated: Writer[T] | None = None
 
 
 class Item(Struct, Generic[T], frozen=True):

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from corpusfmt.formats.oscar.languages import LABELS
+from corpusfmt.formats.describing import BCP_47, Contents, Describer, RecordSetOf, language_in, lines_of
+from corpusfmt.formats.languages import LABELS
 from corpusfmt.formats.parts import Item, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.publish import publish_bytes
@@ -126,3 +127,10 @@ GOCLASSY = Writer(
     folder=lambda _label: "classified",
     seal=lambda _folder, _files, _aside: {},
 )
+
+
+def _lines(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
+    yield lines_of(paths)
+
+
+GOCLASSY_DESCRIBER = Describer("Text by language as goclassy writes it", _lines, language_in, BCP_47)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.executors import available_processors
 from corpusfmt.formats import refuse_barred
-from corpusfmt.formats.oscar.languages import LABEL
+from corpusfmt.formats.languages import LABEL
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.fetch import Fetched

@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.formats.dolma.write import attributes_row
-from corpusfmt.formats.oscar.keep import SOURCE
-from corpusfmt.formats.oscar.write import OscarText, crawled
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
+from corpusfmt.formats.rows import attributes_row
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
 from corpusfmt.io.scan import count_lines, count_words
@@ -24,11 +22,7 @@ from corpusfmt.pipeline.process import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
 from corpusfmt.pipeline.shuffle import shuffled
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, language_attribute, writer_of
-
-# The `source` of documents of Dolma; OSCAR has no room for one, and its reader says `SOURCE`.
-_CRAWLED = "common-crawl"
-_OSCAR = frozenset({"oscar-1.0", "oscar-1.1"})
+from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, form_of, language_attribute, writer_of
 
 
 class PackageTask(Struct, frozen=True):
@@ -63,13 +57,14 @@ def package(task: PackageTask) -> dict[str, Packaged]:
 
 def _package(task: PackageTask, label: str, containers: Sequence[Container], drops: Sequence[Container]) -> Packaged:
     output = task.output
-    writer = writer_of(output, task.variant)
+    form = form_of(output.format)
+    writer = writer_of(form, output, task.variant)
     final = Size()
     folder = f"{task.variant.root}/{writer.folder(label)}".strip("/")
     documents = _documents(label, containers, drops, final)
     files = write_parts(
         writer,
-        _items(writer, label, documents, output, task.aside),
+        _items(writer, form.source, label, documents, output, task.aside),
         # With attribute sets beside them, documents have no folder of their own but in the stem.
         stem=f"{label}/{label}" if output.language_scores else label,
         part_bytes=output.part_bytes,
@@ -82,16 +77,17 @@ def _package(task: PackageTask, label: str, containers: Sequence[Container], dro
 
 
 def _items(
-    writer: Writer[Any], label: str, documents: Iterator[StoredDocument], output: Output, aside: Path
+    writer: Writer[Any], source: str, label: str, documents: Iterator[StoredDocument], output: Output, aside: Path
 ) -> Iterator[Any]:
     if output.shuffle_seed is None:
         for stored in documents:
-            text = crawled(stored.text[:-1], stored.headers) if output.format in _OSCAR else None
-            yield text or writer.item(_document(label, stored, output)).value
+            item = writer.crawled(stored.text[:-1], stored.headers)
+            yield item or writer.item(_document(label, stored, source, with_scores=output.language_scores)).value
         return
+    assert writer.line is not None
     lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
     for line in shuffled(lines, output.shuffle_seed, aside):
-        yield OscarText(line, 1, {}, tail=b"\n")
+        yield writer.line(line)
 
 
 def _documents(
@@ -119,19 +115,19 @@ def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iter
         first = following
 
 
-def _document(label: str, stored: StoredDocument, output: Output) -> Document:
+def _document(label: str, stored: StoredDocument, source: str, *, with_scores: bool) -> Document:
     headers = msgspec.json.decode(stored.headers, type=dict[str, str])
     record_id = headers.get("warc-record-id", "").strip("<>")
     text = stored.text[:-1].decode()
     document = Document(
         id=f"{record_id}#{label}",
         text=text,
-        source=_CRAWLED if output.format == "dolma" else SOURCE,
+        source=source,
         lang=label,
         created=headers.get("warc-date"),
         metadata=metadata_of({"version": "1.1", "record": {"headers": headers}}, language=label),
     )
-    if output.language_scores:
+    if with_scores:
         attributes = {language_attribute(label): _spans(text, stored.probabilities())}
         document.attribute_rows = {ATTRIBUTE_SET: attributes_row(document, attributes)}
     return document

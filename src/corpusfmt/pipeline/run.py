@@ -42,7 +42,7 @@ from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, wet_fault
 from corpusfmt.pipeline.scratch import Scratch
 from corpusfmt.pipeline.size import Size, Sizes
 from corpusfmt.pipeline.summary import stats, stats_table
-from corpusfmt.pipeline.variants import variants
+from corpusfmt.pipeline.variants import form_of, variants
 from corpusfmt.rules import Grading, Judge
 
 T = TypeVar("T")
@@ -401,7 +401,8 @@ def _seal(
     table = stats_table(sizes, deduplicated=run.recipe.deduplication.lines)
     below = variants(run.recipe)[0].root
     root = place.destination
-    description = described(run.recipe.output.format, outputs, below, root=root, name=run.recipe.name)
+    target = run.recipe.output.format
+    description = described(target, form_of(target).describer, outputs, below, root=root, name=run.recipe.name)
     sealed = {
         "stats.json": _pretty(summary),
         "stats.md": table.encode(),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from corpusfmt.formats.dolma.write import DOLMA
-from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_0_DEDUPLICATED, OSCAR_1_1
+from corpusfmt.formats import named_format
+from corpusfmt.formats.describing import Describer
 from corpusfmt.formats.parts import Writer
-from corpusfmt.pipeline.goclassy import GOCLASSY
+from corpusfmt.pipeline.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
 from corpusfmt.pipeline.recipe import Output, Recipe
 
+#: The `source` of documents, where the format that they are written in does not say another.
+CRAWLED = "common-crawl"
 #: The attributes that say how sure the classifier is of each line.
 ATTRIBUTE_SET = "corpusfmt_langid"
 
@@ -20,15 +21,6 @@ ATTRIBUTE_SET = "corpusfmt_langid"
 _UNSHUFFLED = ("unshuffled/original", "unshuffled/deduplicated")
 _SHUFFLED = ("shuff-orig", "shuff-dedup")
 _PACKAGED = ("packaged_nondedup", "packaged")
-
-
-# The formats themselves would bring what checks and reads them.
-_WRITERS: Mapping[str, Writer[Any]] = {
-    "dolma": DOLMA,
-    "goclassy": GOCLASSY,
-    "oscar-1.0": OSCAR_1_0,
-    "oscar-1.1": OSCAR_1_1,
-}
 
 
 class Variant(Struct, frozen=True):
@@ -49,14 +41,30 @@ def variants(recipe: Recipe) -> list[Variant]:
     return [Variant("final", deduplicated=True, root=final), Variant("original", deduplicated=False, root=original)]
 
 
-def writer_of(output: Output, variant: Variant) -> Writer[Any]:
+class Form(Struct, frozen=True):
+    """How documents are written and described, and the `source` that they have there."""
+
+    writer: Writer[Any]
+    describer: Describer
+    source: str = CRAWLED
+
+
+def form_of(name: str) -> Form:
+    """Return the form that a recipe asks for: a format by its name, or what goclassy writes."""
+    if name == "goclassy":
+        return Form(GOCLASSY, GOCLASSY_DESCRIBER)
+    fmt, version = named_format(name)
+    version = version or fmt.versions[-1]
+    source = fmt.reader.source_name if fmt.reader else None
+    return Form(fmt.writers[version], fmt.describers[version], source or CRAWLED)
+
+
+def writer_of(form: Form, output: Output, variant: Variant) -> Writer[Any]:
     """Return what writes a variant in the form that a recipe asks for."""
     if output.language_scores:
-        assert DOLMA.with_sets is not None
-        return DOLMA.with_sets([ATTRIBUTE_SET])
-    if output.format == "oscar-1.0" and variant.deduplicated:
-        return OSCAR_1_0_DEDUPLICATED
-    return _WRITERS[output.format]
+        assert form.writer.with_sets is not None
+        return form.writer.with_sets([ATTRIBUTE_SET])
+    return (variant.deduplicated and form.writer.deduplicated) or form.writer
 
 
 def language_attribute(label: str) -> str:

@@ -9,6 +9,8 @@ from corpusfmt.formats.croissant.check import check, detect, plan
 from corpusfmt.formats.croissant.records import SOURCE
 from corpusfmt.formats.croissant.rules import RULES
 from corpusfmt.formats.croissant.version import VERSIONS
+from corpusfmt.formats.croissant.write import description
+from corpusfmt.formats.describing import Descriptions
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Document
 
@@ -26,6 +28,16 @@ def _read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected |
     return read(shard, options)
 
 
+def _is_of(data_type: str, value: object) -> bool:
+    from corpusfmt.formats.croissant.records.casts import CASTS  # noqa: PLC0415
+
+    try:
+        CASTS[data_type](value)
+    except ValueError:
+        return False
+    return True
+
+
 FORMAT = Format(
     name="croissant",
     summary="Croissant: JSON-LD descriptions of data sets for machine learning",
@@ -35,4 +47,5 @@ FORMAT = Format(
     plan=plan,
     check=check,
     reader=Reader(_read, plan=_plan_reading, source_name=SOURCE, names_fields=True),
+    descriptions=Descriptions(description, _is_of),
 )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from msgspec import Struct
-
 from corpusfmt._resources import resource
+from corpusfmt.formats.describing import FieldOf, RecordSetOf
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.model import Json
 
@@ -24,49 +22,6 @@ _MIME_TYPES = {
 }
 # RFC 3987, section 2.2; `%` itself, so that no two names become one.
 _NOT_IN_IRIS = re.compile(r"[\s\x00-\x20\x7f-\x9f<>\"{}|\\^`%\ue000-\uf8ff]")
-_SUFFIXES = re.compile(r"(?:\.[a-z]+)?\.[a-z]+$")
-
-
-class FieldOf(Struct, frozen=True):
-    """One field of a record set: its name, data type, how it is taken out of a file, and what of an object it is.
-
-    Names of JSON Lines are extracted as columns: readers of the field load such files as tables, and apply a JSON path to
-    the value of a column only.
-    """
-
-    name: str
-    data_type: str
-    extract: Mapping[str, str]
-    description: str
-    json_path: str | None = None
-
-
-class RecordSetOf(Struct, frozen=True):
-    """Records of one kind, read from the files that match the patterns of `includes`."""
-
-    name: str
-    description: str
-    includes: Sequence[str]
-    encoding: str
-    fields: Sequence[FieldOf]
-
-
-def patterns(paths: Sequence[str]) -> list[str]:
-    """Return glob patterns that match the paths: one for each depth and suffix, in which `*` stands for what varies.
-
-    Only `*` is used, which some readers let cross folders, and some do not: `**` means different things to them.
-    """
-    alike: defaultdict[tuple[int, str], list[list[str]]] = defaultdict(list)
-    for path in paths:
-        suffix = _SUFFIXES.search(path)
-        parts = path.split("/")
-        alike[len(parts), suffix[0] if suffix else ""].append(parts)
-    return sorted(_pattern(group, suffix) for (_, suffix), group in alike.items())
-
-
-def _pattern(paths: Sequence[Sequence[str]], suffix: str) -> str:
-    folders = [parts[0] if len(set(parts)) == 1 else "*" for parts in list(zip(*paths, strict=True))[:-1]]
-    return "/".join([*("*" if set(folder) & set("*?[") else folder for folder in folders), f"*{suffix}"])
 
 
 def description(

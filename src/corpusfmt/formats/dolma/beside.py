@@ -14,7 +14,7 @@ from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines, shared_by
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.dolma.write import fields_of
+from corpusfmt.formats.rows import fields_of
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_line, strict_json

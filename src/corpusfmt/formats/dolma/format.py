@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.dolma.check import check, finish
+from corpusfmt.formats.dolma.describe import DESCRIBERS
 from corpusfmt.formats.dolma.layout import detect, plan
 from corpusfmt.formats.dolma.read import attribute_sets, read
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
@@ -27,4 +28,5 @@ FORMAT = Format(
         missing_rules=frozenset({"DOL109", "DOL410"}),
     ),
     writers={VERSION: DOLMA},
+    describers=DESCRIBERS,
 )

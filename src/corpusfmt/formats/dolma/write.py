@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.rows import fields_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
@@ -21,29 +22,6 @@ class Row(Struct, frozen=True):
 
     fields: Json
     beside: Sequence[str] = ()
-
-
-def fields_of(document: Document) -> Json:
-    """Return a document as a Dolma row: the named fields first, then whatever else the document came with."""
-    row: Json = {"id": document.id, "text": document.text}
-    if document.source is not None:
-        row["source"] = document.source
-    if document.added is not None:
-        row["added"] = document.added
-    if document.created is not None:
-        row["created"] = document.created
-    if document.metadata is not None:
-        row["metadata"] = document.metadata
-    if document.attributes is not None:
-        row["attributes"] = document.attributes
-    row.update(document.extra)
-    return row
-
-
-def attributes_row(document: Document, attributes: Json) -> str:
-    """Return a row of an attribute set about a document, as `Document.attribute_rows` holds it."""
-    who = {"id": document.id} if document.source is None else {"source": document.source, "id": document.id}
-    return json_line(who | {"attributes": attributes})[:-1].decode()
 
 
 def _item(document: Document, *, sets: Sequence[str]) -> Item[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.oscar.check import check
 from corpusfmt.formats.oscar.dataset import finish
+from corpusfmt.formats.oscar.describe import DESCRIBERS
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.read import read, unpaired
@@ -28,4 +29,5 @@ FORMAT = Format(
         missing_rules=frozenset({"OSC105", "OSC107"}),
     ),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
+    describers=DESCRIBERS,
 )

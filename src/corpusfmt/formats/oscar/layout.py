@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import report_barred
+from corpusfmt.formats.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.checksums import ChecksumList, read_list, report_no_list
-from corpusfmt.formats.oscar.languages import LABEL, LABELS, V2_LABELS
 from corpusfmt.formats.oscar.parts import (
     DataName,
     Listing,
@@ -27,19 +27,13 @@ from corpusfmt.formats.oscar.parts import (
 )
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
 from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
-from corpusfmt.formats.parts import FOLDERS_ABOVE
+from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
 from corpusfmt.formats.sniff import first_row_has
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Coverage, Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 _LABELS = frozenset(LABELS)
-#: Files beside the language directories that belong to a release without being part of the schema.
-ROOT_FILES = re.compile(
-    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
-    r"|.+\.(sig|asc|sigstore(\.json)?)",
-    re.IGNORECASE,
-)
 _UNFINISHED = ".corpusfmt"
 _LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zstd?|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
 # How far down files are looked for: unshuffled/original/LL/file.

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.general import bad_json, bad_text, too_long
+from corpusfmt.formats.languages import iso_639_3
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
-from corpusfmt.formats.oscar.languages import iso_639_3
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Sightings
 from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault

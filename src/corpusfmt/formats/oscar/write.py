@@ -165,7 +165,7 @@ def _count_if_none_is_blank(data: bytes) -> int | None:
     return pieces[0][1] if pieces and len(pieces) == 1 else None
 
 
-def crawled(text: bytes, headers: bytes) -> OscarText | None:
+def _crawled(text: bytes, headers: bytes) -> OscarText | None:
     """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text and its headers, a JSON object, as they stand.
 
     None where there is more to do: for text that OSCAR cannot hold as it is, or headers with names of ours.
@@ -189,6 +189,10 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
     tail = _around(own, "tail", "1.0", CANONICAL_TAIL)
     separates = tail.count(b"\n") > 1 or (tail == b"\n" and own.get("shuffled") is True)
     return Item(replace(value, text=text, tail=tail, separates=separates), losses)
+
+
+def _line(text: bytes) -> OscarText:
+    return OscarText(text, 1, {}, tail=b"\n")
 
 
 def _has_record(own: Json) -> bool:
@@ -215,6 +219,9 @@ OSCAR_1_1 = Writer(
     by_language=True,
     folder=str,
     seal=_seal,
+    crawled=_crawled,
 )
-OSCAR_1_0 = replace(OSCAR_1_1, item=_item_without_metadata, names=partial(_names, metadata=False), stem_kept=_stem_kept)
-OSCAR_1_0_DEDUPLICATED = replace(OSCAR_1_0, names=_names_deduplicated)
+_TEXT_ALONE = replace(
+    OSCAR_1_1, item=_item_without_metadata, names=partial(_names, metadata=False), stem_kept=_stem_kept, line=_line
+)
+OSCAR_1_0 = replace(_TEXT_ALONE, deduplicated=replace(_TEXT_ALONE, names=_names_deduplicated))

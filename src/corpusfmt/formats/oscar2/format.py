@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.oscar2.check import check
+from corpusfmt.formats.oscar2.describe import DESCRIBERS
 from corpusfmt.formats.oscar2.layout import detect, plan
 from corpusfmt.formats.oscar2.read import read
 from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
@@ -18,4 +19,5 @@ FORMAT = Format(
     check=check,
     reader=Reader(read, source_name="oscar"),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
+    describers=DESCRIBERS,
 )

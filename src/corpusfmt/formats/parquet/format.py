@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.parquet.check import check, finish
+from corpusfmt.formats.parquet.describe import DESCRIBERS
 from corpusfmt.formats.parquet.layout import detect, left_unread, plan
 from corpusfmt.formats.parquet.read import read
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
@@ -20,4 +21,5 @@ FORMAT = Format(
     finish=finish,
     reader=Reader(read, by_row=True, left_unread=left_unread, source_name=SOURCE, names_fields=True),
     writers={VERSION: PARQUET},
+    describers=DESCRIBERS,
 )

@@ -1,4 +1,4 @@
-"""The language labels of OSCAR: the 176 of fastText's lid.176 models, which releases hold which, and their ISO names."""
+"""Languages by the labels of fastText's lid.176, which OSCAR goes by: which releases hold which, and their ISO names."""
 
 from __future__ import annotations
 

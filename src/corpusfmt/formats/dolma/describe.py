@@ -1,0 +1,41 @@
+"""How Dolma corpora are described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
+from corpusfmt.formats.dolma.ruleset import VERSION
+
+_ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")
+_TEXT = FieldOf("text", "sc:Text", {"column": "text"}, "Text of the document")
+# Described where they occur: a reader that is told of a column that no file has gives up.
+_OPTIONAL_FIELDS = (
+    FieldOf("source", "sc:Text", {"column": "source"}, "Where the document comes from"),
+    FieldOf("added", "sc:DateTime", {"column": "added"}, "When the document was taken into the corpus"),
+    FieldOf("created", "sc:DateTime", {"column": "created"}, "When the document was made"),
+    FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.language"),
+    FieldOf("url", "sc:URL", {"column": "metadata"}, "Address that the document comes from", "$.url"),
+)
+
+
+def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+    rows = patterns([path for path in paths if "attributes" not in path.split("/")])
+    occurring = (_as_it_is(each, contents) for each in _OPTIONAL_FIELDS if each.name in contents.fields)
+    fields = (_ID, _TEXT, *filter(None, occurring))
+    yield RecordSetOf("documents", "The documents", rows, "application/jsonlines", fields)
+
+
+def _as_it_is(described: FieldOf, contents: Contents) -> FieldOf | None:
+    """Return a field with the type that all its values are of: as text where that is not its own, None where none is."""
+    if (described.name, "sc:Text") in contents.odd:
+        return None
+    is_odd = (described.name, described.data_type) in contents.odd
+    return replace(described, data_type="sc:Text") if is_odd else described
+
+
+DESCRIBERS: Mapping[str, Describer] = {
+    VERSION: Describer("Documents in the Dolma format", _documents, fields=_OPTIONAL_FIELDS)
+}

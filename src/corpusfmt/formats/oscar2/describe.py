@@ -1,0 +1,27 @@
+"""How corpora of OSCAR 22.01 and 23.01 are described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from corpusfmt.formats.describing import BCP_47, Contents, Describer, FieldOf, RecordSetOf, patterns
+from corpusfmt.formats.oscar2.ruleset import VERSIONS
+
+_HEADERS = {"column": "warc_headers"}
+_FIELDS = (
+    FieldOf("content", "sc:Text", {"column": "content"}, "Text of the document, its lines separated by LF"),
+    FieldOf("record_id", "sc:Text", _HEADERS, "Identifier of the crawled record", "$['warc-record-id']"),
+    FieldOf("url", "sc:URL", _HEADERS, "Address of the page", "$['warc-target-uri']"),
+    FieldOf("date", "sc:DateTime", _HEADERS, "When the page was crawled", "$['warc-date']"),
+    FieldOf("language", "sc:Text", {"column": "metadata"}, "Language of the document", "$.identification.label"),
+    FieldOf("confidence", "sc:Float", {"column": "metadata"}, "How sure that language is", "$.identification.prob"),
+)
+
+
+def _records(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
+    yield RecordSetOf("documents", "The documents", patterns(paths), "application/jsonlines", _FIELDS)
+
+
+DESCRIBERS: Mapping[str, Describer] = {
+    version: Describer(f"Documents in the layout of OSCAR {version}", _records, tags=BCP_47) for version in VERSIONS
+}
