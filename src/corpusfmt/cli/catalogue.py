@@ -24,11 +24,11 @@ Rules = Annotated[
 def known_rules() -> dict[str, list[tuple[str, Rule]]]:
     """Return every rule by its code, with the name of each format or command that runs it."""
     from corpusfmt.conversion.rules import RULES as CONVERSION
-    from corpusfmt.formats import formats
+    from corpusfmt.formats import formats, further_formats
     from corpusfmt.pipeline.rules import RULES as WET
 
     known: dict[str, list[tuple[str, Rule]]] = {}
-    owners = [(name, fmt.rules) for name, fmt in formats().items()]
+    owners = [(name, fmt.rules) for name, fmt in {**formats(), **further_formats().loaded}.items()]
     for owner, rules in [*owners, ("build", WET), ("convert", CONVERSION)]:
         for each in rules:
             known.setdefault(each.code, []).append((owner, each))
@@ -85,8 +85,11 @@ def formats() -> None:
     """List the formats and their versions."""
     from corpusfmt import formats as registry
 
-    for fmt in registry.formats().values():
-        print(f"{fmt.name:<10}  {', '.join(fmt.versions):<14}  {fmt.summary}")
+    further = registry.further_formats()
+    for fmt in (*registry.formats().values(), *further.loaded.values()):
+        print(f"{fmt.name:<10}  {', '.join(fmt.versions):<14}  {plain(fmt.summary)}")
+    for refusal in further.refused:
+        say(refusal)
 
 
 @guarded

@@ -134,13 +134,13 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
 
 def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
     """Print a report on standard output, and write each `FORMAT=PATH` asked for; `-` is standard output, too."""
-    from corpusfmt.report import FOR_TERMINALS, RENDERERS
+    from corpusfmt.report import FOR_TERMINALS, renderer
 
-    write(RENDERERS[output_format](report, view), utf8=output_format not in FOR_TERMINALS)
+    write(renderer(output_format)(report, view), utf8=output_format not in FOR_TERMINALS)
     for destination in destinations:
         name, _, path = destination.partition("=")
         if path == "-":
-            write(RENDERERS[name](report, view), utf8=True)
+            write(renderer(name)(report, view), utf8=True)
         else:
             save_report(report, name, Path(path), view)
 
@@ -148,16 +148,16 @@ def write_reports(report: Report, output_format: str, destinations: Sequence[str
 def save_report(report: Report, output_format: str, path: Path, view: View = DEFAULT_VIEW) -> None:
     """Write a report to a file, whole or not at all."""
     from corpusfmt.io.publish import publish
-    from corpusfmt.report import RENDERERS
+    from corpusfmt.report import renderer
 
     with publish(path) as file:
-        file.writelines(encoded(RENDERERS[output_format](report, view)))
+        file.writelines(encoded(renderer(output_format)(report, view)))
 
 
 def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
     """Refuse unknown output formats and what cannot be written before hours of work, not after."""
     from corpusfmt.io.publish import refuse_output
-    from corpusfmt.report import RENDERERS
+    from corpusfmt.report import renderer
 
     for destination in destinations:
         path = destination.partition("=")[2]
@@ -166,5 +166,4 @@ def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
         if path != "-":
             refuse_output(path, "--report")
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
-        if name not in RENDERERS:
-            raise UsageError(f"unknown output format {clipped(name)!r}; known: {', '.join(RENDERERS)}")
+        renderer(name)

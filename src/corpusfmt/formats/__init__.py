@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from corpusfmt.extensions import Extensions, extensions
 from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
@@ -200,9 +201,33 @@ class Format(Struct, frozen=True):
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """Return every format by name."""
+    """Return every format of this package by name."""
     found = map(_format_in, iter_modules(__path__))
     return {fmt.name: fmt for fmt in sorted(filter(None, found), key=lambda fmt: fmt.name)}
+
+
+@cache
+def further_formats() -> Extensions[Format]:
+    """Return the formats of other distributions, which their entry points in the group `corpusfmt.formats` give."""
+    known = formats()
+    names = {*known, *(alias for fmt in known.values() for alias in fmt.aliases)}
+    codes = {rule.code: rule for fmt in known.values() for rule in fmt.rules}
+
+    def fault_of(name: str, found: Any) -> str | None:
+        if not isinstance(found, Format):
+            return f"it is {type(found).__name__}, expected a corpusfmt.formats.Format"
+        if found.name != name:
+            return f"the format calls itself `{found.name}`"
+        if taken := names & {name, *found.aliases}:
+            return f"the name `{min(taken)}` is taken"
+        for rule in found.rules:
+            if codes.get(rule.code, rule) is not rule:
+                return f"its rule `{rule.slug}` has the code {rule.code}, which is that of `{codes[rule.code].slug}`"
+        names.update((name, *found.aliases))
+        codes.update((rule.code, rule) for rule in found.rules)
+        return None
+
+    return extensions("corpusfmt.formats", fault_of)
 
 
 def _place_of(module: ModuleInfo) -> str:
@@ -231,16 +256,21 @@ def named_format(name: str) -> tuple[Format, str]:
     """
     base, _, version = name.partition("-")
     here = _module_named(base)
-    fmt = (here and _format_in(here)) or formats().get(base)
+    fmt = _format_in(here) if here else None
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
-    known = formats()
+    known = {**formats(), **further_formats().loaded}
+    fmt = known.get(base)
+    if fmt is not None and (not version or version in fmt.versions):
+        return fmt, version
     for each in known.values():
         if name in each.aliases:
             return each, each.aliases[name]
     names = [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
     names += [*known, *(alias for fmt in known.values() for alias in fmt.aliases)]
-    raise UsageError(f"unknown format {clipped(name)!r}; known formats: {', '.join(sorted(names))}")
+    raise UsageError(
+        f"unknown format {clipped(name)!r}; known formats: {', '.join(sorted(names))}{further_formats().explained()}"
+    )
 
 
 def refuse_barred(entry: Entry) -> None:
@@ -254,7 +284,7 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` where none does, `BadInput` where links may be why.
 
     No two formats claim the same path, so the order is free. To import few, those are asked first that it is likely to be,
-    and Croissant last, unless the file has the name of a description.
+    and Croissant last, unless the file has the name of a description; formats of other distributions after all of ours.
     """
     refuse_barred(entry)
     described = entry.name.endswith((".json", ".jsonld", ".html"))
@@ -266,7 +296,18 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
         detection = fmt.detect(entry) if fmt else None
         if fmt is not None and detection is not None:
             return fmt, detection
+    further = further_formats()
+    explained = further.explained()
+    for fmt in further.loaded.values():
+        try:
+            detection = fmt.detect(entry)
+        except Exception as error:
+            explained += f"; `{fmt.name}` failed to look at it: {type(error).__name__}: {error}"
+            continue
+        if detection is not None:
+            return fmt, detection
     for each in walk(entry) if entry.kind == "directory" else ():
         if each.kind == "outside":
             refuse_barred(each)
-    raise UsageError(f"no known format recognises {entry.path}; name one with --format ({', '.join(formats())})")
+    names = ", ".join([*formats(), *further.loaded])
+    raise UsageError(f"no known format recognises {entry.path}; name one with --format ({names}){explained}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from functools import cache
+from typing import Any, Protocol
 
+from corpusfmt.extensions import Extensions, extensions
 from corpusfmt.model import Report, UsageError
 from corpusfmt.report.machine import github, gitlab, json_lines, json_object, junit, sarif
 from corpusfmt.report.pages import html, markdown
@@ -35,6 +37,29 @@ RENDERERS: Mapping[str, Renderer] = {
 }
 
 
+@cache
+def _further_renderers() -> Extensions[Renderer]:
+    def fault_of(name: str, found: Any) -> str | None:
+        if name in RENDERERS:
+            return "the name is taken"
+        return None if callable(found) else f"it is {type(found).__name__}, expected a function of a report"
+
+    return extensions("corpusfmt.reports", fault_of)
+
+
+def renderer(name: str) -> Renderer:
+    """Return a renderer, of this package or of another distribution's entry point in the group `corpusfmt.reports`.
+
+    Raises `UsageError` for an unknown name.
+    """
+    found = RENDERERS.get(name) or _further_renderers().loaded.get(name)
+    if found is None:
+        known = ", ".join([*RENDERERS, *_further_renderers().loaded])
+        further = _further_renderers().explained()
+        raise UsageError(f"unknown output format {clipped(name)!r}; known: {known}{further}")
+    return found
+
+
 #: What is written for a terminal of any encoding; machines and browsers are given UTF-8.
 FOR_TERMINALS = frozenset({"full", "concise", "grouped"})
 
@@ -45,6 +70,4 @@ def render(report: Report, output_format: str = "full", *, max_findings: int = 1
     Text and annotations have at most `max_findings` findings, the worst of them, and with `show_info` also those that are
     merely worth knowing; other outputs have all that was kept.
     """
-    if output_format not in RENDERERS:
-        raise UsageError(f"unknown output format {clipped(output_format)!r}; known: {', '.join(RENDERERS)}")
-    return "".join(f"{line}\n" for line in RENDERERS[output_format](report, View(max_findings, show_info)))
+    return "".join(f"{line}\n" for line in renderer(output_format)(report, View(max_findings, show_info)))
