@@ -33,7 +33,8 @@ LAYERS = (
     ("formats",),
     ("io", "_resources", "_version"),
     ("rules",),
-    ("extensions", "model", "safe_path", "wording"),
+    ("extensions",),
+    ("model", "safe_path", "wording"),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

@@ -50,6 +50,11 @@ def clipped_message(message: str) -> str:
     return clipped(_LONG_VALUE.sub(lambda value: f"`{clipped(value[1])}`", message), MOST_OF_A_MESSAGE)
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 shard`, `2,000 shards`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def plain(text: str) -> str:
     """Return text as a part of one line on a terminal or in a log, not the first: what is not seen is escaped."""
     return _LOG_COMMAND.sub(r"#\\x23", _UNSEEN.sub(_escape, text))

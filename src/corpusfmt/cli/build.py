@@ -148,7 +148,8 @@ def command(
     from corpusfmt.model import Severity, UsageError
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
-    from corpusfmt.report.text import human_size, plural
+    from corpusfmt.report.text import human_size
+    from corpusfmt.wording import plural
 
     if langid not in {"auto", "native", "fasttext"}:
         raise UsageError(f"unknown --langid {clipped(langid)!r}; known: auto, native, fasttext")

@@ -154,7 +154,7 @@ def command(
     """Write a corpus in another format, checking what is read; nothing is lost in silence."""
     from corpusfmt.conversion import convert
     from corpusfmt.model import UsageError
-    from corpusfmt.report.text import plural
+    from corpusfmt.wording import plural
 
     if source == "-":
         raise UsageError("convert reads files and folders, not standard input: write it to a file and name that")

@@ -14,7 +14,7 @@ from corpusfmt.conversion.options import Losses, OnBadRecord
 from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
 
 _FILE_NAME = re.compile(
@@ -189,7 +189,7 @@ def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
         each.path
         for each in walk(source)
         if each.kind != "directory"
-        and not any(step.startswith(".") for step in each.path.split("/"))
+        and not is_hidden(each.path)
         and not _GOES_WITH_A_CORPUS.fullmatch(each.name)
         and each.path not in lost
         and _place(each) not in read

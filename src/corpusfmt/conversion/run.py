@@ -12,7 +12,6 @@ import shutil
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -64,6 +63,7 @@ from corpusfmt.conversion.stages import (
 from corpusfmt.description import described
 from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import now
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import (
@@ -145,7 +145,7 @@ def convert(
     Raises `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where
     the run could not be finished, `LimitReached` among them.
     """
-    started = _now()
+    started = now()
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     target, target_version = named_format(to)
@@ -224,7 +224,7 @@ def convert(
     missing = list(plan.errors(reader.missing_rules))
     report = _report(target, target_version, plan, missing, converted, on_loss, len(files))
     report.results["unread"] = unread_files(entry, reader, plan)
-    report.started, report.finished = started, _now()
+    report.started, report.finished = started, now()
     return report
 
 
@@ -514,7 +514,3 @@ def _report(
         "losses": dict(losses),
     }
     return report
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,6 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from datetime import UTC, datetime
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -291,3 +292,8 @@ def run_tasks(
         stop(flight.executor)
         raise error
     close(flight.executor)
+
+
+def now() -> str:
+    """Return the time as reports have it: UTC, in whole seconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,7 +6,6 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.formats import (
     CheckOptions,
     Format,
@@ -88,7 +87,7 @@ def validate(
     Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
     unknown format, profile, rule or engine, or a file that is not a report.
     """
-    started = _now()
+    started = now()
     known = baseline if isinstance(baseline, Baseline) else load_baseline(baseline) if baseline else Baseline()
     entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
     options = CheckOptions(
@@ -113,7 +112,7 @@ def validate(
         tally = Tally(max_per_rule)
         tally.add(unread.finding)
         name = named[0].name if named else "unknown"
-        return Report(name, "", tally, Coverage(shards_total=1), started=started, finished=_now())
+        return Report(name, "", tally, Coverage(shards_total=1), started=started, finished=now())
     prepare(engine, jobs, *modules_of(fmt.name))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
         options = replace(options, version=version, scratch=Path(scratch))
@@ -121,7 +120,7 @@ def validate(
         options = replace(options, version=plan.version)
         report = _check_all(fmt, plan, options, meter, jobs=jobs, engine=engine, sample=sample, progress=progress)
     _settle(report, fmt, options.grading, known)
-    report.started, report.finished = started, _now()
+    report.started, report.finished = started, now()
     return report
 
 
@@ -292,7 +291,3 @@ def _existing(path: str | Path | None) -> str | None:
     if path is not None and not Path(path).is_file():
         raise UsageError(f"no such file: {path}")
     return None if path is None else str(path)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

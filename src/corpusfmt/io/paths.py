@@ -520,3 +520,8 @@ def printable(name: str) -> str:
 def reason_of(error: OSError) -> str:
     """Return what the system says of a failure, without the path that the caller prints anyway."""
     return error.strerror or f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def is_hidden(path: str) -> bool:
+    """Tell whether a path, or a folder on it, has a name that begins with a dot."""
+    return any(step.startswith(".") for step in path.split("/"))

@@ -301,3 +301,13 @@ _JSON_TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (list, "an array"),
     (dict, "an object"),
 )
+
+
+def escaped(name: str) -> str:
+    """Return a name as one token of a JSON pointer (RFC 6901, section 3)."""
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
+
+
+def pointer(*names: str | int) -> str:
+    """Return the JSON pointer to a value."""
+    return "".join(f"/{escaped(str(name))}" for name in names)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.paths import Entry, folder_at, is_url, matching, printable, store_of, walk
+from corpusfmt.io.paths import Entry, folder_at, is_hidden, is_url, matching, printable, store_of, walk
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.lists import entries_of
 from corpusfmt.pipeline.rules import Defect
@@ -116,7 +116,7 @@ def wet_files(folder: Entry) -> Iterator[Entry]:
     Hidden ones are somebody's unfinished work, or our own.
     """
     for entry in walk(folder):
-        hidden = any(part.startswith(".") for part in entry.path.split("/"))
+        hidden = is_hidden(entry.path)
         named_so = entry.kind != "directory" and entry.name.endswith(WET_SUFFIXES)
         if not hidden and (named_so or entry.kind in ("outside", "unreadable")):
             yield entry

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +15,7 @@ from corpusfmt._version import VERSION
 from corpusfmt.description import described
 from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import now
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
@@ -95,7 +95,7 @@ def build(
     call goes on where they ended it. Raises `UsageError` for what cannot be started, `Incomplete` where a stage could not
     be finished, `LimitReached` among them.
     """
-    started = _now()
+    started = now()
     refuse_remote(destination, "the output")
     if log is not None:
         refuse_output(log, "the log")
@@ -115,7 +115,7 @@ def build(
         choices = _choices(chosen, addresses, classifier)
         if (report := report_of_finished(root, choices, supply)) is not None:
             journal("nothing-to-do", {"destination": str(destination), "recipe": chosen.name})
-            report.started, report.finished = started, _now()
+            report.started, report.finished = started, now()
             return report
         fingerprint = digest(
             CODE_FORMAT,
@@ -148,7 +148,7 @@ def build(
         _seal(
             run, outputs, sizes, summary, manifest, finished=report.coverage.shards_seen == report.coverage.shards_total
         )
-        report.started, report.finished = started, _now()
+        report.started, report.finished = started, now()
         report.results = {"stats": summary, "dropped": manifest["dropped"]}
         if resumed:
             report.results["resumed"] = resumed
@@ -417,7 +417,3 @@ def _seal(
 
 def _pretty(value: Json) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from corpusfmt.model import Coverage, Finding, Location, Report, Severity, Verdict
 from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, left_out, notes, slugs
-from corpusfmt.wording import backticked, leading, plain
+from corpusfmt.wording import backticked, leading, plain, plural
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _KILO = 1000
@@ -180,8 +180,3 @@ def _footer(report: Report, view: View) -> Iterator[str]:
     version = f" {report.version}" if report.version else ""
     yield plain(f"  {report.format}{version} · {coverage_line(report.coverage)}")
     yield verdict_line(report)
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 shard`, `2,000 shards`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.croissant.jsontree import escaped
+from corpusfmt.io.text import escaped
 
 _SCHEMA_ORG = {"@vocab": "http://schema.org/", "schema": "http://schema.org/", "sc": "http://schema.org/"}
 _REMOTE_CROISSANT = re.compile(r"https?://(www\.)?mlcommons\.org/croissant/1\.[01](/(context(\.jsonld?)?)?)?")

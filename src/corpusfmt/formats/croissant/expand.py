@@ -23,9 +23,9 @@ from corpusfmt.formats.croissant.contexts import (
     likely_terms,
     simple_terms,
 )
-from corpusfmt.formats.croissant.jsontree import escaped
 from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
 from corpusfmt.io.limits import meter
+from corpusfmt.io.text import escaped
 
 # A name ending in "//" after its colon is never taken for a compact IRI, whatever prefixes a context declares.
 _STAMP = "corpusfmt://place"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from corpusfmt.formats.croissant.expand import Expansion
-from corpusfmt.formats.croissant.jsontree import Places, escaped
+from corpusfmt.formats.croissant.jsontree import Places
 from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name, short
 from corpusfmt.formats.croissant.shapes import (
     CROISSANT_PROPERTIES,
@@ -28,6 +28,7 @@ from corpusfmt.formats.croissant.shapes import (
     Shape,
 )
 from corpusfmt.formats.croissant.vocabulary import NearMisses, is_schema_property
+from corpusfmt.io.text import escaped
 from corpusfmt.model import Location
 
 #: The properties of a DataSource that name where data comes from, and what each may name.

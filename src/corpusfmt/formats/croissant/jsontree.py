@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from corpusfmt.io.text import MOST_VALUES, JsonFault, parsed_json
+from corpusfmt.io.text import MOST_VALUES, JsonFault, escaped, parsed_json
 from corpusfmt.model import Location
 
 _BOM = "\ufeff"
@@ -72,11 +72,6 @@ def _unquoted(piece: str) -> str:
     except json.JSONDecodeError:
         return ""
     return value if isinstance(value, str) else ""
-
-
-def escaped(name: str) -> str:
-    """Return a name as one token of a JSON pointer (RFC 6901, section 3)."""
-    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
 _STEP = 4096

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from corpusfmt.formats.dolma.rows import clipped
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.model import Fault, Location, Problem
+from corpusfmt.wording import plural
 
 SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 # How many rows from the first difference on are kept to tell what happened: 8 bytes a row and side.
@@ -118,7 +119,7 @@ def _what_happened(documents: array[int], attributes: array[int], row: int) -> s
     for rows, (ahead, behind) in {"missing": (documents, attributes), "too many": (attributes, documents)}.items():
         shift = _shift(ahead, behind)
         if shift and len(ahead) - len(behind) == shift:
-            return f"{_count(shift)} from row {row + 1} on {'is' if shift == 1 else 'are'} {rows}"
+            return f"{plural(shift, 'row')} from row {row + 1} on {'is' if shift == 1 else 'are'} {rows}"
         if shift:
             direction = "up" if rows == "missing" else "down"
             return f"from there on the rows are shifted {direction} by {shift}"
@@ -142,7 +143,3 @@ def _shift(ahead: array[int], behind: array[int]) -> int:
         return 0
     overlap = min(len(ahead) - shift, len(behind))
     return shift if ahead[shift : shift + overlap] == behind[:overlap] else 0
-
-
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows} rows"

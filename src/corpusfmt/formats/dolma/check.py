@@ -24,11 +24,12 @@ from corpusfmt.formats.dolma.rowfiles import (
     document_columns,
     shared_by,
 )
-from corpusfmt.formats.dolma.rows import ATTRIBUTE_KEY_COLLISION, clipped, pointer
+from corpusfmt.formats.dolma.rows import ATTRIBUTE_KEY_COLLISION, clipped
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
 from corpusfmt.formats.general import within_limits
+from corpusfmt.io.text import pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 

@@ -18,14 +18,13 @@ from corpusfmt.formats.dolma.rows import (
     DocumentRow,
     explain,
     odd_key,
-    pointer,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import barred, broken_stream, json_of, report_text, too_long
 from corpusfmt.io.lines import Block, LongLine, blocks, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
-from corpusfmt.io.text import json_object
+from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import Fault, Json, Location, Problem
 from corpusfmt.rules import Judge
 

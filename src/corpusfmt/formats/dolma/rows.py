@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import json_of
-from corpusfmt.io.text import StrictJson, json_type
+from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -403,11 +403,6 @@ def null_attribute(row: AttributesRow) -> Iterator[Problem]:
 
 def _below(at: Location, *names: str) -> Location:
     return replace(at, pointer=pointer(*names))
-
-
-def pointer(*names: str | int) -> str:
-    """Return the JSON pointer (RFC 6901) to a value."""
-    return "".join(f"/{str(name).replace('~', '~0').replace('/', '~1')}" for name in names)
 
 
 def explain(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:

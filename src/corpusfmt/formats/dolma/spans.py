@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped, pointer
+from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.io.text import json_type
+from corpusfmt.io.text import json_type, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 
 _Span = tuple[int, int]

@@ -17,6 +17,7 @@ from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
 from corpusfmt.model import Fault, Location, Problem
 from corpusfmt.rules import Judge
+from corpusfmt.wording import plural
 
 # How far to look for agreement, and how many pairs must agree where offsets and lines do (the first number), or where
 # only the numbers of lines do, shifted by a constant (the second): these alone may agree by chance.
@@ -384,7 +385,7 @@ class Alignment(Struct):
             return None
         found, problem = self._wrong_offset(self.documents.starts[0] - self.shift)
         far = "too low" if shift > 0 else "too high"
-        message = f"{problem.message}; the offsets from here on are {_plural(abs(shift))} {far}"
+        message = f"{problem.message}; the offsets from here on are {plural(abs(shift), 'line')} {far}"
         hint = "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
         return Fault(found, Problem(message, problem.at, hint))
 
@@ -400,9 +401,9 @@ class Alignment(Struct):
             if start + lines in self.odd_lines and not shift:
                 return None
             reason = f"the text has {lines} ({where}){_since(shift)}"
-            message = f"range of {_plural(count)} from offset `{offset}`, but {reason}"
+            message = f"range of {plural(count, 'line')} from offset `{offset}`, but {reason}"
             return Fault(RANGE_OUTSIDE_TEXT, Problem(message, self._at(), _recount(lines, shift)))
-        message = f"the line after the range of {_plural(count)} from offset `{offset}` is not blank"
+        message = f"the line after the range of {plural(count, 'line')} from offset `{offset}` is not blank"
         message += f": the document is {where} of the text{_since(shift)}"
         return Fault(OFFSET_GAP, Problem(message, self._at(), _recount(lines, shift)))
 
@@ -417,7 +418,7 @@ class Alignment(Struct):
         if offset == self.last_offset:
             message = f"offset `{offset}` again, as on line {self.last_line}"
             return Fault(OFFSET_ORDER, Problem(message, self._at(index), "remove the second record", count=len(known)))
-        message = f"no document in the text for this record (offset `{offset}`, {_plural(count)})"
+        message = f"no document in the text for this record (offset `{offset}`, {plural(count, 'line')})"
         hint = "remove the record, or bring its document back"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(index), hint, count=len(known)))
 
@@ -461,11 +462,7 @@ _REWRITE = "check that both files are of the same part, or write them again from
 def _since(shift: int) -> str:
     if not shift:
         return ""
-    return f", {_plural(abs(shift))} {'fewer' if shift < 0 else 'more'} than it had; what follows is shifted"
-
-
-def _plural(lines: int) -> str:
-    return f"{lines} line" if lines == 1 else f"{lines} lines"
+    return f", {plural(abs(shift), 'line')} {'fewer' if shift < 0 else 'more'} than it had; what follows is shifted"
 
 
 def _recount(lines: int, shift: int) -> str:

@@ -19,7 +19,7 @@ from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Sightings
 from corpusfmt.io.lines import Block, LongLine, runs
-from corpusfmt.io.text import JsonFault, TextFault, strict_json, utf8_fault
+from corpusfmt.io.text import JsonFault, TextFault, pointer, strict_json, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -309,7 +309,7 @@ def header_fault(headers: Json, at: Location) -> Fault | None:
     for name, value in headers.items():
         if not isinstance(value, str):
             message = f"header `{_clipped(name)}` is {described(value)}, expected a string"
-            where = replace(at, pointer=f"/headers/{escaped(name)}")
+            where = replace(at, pointer=pointer("headers", name))
             return Fault(HEADER_NOT_STRING, Problem(message, where, "write it as a string"))
     return None
 
@@ -513,7 +513,7 @@ class MetadataScan:
             self._sightings.note(*fault)
         shouting = [name for name in headers if name != name.lower()]
         if shouting:
-            at = self.at(line, byte=byte, pointer=f"/headers/{escaped(shouting[0])}")
+            at = self.at(line, byte=byte, pointer=pointer("headers", shouting[0]))
             names = ", ".join(f"`{_clipped(name)}`" for name in shouting[:5])
             problem = Problem(f"header {names} is not lower case", at, "write names in lower case")
             self._sightings.note(HEADER_NAMES, problem, "case")
@@ -555,11 +555,6 @@ class MetadataScan:
 
 
 _MOST_LANGUAGE_LISTS = 10_000
-
-
-def escaped(name: str) -> str:
-    """Return a name as a step of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _judge_id(value: str, at: Location) -> Fault | None:

@@ -13,7 +13,7 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
 from corpusfmt.formats.sniff import first_row, first_row_has
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -118,7 +118,7 @@ UNREAD_FILE = RULES.finding(
 def detect(entry: Entry) -> Detection | None:
     """Claim a file whose first row has content and WARC headers, and a folder whose first data file is one."""
     if entry.kind == "directory":
-        listed = (each for each in walk(entry) if not _is_hidden(each.path))
+        listed = (each for each in walk(entry) if not is_hidden(each.path))
         first = next((each for each in listed if _is_data(each) or each.path == "documents"), None)
     else:
         first = entry
@@ -137,14 +137,10 @@ def _is_data(entry: Entry) -> bool:
     return entry.kind == "file" and _DATA.fullmatch(entry.name) is not None
 
 
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split("/"))
-
-
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path, and judge their names."""
     entries = list(walk(entry)) if entry.kind == "directory" else [entry]
-    files = [each for each in entries if _is_data(each) and not _is_hidden(each.path)]
+    files = [each for each in entries if _is_data(each) and not is_hidden(each.path)]
     version = options.version or (_version(files[0]) if files else VERSIONS[-1])
     judge = Judge(RULES, options.grading, version=version, path=".", cap=options.max_per_rule)
     root = Path(entry.url).resolve().name if entry.kind == "directory" else ""
@@ -188,7 +184,7 @@ def _corpus(target: str, code: str | None) -> str:
 
 def _judge_others(entries: Sequence[Entry], judge: Judge) -> None:
     for each in entries:
-        hidden = _is_hidden(each.path)
+        hidden = is_hidden(each.path)
         if not hidden and report_barred(each, judge):
             continue
         if each.kind == "file" and not hidden and not _is_data(each) and each.name not in _OURS:

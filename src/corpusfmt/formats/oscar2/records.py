@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.general import json_of, report_text
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
-from corpusfmt.io.text import StrictJson, json_type
+from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -86,7 +86,7 @@ def headers_not_strings(record: Record) -> Iterator[Problem]:
         return
     for name, value in headers.items():
         if not isinstance(value, str):
-            at = replace(record.at, pointer="/warc_headers/" + _escaped(name))
+            at = replace(record.at, pointer=pointer("warc_headers", name))
             yield Problem(f"header `{name}` is {json_type(value)}, not a string", at, "write it as a string")
 
 
@@ -187,10 +187,6 @@ def are_tags(value: Any) -> bool:
 
 def _below(record: Record, path: str) -> Location:
     return replace(record.at, pointer=f"/metadata/{path}")
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def explain(line: bytes, at: Location, language: str | None, judge: Judge, times: int = 1) -> Json | None:

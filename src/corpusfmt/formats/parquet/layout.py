@@ -10,7 +10,7 @@ from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.parquet import Table
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
 
@@ -50,11 +50,7 @@ def detect(entry: Entry) -> Detection | None:
 
 
 def _is_data(entry: Entry) -> bool:
-    return entry.kind == "file" and entry.name.endswith(_SUFFIX) and not _is_hidden(entry.path)
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split("/"))
+    return entry.kind == "file" and entry.name.endswith(_SUFFIX) and not is_hidden(entry.path)
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
@@ -65,7 +61,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     for each in walk(entry) if entry.kind == "directory" else [entry]:
         if _is_data(each):
             shards.append(Shard(len(shards), each.path, {"table": each}))
-        elif not _is_hidden(each.path):
+        elif not is_hidden(each.path):
             report_barred(each, judge)
     if not shards:
         hint = "name the folder that holds the files, or one of them"
