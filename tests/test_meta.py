@@ -77,6 +77,15 @@ def test_formats_do_not_import_each_other() -> None:
                 assert ".".join(each.split(".")[:3]) not in others, f"{module.name} imports {each}"
 
 
+def test_rules_and_data_of_croissant_do_not_import_each_other() -> None:
+    for one, other in (("rules", "data"), ("data", "rules")):
+        for module in (PACKAGE / "formats" / "croissant" / one).glob("*.py"):
+            for each in imported(module):
+                assert f"corpusfmt.formats.croissant.{other}" not in (each, each.rpartition(".")[0]), (
+                    f"{module.name} imports {each}"
+                )
+
+
 @pytest.mark.parametrize("layer", ["conversion", "description", "engine", "pipeline", "report"])
 def test_formats_are_known_by_their_registry_only(layer: str) -> None:
     named = tuple(f"corpusfmt.formats.{name}" for name in formats.formats())

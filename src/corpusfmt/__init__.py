@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from corpusfmt.description import describe
     from corpusfmt.engine.progress import Progress
     from corpusfmt.engine.validate import validate
-    from corpusfmt.formats.croissant.records.stream import records
+    from corpusfmt.formats.croissant.data.stream import records
     from corpusfmt.io.limits import Limits
     from corpusfmt.model import (
         BadInput,
@@ -73,7 +73,7 @@ _HOMES = {
     "build": "corpusfmt.pipeline.run",
     "convert": "corpusfmt.conversion",
     "describe": "corpusfmt.description",
-    "records": "corpusfmt.formats.croissant.records.stream",
+    "records": "corpusfmt.formats.croissant.data.stream",
     "render": "corpusfmt.report",
     "validate": "corpusfmt.engine.validate",
 }

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import damaged
 
-from corpusfmt.formats.croissant.graph import Description, View
-from corpusfmt.formats.croissant.nodes import Node
+from corpusfmt.formats.croissant.model.graph import Description, View
+from corpusfmt.formats.croissant.model.nodes import Node
 
 FILE = {"@type": "cr:FileObject", "contentUrl": "a", "encodingFormat": "text/csv", "sha256": "0" * 64}
 

@@ -12,9 +12,9 @@ from croissant.documents import CASES, CONTEXT, VALID_SAMPLES, document
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant.contexts import NotSimple
-from corpusfmt.formats.croissant.expand import Expansion, ExpansionFault, _Simple, expand, expand_fully
-from corpusfmt.formats.croissant.nodes import Node, Value
+from corpusfmt.formats.croissant.model.contexts import NotSimple
+from corpusfmt.formats.croissant.model.expand import Expansion, ExpansionFault, _Simple, expand, expand_fully
+from corpusfmt.formats.croissant.model.nodes import Node, Value
 
 CASE_FILES = sorted(CASES.glob("*/valid/*/input.json"))
 

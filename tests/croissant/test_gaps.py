@@ -16,7 +16,7 @@ from croissant.test_records import codes, field, file, files, read, record_set, 
 from support import run_cli, zipped
 
 import corpusfmt
-from corpusfmt.formats.croissant.records import rows
+from corpusfmt.formats.croissant.data import rows
 from corpusfmt.model import Report, UsageError
 
 JPEG = b"\xff\xd8\xff\xe0"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant.jsonpath import jsonpath_fault, parse_path, select
+from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault, parse_path, select
 
 STORE = {"books": [{"id": 1, "tags": ["a", "b"]}, {"id": 2}, {"id": 3, "tags": []}], "a b": {"id": 4}}
 

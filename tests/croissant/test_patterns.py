@@ -9,8 +9,8 @@ import tracemalloc
 
 import pytest
 
-from corpusfmt.formats.croissant.records import _matching, patterns
-from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
+from corpusfmt.formats.croissant.data import _matching, patterns
+from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
 
 TOO_LONG = {"error": "the texts become too long"}
 

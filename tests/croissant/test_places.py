@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from corpusfmt.formats.croissant.jsontree import DuplicateName, Places
+from corpusfmt.formats.croissant.model.jsontree import DuplicateName, Places
 from corpusfmt.model import Location
 
 TEXT = '{\n"a/b~c": ["é 𝄞", {"\\u0064": 1}],\n"e": 2, "e": null\n}\n'

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from support import gzipped, run_cli
 
 import corpusfmt
-from corpusfmt.formats.croissant.records import csvrows, reader
-from corpusfmt.formats.croissant.records.casts import date_in, date_pattern
+from corpusfmt.formats.croissant.data import csvrows, reader
+from corpusfmt.formats.croissant.data.casts import date_in, date_pattern
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.model import BadInput, Finding, UsageError
 
@@ -255,7 +255,7 @@ def test_what_does_not_match_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*b", "(.*)*x"])
 def test_patterns_without_end(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.formats.croissant.records.reader.TIME_LIMIT", 0.5)
+    monkeypatch.setattr("corpusfmt.formats.croissant.data.reader.TIME_LIMIT", 0.5)
     values, findings = one_column(tmp_path, "a" * 60 + "!\n", "sc:Text", source={"transform": {"regex": pattern}})
     assert values == []
     assert codes(findings) == ["CRO610"]

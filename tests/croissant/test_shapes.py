@@ -12,9 +12,9 @@ import pytest
 from croissant.documents import CASES, SAMPLES, SCHEMAS, VALID_SAMPLES
 
 import corpusfmt
-from corpusfmt.formats.croissant import shacl
-from corpusfmt.formats.croissant.contexts import appendix
-from corpusfmt.formats.croissant.shapes import SHAPES
+from corpusfmt.formats.croissant.model.contexts import appendix
+from corpusfmt.formats.croissant.model.shapes import SHAPES
+from corpusfmt.formats.croissant.rules import shacl
 
 JUDGED_BY_SHAPES = {f"CRO{number}" for number in (203, *range(205, 216), 301, 401, 402, 420, 501)} - {"CRO204"}
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from strategies import damaged
 from support import tarred, zipped
 
-from corpusfmt.formats.croissant.globs import matches
-from corpusfmt.formats.croissant.records import rows
+from corpusfmt.formats.croissant.data import rows
+from corpusfmt.formats.croissant.data.globs import matches
 
 if sys.version_info >= (3, 14):
     from compression import zstd

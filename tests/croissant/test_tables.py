@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant.records import tables
-from corpusfmt.formats.croissant.records.batches import BATCH_ROWS, Batch, Broken, Take
-from corpusfmt.formats.croissant.records.casts import CASTS, Cast
-from corpusfmt.formats.croissant.records.cells import hashes_of, left_over, split
-from corpusfmt.formats.croissant.records.csvrows import table
-from corpusfmt.formats.croissant.records.files import Opened
-from corpusfmt.formats.croissant.records.lookup import key_of
+from corpusfmt.formats.croissant.data import tables
+from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
+from corpusfmt.formats.croissant.data.casts import CASTS, Cast
+from corpusfmt.formats.croissant.data.cells import hashes_of, left_over, split
+from corpusfmt.formats.croissant.data.csvrows import table
+from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.lookup import key_of
 
 TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "cr:Int8")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from croissant.documents import CONTEXT, check, document
 
-from corpusfmt.formats.croissant.shapes import DATASET
+from corpusfmt.formats.croissant.model.shapes import DATASET
 
 RAI = {row.name for row in DATASET.properties if row.name.startswith("rai:")}
 

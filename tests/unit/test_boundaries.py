@@ -21,9 +21,9 @@ from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.formats import formats
-from corpusfmt.formats.croissant.globs import matches
-from corpusfmt.formats.croissant.records.casts import CASTS
-from corpusfmt.formats.croissant.rules.dataset import is_date
+from corpusfmt.formats.croissant.data.casts import CASTS
+from corpusfmt.formats.croissant.data.globs import matches
+from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.dolma import rowfiles
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS

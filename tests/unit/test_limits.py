@@ -21,7 +21,7 @@ from support import SAMPLE, corpus, gzipped, run_cli
 import corpusfmt
 from corpusfmt.engine.executors import executor_factory
 from corpusfmt.engine.run import Late, run_tasks
-from corpusfmt.formats.croissant.records.patterns import PatternFault, Patterns
+from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
 from corpusfmt.io import limits
 from corpusfmt.io.limits import UNLIMITED, Account, LimitReached, Limits, limited
 from corpusfmt.io.publish import publish

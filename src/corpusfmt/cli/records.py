@@ -33,7 +33,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
-    from corpusfmt.formats.croissant.records.stream import records
+    from corpusfmt.formats.croissant.data.stream import records
     from corpusfmt.formats.general import LINK_OUTSIDE_ROOT
     from corpusfmt.io.limits import limited
     from corpusfmt.model import Coverage, Finding, Report, Tally

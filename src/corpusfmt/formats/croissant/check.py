@@ -1,4 +1,4 @@
-"""Planning and checking one description: from bytes to nodes to rules."""
+"""Checking one description: from bytes to nodes to rules."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from itertools import islice
 from typing import Any
 
-from corpusfmt.formats import CheckOptions, Detection, Plan, Shard, ShardResult
+from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.croissant import webpage
-from corpusfmt.formats.croissant.expand import ExpansionFault, expand
-from corpusfmt.formats.croissant.graph import (
+from corpusfmt.formats.croissant.data.findings import Gap
+from corpusfmt.formats.croissant.layout import content_of
+from corpusfmt.formats.croissant.model.expand import ExpansionFault, expand
+from corpusfmt.formats.croissant.model.graph import (
     Dataset,
     Description,
     Field,
     RecordSet,
     View,
 )
-from corpusfmt.formats.croissant.jsontree import EncodingFault, Places, decode, parse
-from corpusfmt.formats.croissant.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, decode, parse
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
+from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
+from corpusfmt.formats.croissant.model.version import EXTENSION_IRIS, conforms_to, version_of
+from corpusfmt.formats.croissant.model.wording import clip, shown
 from corpusfmt.formats.croissant.rules.data import references_of_examples
 from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, mistyped
 from corpusfmt.formats.croissant.rules.document import (
@@ -37,10 +40,7 @@ from corpusfmt.formats.croissant.rules.document import (
     NOT_UTF8,
     Part,
 )
-from corpusfmt.formats.croissant.rules.files import Gap
-from corpusfmt.formats.croissant.rules.wording import clip, shown
-from corpusfmt.formats.croissant.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
-from corpusfmt.formats.croissant.version import EXTENSION_IRIS, conforms_to, version_in_text, version_of
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.general import (
     LIMIT_REACHED,
     LINK_OUTSIDE_ROOT,
@@ -48,111 +48,14 @@ from corpusfmt.formats.general import (
     out_of_range,
     too_long,
 )
-from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
 from corpusfmt.io.limits import LimitReached
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
-from corpusfmt.model import Fault, Location, Problem, Tally, UsageError
+from corpusfmt.model import Fault, Location, Problem
 from corpusfmt.rules import Judge
 
-_SUFFIXES = (".json", ".jsonld", ".html", ".htm")
-
-# What the bytes of a description show, wherever in the document it stands.
-_CLAIM = re.compile(
-    rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
-)
-_MAX_SNIFFED = 8 * 1024 * 1024
 # Nodes, with what the rules need of them, take more memory than the JSON that they are made of.
 _MOST_VALUES = 300_000
-
-
-def _content(entry: Entry, limit: int = -1) -> bytes:
-    with entry.open() as file:
-        parts = []
-        while limit and (part := file.read(limit if limit > 0 else 1 << 20)):
-            parts.append(part)
-            limit -= len(part) if limit > 0 else 0
-        return b"".join(parts)
-
-
-def _claims(entry: Entry) -> Detection | None:
-    if not entry.name.endswith(_SUFFIXES):
-        return None
-    if entry.is_barred:
-        return Detection("", f"the name {entry.name}")
-    try:
-        data = _content(entry, _MAX_SNIFFED)
-    except OSError:
-        return None
-    if b"\0" in data[:64]:
-        data = data.replace(b"\0", b"")  # UTF-16: the finding about it is the format's to make
-    found = _CLAIM.search(data)
-    if found is None or (b"@context" not in data and b"@type" not in data):
-        return None
-    return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
-
-
-# Files that carry the name of their folder, or lie below `documents`, make a folder a corpus with a description in it.
-_CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zstd?)?")
-_CORPUS_FOLDERS = ("documents", "attributes")
-
-
-def _is_corpus(entries: Sequence[Entry]) -> bool:
-    for entry in entries:
-        top, slash, rest = entry.path.partition("/")
-        if slash and top in _CORPUS_FOLDERS:
-            return True
-        if slash and "/" not in rest and rest.startswith(top) and _CORPUS_FILE.fullmatch(rest):
-            return True
-    return False
-
-
-def detect(entry: Entry) -> Detection | None:
-    """Recognise a description: a file by its content, a folder by a description in it and no corpus beside it."""
-    if entry.kind == "file":
-        return _claims(entry)
-    if entry.kind != "directory":
-        return None
-    listed = list(islice(walk(entry), _MOST_LISTED))
-    table = next((each for each in listed if each.name.endswith(".parquet")), None)
-    inside = [each for each in listed if each.path.count("/") <= 1]
-    if _is_corpus(inside) or (table is not None and is_own_parquet(table)):
-        return None
-    documents = {each.path: each for each in inside if each.kind != "directory" and each.path in DESCRIPTIONS}
-    for name in DESCRIPTIONS:
-        if name in documents:
-            return _claims(documents[name])
-    return None
-
-
-_MOST_LISTED = 10_000
-
-
-def _shallow(entry: Entry) -> Iterator[Entry]:
-    listed = islice(walk(entry), _MOST_LISTED)
-    return (each for each in listed if each.path.count("/") <= 1)
-
-
-def plan(entry: Entry, options: CheckOptions) -> Plan:
-    """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
-    if entry.kind == "directory":
-        files = {each.path: each for each in _shallow(entry) if each.kind != "directory" and "/" not in each.path}
-        found = [files[name] for name in DESCRIPTIONS if name in files][:1]
-        found = found or [each for each in files.values() if each.kind == "file" and _claims(each) is not None]
-        if not found:
-            raise UsageError(f"no croissant.json or metadata.json in {entry.path}")
-    else:
-        found = [entry]
-    version = options.version or _version(found[0])
-    shards = [Shard(index, each.path, {"description": each}) for index, each in enumerate(found)]
-    return Plan(version, shards, Tally(options.max_per_rule, options.grading.known))
-
-
-def _version(entry: Entry) -> str:
-    try:
-        return version_in_text(_content(entry, _MAX_SNIFFED))
-    except OSError:
-        return "1.0"
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
@@ -205,7 +108,7 @@ class Checker:
             self.judge.report(*too_long(at, self.entry.size, self.options.max_line_bytes))
             return
         try:
-            data = _content(self.entry)
+            data = content_of(self.entry)
         except OSError as error:
             self.judge.report(*barred(error, at))
             return
@@ -320,8 +223,8 @@ class Checker:
         if not self.options.data:
             return
         # Only --data reads files.
-        from corpusfmt.formats.croissant.records.judging import judge_data  # noqa: PLC0415
-        from corpusfmt.formats.croissant.storage import Storage  # noqa: PLC0415
+        from corpusfmt.formats.croissant.data.judging import judge_data  # noqa: PLC0415
+        from corpusfmt.formats.croissant.data.storage import Storage  # noqa: PLC0415
 
         folder = self.entry.folder()
         storage = Storage(description, folder)

@@ -1,6 +1,5 @@
-"""The rules of Croissant, a module for each group of codes."""
+"""The rules of Croissant that decide over a description, a module for each group of codes."""
 
-from corpusfmt.formats.croissant.rules import data, dataset, distribution, document, files, records
-from corpusfmt.formats.croissant.rules.registry import RULES
+from corpusfmt.formats.croissant.rules import data, dataset, distribution, document, records
 
-__all__ = ["RULES", "data", "dataset", "distribution", "document", "files", "records"]
+__all__ = ["data", "dataset", "distribution", "document", "records"]

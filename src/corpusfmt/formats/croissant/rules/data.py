@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Reference, identity_of
-from corpusfmt.formats.croissant.nodes import Literal
-from corpusfmt.formats.croissant.rules.dataset import is_date
+from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Reference, identity_of
+from corpusfmt.formats.croissant.model.nodes import Literal
+from corpusfmt.formats.croissant.model.values import is_date
+from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.formats.croissant.rules.document import several_lost
-from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import clip
-from corpusfmt.formats.croissant.vocabulary import ATOMIC_TYPES
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Problem, Severity
 
 _DATA = "croissant-1.0#data"
@@ -171,17 +171,6 @@ def _wrong_values(record_set: RecordSet, name: str) -> Iterator[Problem]:
             yield Problem(message, at, "correct the value, or the data type", count=len(wrong))
 
 
-def key_fields(record_set: RecordSet) -> list[Field]:
-    """Return the fields of the key, none where it names something else, too."""
-    found = []
-    for value in record_set.keys:
-        name = value.value if isinstance(value, Literal) else value.id
-        named = record_set.field_named(name) if isinstance(name, str) else None
-        if named is not None:
-            found.append(named)
-    return found if len(found) == len(record_set.keys) else []
-
-
 @RULES.rule("CRO507", "key-not-unique", on=RecordSet, spec="croissant-1.0#recordset")
 def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
     """Two inline records have the same key.
@@ -190,7 +179,7 @@ def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
     Example: two records with id 1.
     Fix: correct one of them, or the key.
     """
-    fields = key_fields(record_set)
+    fields = record_set.key_fields
     seen: dict[str, str] = {}
     again: list[tuple[str, str, list[Any]]] = []
     columns = [record_set.column(each) for each in fields]
@@ -219,7 +208,7 @@ def key_null(record_set: RecordSet) -> Iterator[Problem]:
     Example: `{"a/id": null, "a/name": "x"}` with key `a/id`.
     Fix: give the record a key.
     """
-    for each in key_fields(record_set):
+    for each in record_set.key_fields:
         nulls = [pointer for pointer, value in record_set.column(each).items() if value is None]
         if nulls:
             at = record_set.description.places.of(nulls[0])

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from urllib.parse import urlsplit
 
-from corpusfmt.formats.croissant.graph import Dataset, Description
-from corpusfmt.formats.croissant.nodes import Literal, Node, Value
+from corpusfmt.formats.croissant.model.graph import Dataset, Description
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
+from corpusfmt.formats.croissant.model.shapes import DATASET
+from corpusfmt.formats.croissant.model.values import is_date
+from corpusfmt.formats.croissant.model.version import OLD_NAMESPACES, VERSION_IRI, conforms_to, near_version
+from corpusfmt.formats.croissant.model.vocabulary import SPDX
+from corpusfmt.formats.croissant.model.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.rules.document import declared_at, several_lost
-from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import clip, one_of, shown
-from corpusfmt.formats.croissant.shapes import DATASET
-from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI, conforms_to, near_version
-from corpusfmt.formats.croissant.vocabulary import SPDX
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Fault, Location, Problem, Severity
 
 _REQUIRED = "croissant-1.0#required"
@@ -329,22 +329,6 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
             if not literal.value.strip() or (re.search(r"\s", literal.value) and "://" in literal.value):
                 message = f"{view.title}: `contentUrl` is `{clip(literal.value)}`, expected a URL"
                 yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
-
-
-_ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
-# A leap second, which `datetime` cannot hold: 23:59:60 in UTC, elsewhere perhaps a half or a quarter of an hour off.
-_LEAP_SECOND = re.compile(r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)")
-
-
-def is_date(text: str) -> bool:
-    """Tell whether a text is an ISO 8601 date or date and time, reduced to the month or year included."""
-    if _ISO_PARTS.fullmatch(text):
-        return text[5:] == "" or "01" <= text[5:] <= "12"
-    try:
-        datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", text))
-    except ValueError:
-        return False
-    return True
 
 
 @RULES.rule(

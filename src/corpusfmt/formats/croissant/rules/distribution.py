@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from corpusfmt.formats.croissant.graph import (
+from corpusfmt.formats.croissant.model.graph import (
     Dataset,
     Description,
     FileObject,
@@ -15,9 +15,10 @@ from corpusfmt.formats.croissant.graph import (
     View,
     rings,
 )
-from corpusfmt.formats.croissant.nodes import Literal, Node
-from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import around, clip, shown
+from corpusfmt.formats.croissant.model.nodes import Literal, Node
+from corpusfmt.formats.croissant.model.values import escapes, is_absolute, size_in_bytes
+from corpusfmt.formats.croissant.model.wording import around, clip, shown
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Problem, Severity
 
 _FILE_OBJECT = "croissant-1.0#fileobject"
@@ -87,21 +88,6 @@ def contenturl_not_relative(file: FileObject) -> Iterator[Problem]:
             if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", literal.value):
                 message = f"{file.title}: `contentUrl` is `{clip(literal.value)}`, expected a path in the container"
                 yield Problem(message, file.place_of(literal), "write the path of the file inside the container")
-
-
-def escapes(path: str) -> bool:
-    """Tell whether a path leaves the folder that it starts in."""
-    depth = 0
-    for part in re.split(r"[/\\]", path):
-        depth += -1 if part == ".." else part not in ("", ".")
-        if depth < 0:
-            return True
-    return False
-
-
-def is_absolute(path: str) -> bool:
-    """Tell whether a path starts at the root of a file system."""
-    return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
 
 
 def _escaping(view: View, name: str) -> Iterator[Problem]:
@@ -195,20 +181,6 @@ def sha256_format(file: FileObject) -> Iterator[Problem]:
         if not re.fullmatch(r"[0-9a-fA-F]{64}", literal.value):
             message = f"{file.title}: `sha256` is `{clip(literal.value)}`, expected 64 hexadecimal digits"
             yield Problem(message, file.place_of(literal), "write the output of sha256sum")
-
-
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kKMGTPE])(i?))?(?:B|b|bytes|Bytes|bits)?")
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
-
-
-def size_in_bytes(text: str) -> tuple[int, bool] | None:
-    """Return the bytes that a contentSize says and whether it says them exactly; None where it is no size."""
-    match = _SIZE.fullmatch(text.strip().replace(",", "")) if len(text) < 100 else None
-    if match is None:
-        return None
-    number, unit, binary = match.groups()
-    factor = (1024 if binary else 1000) ** _UNITS[(unit or "").lower()]
-    return int(float(number) * factor) if "." in number else int(number) * factor, not unit
 
 
 @RULES.rule(

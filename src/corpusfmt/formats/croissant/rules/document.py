@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.graph import Description, Element, Field, RecordSet, Reference, View
-from corpusfmt.formats.croissant.nodes import (
+from corpusfmt.formats.croissant.model.graph import Description, Element, Field, RecordSet, Reference, View
+from corpusfmt.formats.croissant.model.nodes import (
     MISTAKEN_NAMESPACES,
     NAMESPACES,
     OTHER_NAMESPACES,
@@ -16,16 +16,16 @@ from corpusfmt.formats.croissant.nodes import (
     Node,
     local_name,
 )
-from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import clip, first_and_more
-from corpusfmt.formats.croissant.shapes import (
+from corpusfmt.formats.croissant.model.shapes import (
     CROISSANT_PROPERTIES,
     RAI_OTHERWISE,
     is_rai,
     rai_names,
 )
-from corpusfmt.formats.croissant.version import OLD_NAMESPACES, VERSION_IRI
-from corpusfmt.formats.croissant.vocabulary import is_schema_property
+from corpusfmt.formats.croissant.model.version import OLD_NAMESPACES, VERSION_IRI
+from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
+from corpusfmt.formats.croissant.model.wording import clip, first_and_more
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Location, Problem, Severity
 
 

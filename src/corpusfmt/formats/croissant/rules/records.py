@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 
-from corpusfmt.formats.croissant.graph import (
+from corpusfmt.formats.croissant.model.graph import (
     SOURCE_PROPERTIES,
     DataSource,
     Description,
@@ -23,20 +22,21 @@ from corpusfmt.formats.croissant.graph import (
     reference_id,
     rings,
 )
-from corpusfmt.formats.croissant.jsonpath import jsonpath_fault
-from corpusfmt.formats.croissant.nodes import Literal, local_name, short
-from corpusfmt.formats.croissant.rules.distribution import strange
-from corpusfmt.formats.croissant.rules.document import several_lost
-from corpusfmt.formats.croissant.rules.registry import RULES
-from corpusfmt.formats.croissant.rules.wording import around, clip, first_and_more, one_of
-from corpusfmt.formats.croissant.shapes import TRANSFORM
-from corpusfmt.formats.croissant.vocabulary import (
+from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault
+from corpusfmt.formats.croissant.model.nodes import Literal, local_name, short
+from corpusfmt.formats.croissant.model.shapes import TRANSFORM
+from corpusfmt.formats.croissant.model.values import compiled
+from corpusfmt.formats.croissant.model.vocabulary import (
     ATOMIC_TYPES,
     BOUNDING_BOX_FORMATS,
     SPLITS,
     is_known_type,
     is_schema_property,
 )
+from corpusfmt.formats.croissant.model.wording import around, clip, first_and_more, one_of
+from corpusfmt.formats.croissant.rules.distribution import strange
+from corpusfmt.formats.croissant.rules.document import several_lost
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Problem, Severity
 
 _RECORD_SET = "croissant-1.0#recordset"
@@ -281,18 +281,6 @@ def jsonpath_invalid(selection: Selection) -> Iterator[Problem]:
         if fault is not None:
             message = f"{selection.title}: `{clip(literal.value)}` is no JSON path: {fault}"
             yield Problem(message, selection.place_of(literal), "correct the path")
-
-
-def compiled(pattern: str) -> re.Pattern[str] | str:
-    """Return a compiled regular expression, or what is wrong with it. Named groups may be written as in JavaScript."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return re.compile(re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern))
-        except re.error as error:
-            return str(error)
-        except (RecursionError, OverflowError, MemoryError) as error:
-            return f"too large ({type(error).__name__})"
 
 
 @RULES.rule("CRO413", "regex-invalid", on=Selection, spec=_TRANSFORM)

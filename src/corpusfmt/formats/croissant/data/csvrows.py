@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.records.batches import (
+from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
     BATCH_ROWS,
     Batch,
@@ -17,7 +17,7 @@ from corpusfmt.formats.croissant.records.batches import (
     bad_line,
     nowhere,
 )
-from corpusfmt.formats.croissant.rules.files import DATA_ARCHIVE_CORRUPT, DATA_ROW_WIDTH
+from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_ROW_WIDTH
 from corpusfmt.formats.general import too_long
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.model import Fault, Location, Problem

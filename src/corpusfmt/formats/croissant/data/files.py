@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.archives import READ_SIZE, ArchiveFault, is_archive, members
-from corpusfmt.formats.croissant.globs import matches, may_match_below
-from corpusfmt.formats.croissant.graph import Description, FileObject, FileSet, Resource
-from corpusfmt.formats.croissant.records.batches import Broken, NotRead
-from corpusfmt.formats.croissant.rules.distribution import escapes
-from corpusfmt.formats.croissant.rules.files import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
+from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, is_archive, members
+from corpusfmt.formats.croissant.data.batches import Broken, NotRead
+from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
+from corpusfmt.formats.croissant.data.globs import matches, may_match_below
+from corpusfmt.formats.croissant.model.graph import Description, FileObject, FileSet, Resource
+from corpusfmt.formats.croissant.model.values import escapes
 from corpusfmt.formats.general import barred, broken_stream
 from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk

@@ -16,26 +16,10 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
-from corpusfmt.formats.croissant.records.batches import Batch, Broken, NoColumn, NotRead, Take
-from corpusfmt.formats.croissant.records.cells import combined, hashes_of
-from corpusfmt.formats.croissant.records.files import Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf, leaf_of, of_field, takes_of
-from corpusfmt.formats.croissant.records.lookup import key_of
-from corpusfmt.formats.croissant.records.reader import RecordReader, Table, unmatched
-from corpusfmt.formats.croissant.records.rows import DELIMITERS, kind_of
-from corpusfmt.formats.croissant.records.tables import Accepted, KeyOf, judged
-from corpusfmt.formats.croissant.records.trees import (
-    Edge,
-    Origin,
-    RecordPlan,
-    Tree,
-    plan_records,
-    references_of,
-    referring_parents,
-)
-from corpusfmt.formats.croissant.rules.data import key_fields
-from corpusfmt.formats.croissant.rules.files import (
+from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.data.cells import combined, hashes_of
+from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.findings import (
     DATA_ARCHIVE_CORRUPT,
     DATA_FILE_MISSING,
     DATA_FILESET_EMPTY,
@@ -45,7 +29,22 @@ from corpusfmt.formats.croissant.rules.files import (
     DATA_KEY_NULL,
     Gap,
 )
-from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
+from corpusfmt.formats.croissant.data.lookup import key_of
+from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
+from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
+from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, judged
+from corpusfmt.formats.croissant.data.trees import (
+    Edge,
+    Origin,
+    RecordPlan,
+    Tree,
+    plan_records,
+    references_of,
+    referring_parents,
+)
+from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.keys import ROW_BITS, KeyWriter, Place, among, few_hashes, repeated
 from corpusfmt.io.keys import unmatched as absent
 from corpusfmt.io.paths import Entry
@@ -176,7 +175,7 @@ class _DataJudge:
             self._sources(record_set, leaves, [])
             return
         plan = plan_records(record_set)
-        fields = key_fields(record_set)
+        fields = record_set.key_fields
         key = _leaves_of(fields, plan.tree.leaves)
         of_rows = len(key) == len(fields) and _makes_one_of_each(plan.tree)
         self._sources(record_set, [*plan.leaf.values(), *referring_parents(record_set)], key if of_rows else [])

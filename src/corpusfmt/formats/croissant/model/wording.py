@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from corpusfmt.formats.croissant.graph import View
-from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name
+from corpusfmt.formats.croissant.model.graph import View
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name
 from corpusfmt.wording import clipped
 
 

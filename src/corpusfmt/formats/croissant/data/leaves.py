@@ -7,10 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.graph import DataSource, Field, RecordSet, Resource, Transform, View
-from corpusfmt.formats.croissant.jsonpath import PathFault, parse_path, select
-from corpusfmt.formats.croissant.records.batches import NotRead, Take
-from corpusfmt.formats.croissant.records.casts import (
+from corpusfmt.formats.croissant.data.batches import NotRead, Take
+from corpusfmt.formats.croissant.data.casts import (
     CASTS,
     DATES,
     NUMBERS,
@@ -24,9 +22,11 @@ from corpusfmt.formats.croissant.records.casts import (
     to_text,
     unchanged,
 )
-from corpusfmt.formats.croissant.records.patterns import Patterns
-from corpusfmt.formats.croissant.rules.records import compiled
-from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.formats.croissant.data.patterns import Patterns
+from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Resource, Transform, View
+from corpusfmt.formats.croissant.model.jsonpath import PathFault, parse_path, select
+from corpusfmt.formats.croissant.model.values import compiled
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.text import JsonFault, NumberFault
 
 _FILE_PROPERTIES = ("content", "filename", "filepath", "fullpath", "lines", "lineNumbers")

@@ -16,7 +16,7 @@ from threading import Timer
 from types import TracebackType
 from typing import Self
 
-from corpusfmt.formats.croissant.records import _matching
+from corpusfmt.formats.croissant.data import _matching
 from corpusfmt.io.limits import meter
 
 #: How long one call on at most `_MOST_CHARACTERS` of text (or one longer text) may take, in seconds.

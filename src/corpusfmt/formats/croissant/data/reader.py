@@ -15,8 +15,7 @@ from typing import Any, Self, TypeVar
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
-from corpusfmt.formats.croissant.records.batches import (
+from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
     Absent,
     Batch,
@@ -27,20 +26,21 @@ from corpusfmt.formats.croissant.records.batches import (
     Take,
     Trouble,
 )
-from corpusfmt.formats.croissant.records.casts import Reason
-from corpusfmt.formats.croissant.records.files import Files, Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf, pointer_of, takes_of
-from corpusfmt.formats.croissant.records.lookup import Lookup
-from corpusfmt.formats.croissant.records.patterns import TIME_LIMIT, PatternFault, Patterns
-from corpusfmt.formats.croissant.records.rows import batches
-from corpusfmt.formats.croissant.records.trees import Join, Origin, RecordPlan, Tree, plan_records
-from corpusfmt.formats.croissant.rules.files import (
+from corpusfmt.formats.croissant.data.casts import Reason
+from corpusfmt.formats.croissant.data.files import Files, Opened
+from corpusfmt.formats.croissant.data.findings import (
     DATA_COLUMN_MISSING,
     DATA_FOREIGN_KEY_VIOLATION,
     DATA_TRANSFORM_FAILED,
     DATA_VALUE_CAST,
 )
-from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.formats.croissant.data.leaves import Leaf, pointer_of, takes_of
+from corpusfmt.formats.croissant.data.lookup import Lookup
+from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, PatternFault, Patterns
+from corpusfmt.formats.croissant.data.rows import batches
+from corpusfmt.formats.croissant.data.trees import Join, Origin, RecordPlan, Tree, plan_records
+from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.formats.general import out_of_range
 from corpusfmt.io.limits import meter
 from corpusfmt.io.paths import Entry

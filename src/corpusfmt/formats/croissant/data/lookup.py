@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from corpusfmt.formats.croissant.records.batches import NotRead
+from corpusfmt.formats.croissant.data.batches import NotRead
 
 # What a row of values takes in memory, and each byte of how it is stored.
 _ROW_BYTES, _EXPANSION = 128, 4

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.expand import Expansion
-from corpusfmt.formats.croissant.jsontree import Places
-from corpusfmt.formats.croissant.nodes import Literal, Node, Value, local_name, short
-from corpusfmt.formats.croissant.shapes import (
+from corpusfmt.formats.croissant.model.expand import Expansion
+from corpusfmt.formats.croissant.model.jsontree import Places
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name, short
+from corpusfmt.formats.croissant.model.shapes import (
     CROISSANT_PROPERTIES,
     DATA_SOURCE,
     DATASET,
@@ -27,7 +27,7 @@ from corpusfmt.formats.croissant.shapes import (
     UNMAPPED_BY_APPENDIX,
     Shape,
 )
-from corpusfmt.formats.croissant.vocabulary import NearMisses, is_schema_property
+from corpusfmt.formats.croissant.model.vocabulary import NearMisses, is_schema_property
 from corpusfmt.io.text import escaped
 from corpusfmt.model import Location
 
@@ -250,6 +250,17 @@ class RecordSet(Element):
                 if isinstance(name, str):
                     found.setdefault(name, each)
         return found
+
+    @property
+    def key_fields(self) -> list[Field]:
+        """Return the fields of the key, none where it names something else, too."""
+        found = []
+        for value in self.keys:
+            name = value.value if isinstance(value, Literal) else value.id
+            named = self.field_named(name) if isinstance(name, str) else None
+            if named is not None:
+                found.append(named)
+        return found if len(found) == len(self.keys) else []
 
 
 @dataclass(eq=False)

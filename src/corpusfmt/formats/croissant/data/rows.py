@@ -10,10 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.graph import FileObject, Resource
-from corpusfmt.formats.croissant.jsonpath import Step, parse_path, select
-from corpusfmt.formats.croissant.jsontree import EncodingFault, decode, parse
-from corpusfmt.formats.croissant.records.batches import (
+from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
     BATCH_ROWS,
     NAMES_SHOWN,
@@ -26,10 +23,13 @@ from corpusfmt.formats.croissant.records.batches import (
     bad_line,
     nowhere,
 )
-from corpusfmt.formats.croissant.records.csvrows import table
-from corpusfmt.formats.croissant.records.files import Opened, decompressed, split_codec
-from corpusfmt.formats.croissant.rules.files import DATA_ARCHIVE_CORRUPT, DATA_RAGGED_COLUMNS
-from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
+from corpusfmt.formats.croissant.data.csvrows import table
+from corpusfmt.formats.croissant.data.files import Opened, decompressed, split_codec
+from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_RAGGED_COLUMNS
+from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
+from corpusfmt.formats.croissant.model.graph import FileObject, Resource
+from corpusfmt.formats.croissant.model.jsonpath import Step, parse_path, select
+from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.general import bad_json, out_of_range, too_long
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from corpusfmt.formats.croissant.jsonpath import Filter, Test
+from corpusfmt.formats.croissant.model.jsonpath import Filter, Test
 
 _Operand = Callable[[Any, Any], Any]
 

@@ -14,11 +14,9 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.archives import ArchiveFault, Member, is_archive, members
-from corpusfmt.formats.croissant.globs import literal_in
-from corpusfmt.formats.croissant.graph import Description, Field, FileObject, FileSet, Resource, View
-from corpusfmt.formats.croissant.records.batches import Broken
-from corpusfmt.formats.croissant.records.files import (
+from corpusfmt.formats.croissant.data.archives import ArchiveFault, Member, is_archive, members
+from corpusfmt.formats.croissant.data.batches import Broken
+from corpusfmt.formats.croissant.data.files import (
     NoFile,
     claims_archive,
     damaged,
@@ -34,8 +32,7 @@ from corpusfmt.formats.croissant.records.files import (
     selects_by_name,
     split_codec,
 )
-from corpusfmt.formats.croissant.rules.distribution import escapes, is_absolute, size_in_bytes
-from corpusfmt.formats.croissant.rules.files import (
+from corpusfmt.formats.croissant.data.findings import (
     DATA_FILE_MISSING,
     DATA_GLOB_ANY_DEPTH,
     DATA_MEMBER_ESCAPES,
@@ -43,7 +40,10 @@ from corpusfmt.formats.croissant.rules.files import (
     DATA_SIZE_MISMATCH,
     Gap,
 )
-from corpusfmt.formats.croissant.signatures import HEAD, signature_fault
+from corpusfmt.formats.croissant.data.globs import literal_in
+from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
+from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, FileSet, Resource, View
+from corpusfmt.formats.croissant.model.values import escapes, is_absolute, size_in_bytes
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import fitting
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk

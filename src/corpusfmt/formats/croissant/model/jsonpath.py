@@ -206,7 +206,7 @@ def _filter(text: str, start: int) -> tuple[Step, int]:
 
 
 def _followed(text: str) -> Filter | str:
-    from corpusfmt.formats.croissant.filters import FilterFault, parse_filter  # noqa: PLC0415 - few paths have one
+    from corpusfmt.formats.croissant.model.filters import FilterFault, parse_filter  # noqa: PLC0415 - few paths have one
 
     try:
         return parse_filter(text[1:]) if text.startswith("?") else text

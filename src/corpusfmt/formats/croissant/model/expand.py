@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.croissant.contexts import (
+from corpusfmt.formats.croissant.model.contexts import (
     NotSimple,
     PlacedContext,
     bundled,
@@ -23,7 +23,7 @@ from corpusfmt.formats.croissant.contexts import (
     likely_terms,
     simple_terms,
 )
-from corpusfmt.formats.croissant.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
+from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
 from corpusfmt.io.limits import meter
 from corpusfmt.io.text import escaped
 

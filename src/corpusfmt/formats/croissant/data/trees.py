@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.croissant.graph import DataSource, Field, FileObject, FileSet, RecordSet, Resource
-from corpusfmt.formats.croissant.records.batches import NotRead
-from corpusfmt.formats.croissant.records.leaves import Leaf, leaf_from, leaf_of, of_field, source_of
+from corpusfmt.formats.croissant.data.batches import NotRead
+from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_from, leaf_of, of_field, source_of
+from corpusfmt.formats.croissant.model.graph import DataSource, Field, FileObject, FileSet, RecordSet, Resource
 
 Origin = Resource | RecordSet
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from corpusfmt.formats.croissant.graph import Resource
-from corpusfmt.formats.croissant.rules.files import DATA_FORMAT_MISMATCH
-from corpusfmt.formats.croissant.rules.wording import one_of
+from corpusfmt.formats.croissant.data.findings import DATA_FORMAT_MISMATCH
+from corpusfmt.formats.croissant.model.graph import Resource
+from corpusfmt.formats.croissant.model.wording import one_of
 from corpusfmt.model import Fault, Location, Problem
 
 #: How many bytes are looked at.

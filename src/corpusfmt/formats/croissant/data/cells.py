@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.records.casts import Cast, to_date, to_float, to_integer, to_number, to_text, unchanged
-from corpusfmt.formats.croissant.records.lookup import key_of
+from corpusfmt.formats.croissant.data.casts import Cast, to_date, to_float, to_integer, to_number, to_text, unchanged
+from corpusfmt.formats.croissant.data.lookup import key_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,20 +13,20 @@ from msgspec import Struct
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, LeftOut, Plan, ReadOptions, Rejected, Shard
-from corpusfmt.formats.croissant.graph import Description, Field, RecordSet, Resource
-from corpusfmt.formats.croissant.nodes import Literal
-from corpusfmt.formats.croissant.records import SOURCE
-from corpusfmt.formats.croissant.records.files import Files
-from corpusfmt.formats.croissant.records.reader import Record, name_of
-from corpusfmt.formats.croissant.records.stream import (
+from corpusfmt.formats.croissant.data import SOURCE
+from corpusfmt.formats.croissant.data.files import Files
+from corpusfmt.formats.croissant.data.findings import RECORD_TOO_DEEP, RECORD_WITHOUT_ID, RECORD_WITHOUT_TEXT
+from corpusfmt.formats.croissant.data.reader import Record, name_of
+from corpusfmt.formats.croissant.data.stream import (
     description_at,
     named,
     record_sets,
     records_of,
     understood,
 )
-from corpusfmt.formats.croissant.rules import RULES
-from corpusfmt.formats.croissant.rules.files import RECORD_TOO_DEEP, RECORD_WITHOUT_ID, RECORD_WITHOUT_TEXT
+from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
+from corpusfmt.formats.croissant.model.nodes import Literal
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import MAX_DEPTH, json_line, json_type
 from corpusfmt.model import Document, Fault, Finding, Json, Location, Problem, Tally, UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.rules.registry import RULES
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Severity
 
 _RESOURCES = "croissant-1.0#resources"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from corpusfmt.formats.croissant.nodes import Literal, Node, Value
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
 
 VERSIONS = ("0.8", "1.0", "1.1")
 VERSION_IRI = "http://mlcommons.org/croissant/"

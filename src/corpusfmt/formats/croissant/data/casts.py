@@ -12,8 +12,8 @@ from datetime import datetime
 from math import isinf
 from typing import Any
 
-from corpusfmt.formats.croissant.rules.dataset import is_date
-from corpusfmt.formats.croissant.rules.wording import clip
+from corpusfmt.formats.croissant.model.values import is_date
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.text import JsonFault, NumberFault, parsed_json
 

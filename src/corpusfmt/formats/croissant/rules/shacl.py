@@ -1,4 +1,4 @@
-"""The table of shapes as SHACL: `python -m corpusfmt.formats.croissant.shacl > schemas/croissant/1.0/shapes.ttl`.
+"""The table of shapes as SHACL: `python -m corpusfmt.formats.croissant.rules.shacl > schemas/croissant/1.0/shapes.ttl`.
 
 Each constraint is a property shape of its own, named after the rule that tells of it here, with the severity of profile
 strict; that of profile standard stands beside it.
@@ -10,8 +10,8 @@ import sys
 from itertools import count
 from typing import TYPE_CHECKING
 
-from corpusfmt.formats.croissant.nodes import NAMESPACES, local_name
-from corpusfmt.formats.croissant.shapes import (
+from corpusfmt.formats.croissant.model.nodes import NAMESPACES, local_name
+from corpusfmt.formats.croissant.model.shapes import (
     DATA_SOURCE,
     EXTRACT,
     SHAPES,
@@ -52,7 +52,7 @@ class _Exporter:
         from rdflib import Graph, Namespace  # noqa: PLC0415 - slow to import
         from rdflib.namespace import SH  # noqa: PLC0415
 
-        from corpusfmt.formats.croissant.rules import RULES  # noqa: PLC0415 - the rules import this package's shapes
+        from corpusfmt.formats.croissant.ruleset import RULES  # noqa: PLC0415 - the rules import this package's shapes
 
         self._rules: dict[str, Rule] = {rule.code: rule for rule in RULES}
         self._sh = SH

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.records.batches import Batch, Broken
-from corpusfmt.formats.croissant.records.cells import Column, Uneven, combined, keys_of, left_over, split
-from corpusfmt.formats.croissant.records.csvrows import BOM, TableLines, body, places_of, shifted, table
-from corpusfmt.formats.croissant.records.files import Opened
-from corpusfmt.formats.croissant.records.leaves import Leaf, takes_of
+from corpusfmt.formats.croissant.data.batches import Batch, Broken
+from corpusfmt.formats.croissant.data.cells import Column, Uneven, combined, keys_of, left_over, split
+from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
+from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
 from corpusfmt.io.lines import Block, LongLine, blocks, lines
 
 if TYPE_CHECKING:

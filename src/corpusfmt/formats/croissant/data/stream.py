@@ -7,11 +7,12 @@ from contextvars import copy_context
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, refuse_barred
-from corpusfmt.formats.croissant.check import Checker, plan
-from corpusfmt.formats.croissant.graph import Description, RecordSet
-from corpusfmt.formats.croissant.records.batches import Broken, NotRead
-from corpusfmt.formats.croissant.records.reader import Record, RecordReader
-from corpusfmt.formats.croissant.rules import RULES
+from corpusfmt.formats.croissant.check import Checker
+from corpusfmt.formats.croissant.data.batches import Broken, NotRead
+from corpusfmt.formats.croissant.data.reader import Record, RecordReader
+from corpusfmt.formats.croissant.layout import plan
+from corpusfmt.formats.croissant.model.graph import Description, RecordSet
+from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Finding, Severity, UsageError

@@ -1,0 +1,111 @@
+"""Which files are descriptions, and which of those at a path are checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.croissant.model.version import version_in_text
+from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
+from corpusfmt.io.paths import Entry, walk
+from corpusfmt.model import Tally, UsageError
+
+_SUFFIXES = (".json", ".jsonld", ".html", ".htm")
+
+# What the bytes of a description show, wherever in the document it stands.
+_CLAIM = re.compile(
+    rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
+)
+_MAX_SNIFFED = 8 * 1024 * 1024
+
+
+def content_of(entry: Entry, limit: int = -1) -> bytes:
+    """Return the bytes of a file, `limit` of them at most."""
+    with entry.open() as file:
+        parts = []
+        while limit and (part := file.read(limit if limit > 0 else 1 << 20)):
+            parts.append(part)
+            limit -= len(part) if limit > 0 else 0
+        return b"".join(parts)
+
+
+def _claims(entry: Entry) -> Detection | None:
+    if not entry.name.endswith(_SUFFIXES):
+        return None
+    if entry.is_barred:
+        return Detection("", f"the name {entry.name}")
+    try:
+        data = content_of(entry, _MAX_SNIFFED)
+    except OSError:
+        return None
+    if b"\0" in data[:64]:
+        data = data.replace(b"\0", b"")  # UTF-16: the finding about it is the format's to make
+    found = _CLAIM.search(data)
+    if found is None or (b"@context" not in data and b"@type" not in data):
+        return None
+    return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
+
+
+# Files that carry the name of their folder, or lie below `documents`, make a folder a corpus with a description in it.
+_CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zstd?)?")
+_CORPUS_FOLDERS = ("documents", "attributes")
+
+
+def _is_corpus(entries: Sequence[Entry]) -> bool:
+    for entry in entries:
+        top, slash, rest = entry.path.partition("/")
+        if slash and top in _CORPUS_FOLDERS:
+            return True
+        if slash and "/" not in rest and rest.startswith(top) and _CORPUS_FILE.fullmatch(rest):
+            return True
+    return False
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Recognise a description: a file by its content, a folder by a description in it and no corpus beside it."""
+    if entry.kind == "file":
+        return _claims(entry)
+    if entry.kind != "directory":
+        return None
+    listed = list(islice(walk(entry), _MOST_LISTED))
+    table = next((each for each in listed if each.name.endswith(".parquet")), None)
+    inside = [each for each in listed if each.path.count("/") <= 1]
+    if _is_corpus(inside) or (table is not None and is_own_parquet(table)):
+        return None
+    documents = {each.path: each for each in inside if each.kind != "directory" and each.path in DESCRIPTIONS}
+    for name in DESCRIPTIONS:
+        if name in documents:
+            return _claims(documents[name])
+    return None
+
+
+_MOST_LISTED = 10_000
+
+
+def _shallow(entry: Entry) -> Iterator[Entry]:
+    listed = islice(walk(entry), _MOST_LISTED)
+    return (each for each in listed if each.path.count("/") <= 1)
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
+    if entry.kind == "directory":
+        files = {each.path: each for each in _shallow(entry) if each.kind != "directory" and "/" not in each.path}
+        found = [files[name] for name in DESCRIPTIONS if name in files][:1]
+        found = found or [each for each in files.values() if each.kind == "file" and _claims(each) is not None]
+        if not found:
+            raise UsageError(f"no croissant.json or metadata.json in {entry.path}")
+    else:
+        found = [entry]
+    version = options.version or _version(found[0])
+    shards = [Shard(index, each.path, {"description": each}) for index, each in enumerate(found)]
+    return Plan(version, shards, Tally(options.max_per_rule, options.grading.known))
+
+
+def _version(entry: Entry) -> str:
+    try:
+        return version_in_text(content_of(entry, _MAX_SNIFFED))
+    except OSError:
+        return "1.0"

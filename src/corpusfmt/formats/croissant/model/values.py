@@ -1,0 +1,63 @@
+"""What the texts of a description mean: dates, sizes, paths, regular expressions."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from datetime import datetime
+
+_ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
+# A leap second, which `datetime` cannot hold: 23:59:60 in UTC, elsewhere perhaps a half or a quarter of an hour off.
+_LEAP_SECOND = re.compile(r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)")
+
+
+def is_date(text: str) -> bool:
+    """Tell whether a text is an ISO 8601 date or date and time, reduced to the month or year included."""
+    if _ISO_PARTS.fullmatch(text):
+        return text[5:] == "" or "01" <= text[5:] <= "12"
+    try:
+        datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", text))
+    except ValueError:
+        return False
+    return True
+
+
+def escapes(path: str) -> bool:
+    """Tell whether a path leaves the folder that it starts in."""
+    depth = 0
+    for part in re.split(r"[/\\]", path):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return True
+    return False
+
+
+def is_absolute(path: str) -> bool:
+    """Tell whether a path starts at the root of a file system."""
+    return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kKMGTPE])(i?))?(?:B|b|bytes|Bytes|bits)?")
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
+
+
+def size_in_bytes(text: str) -> tuple[int, bool] | None:
+    """Return the bytes that a contentSize says and whether it says them exactly; None where it is no size."""
+    match = _SIZE.fullmatch(text.strip().replace(",", "")) if len(text) < 100 else None
+    if match is None:
+        return None
+    number, unit, binary = match.groups()
+    factor = (1024 if binary else 1000) ** _UNITS[(unit or "").lower()]
+    return int(float(number) * factor) if "." in number else int(number) * factor, not unit
+
+
+def compiled(pattern: str) -> re.Pattern[str] | str:
+    """Return a compiled regular expression, or what is wrong with it. Named groups may be written as in JavaScript."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return re.compile(re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern))
+        except re.error as error:
+            return str(error)
+        except (RecursionError, OverflowError, MemoryError) as error:
+            return f"too large ({type(error).__name__})"
