@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from corpusfmt.wording import clipped_message
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -30,6 +32,8 @@ def extensions(group: str, fault_of: Callable[[str, Any], str | None]) -> Extens
     `fault_of` returns what is wrong with what an entry point of a name gave. One with a fault, or that raises, is refused;
     the others are loaded.
     """
+    from importlib.metadata import entry_points  # noqa: PLC0415 - most commands look for none
+
     loaded: dict[str, Any] = {}
     refused: list[str] = []
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, _owner(point))):
