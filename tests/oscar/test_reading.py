@@ -309,12 +309,14 @@ def test_bad_text_is_rejected_and_the_rest_is_read(tmp_path: Path) -> None:
 
 
 def test_a_document_over_the_limit_is_measured_and_rejected(tmp_path: Path) -> None:
-    text = b"x" * 300 + b"\n\n" + b"y\n" * 51 + b"\n" + b"y\n" * 50 + b"\nok\n\n"
+    text = b"x" * 300 + b"\nx\n\n" + b"y\n" * 51 + b"\n" + b"y\n" * 50 + b"\n" + b"z" * 100 + b"\n\nok\n\n"
     items = of_text(text, tmp_path, max_line_bytes=100)
     assert codes(items) == ["GEN302", "GEN302"]
-    places = [item.finding.location for item in items if isinstance(item, Rejected)]
-    assert [(at.line, at.byte) for at in places] == [(1, 0), (3, 302)]
-    assert [item.text for item in items if isinstance(item, Document)] == ["y\n" * 49 + "y", "ok"]
+    findings = [item.finding for item in items if isinstance(item, Rejected)]
+    assert [(each.location.line, each.location.byte) for each in findings] == [(1, 0), (4, 304)]
+    assert findings[0].message == "document of 302 bytes, the limit is 100"
+    assert findings[1].message == "document of 101 bytes, the limit is 100"
+    assert [item.text for item in items if isinstance(item, Document)] == ["y\n" * 49 + "y", "z" * 100, "ok"]
 
 
 def test_a_record_over_the_limit_is_rejected_with_its_text(tmp_path: Path) -> None:
@@ -326,6 +328,8 @@ def test_a_record_over_the_limit_is_rejected_with_its_text(tmp_path: Path) -> No
     assert isinstance(last, Document)
     assert isinstance(rejected, Rejected)
     assert (rejected.finding.code, rejected.finding.location.line) == ("GEN302", 2)
+    length = len(jsonl(records(docs)).split(b"\n")[1])
+    assert rejected.finding.message == f"line of {length} bytes, the limit is 2000"
     assert rejected.raw == b"\n" + docs[1].text.encode() + b"\n\n"
 
 

@@ -237,9 +237,9 @@ def out_of_range(at: Location, fault: NumberFault) -> Fault:
     return Fault(NUMBER_OUT_OF_RANGE, Problem(message, at, "write it as a string", count=fault.count))
 
 
-def too_long(at: Location, length: int, limit: int) -> Fault:
-    """Return what is to be said of a line over the limit, both in bytes."""
-    message = f"line of {length} bytes, the limit is {limit}"
+def too_long(at: Location, length: int, limit: int, what: str = "line") -> Fault:
+    """Return what is to be said of a line, or whatever else is held whole, over the limit, both in bytes."""
+    message = f"{what} of {length} bytes, the limit is {limit}"
     return Fault(LINE_TOO_LONG, Problem(message, at, "split it, or raise --max-line-bytes"))
 
 

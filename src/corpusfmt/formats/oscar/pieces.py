@@ -20,8 +20,8 @@ _FIRST, _LAST = 2, 2
 class Piece(Struct):
     """A document of a text file as it stands there: first line (from 0), lines, and the separators around them.
 
-    `chunks` are its lines, one or more in each; `too_long` is the number of bytes of a document beyond the limit, whose
-    lines are not held.
+    `chunks` are its lines, one or more in each; where it is `too_long`, beyond the limit, they are not held. `size` is in
+    bytes, every LF counted.
     """
 
     start: int
@@ -32,18 +32,18 @@ class Piece(Struct):
     lead: bytes = b""
     tail: bytes = b""
     gap: int = 1
-    too_long: int = 0
+    too_long: bool = False
 
     @property
     def data(self) -> bytes:
         return self.chunks[0] if len(self.chunks) == 1 else b"\n".join(self.chunks)
 
-    def add(self, line: bytes, limit: int) -> None:
+    def add(self, line: bytes | LongLine, limit: int) -> None:
         self.count += 1
-        self.size += len(line) + 1
-        if self.size > limit or self.too_long:
+        self.size += (line.length if isinstance(line, LongLine) else len(line)) + 1
+        if self.too_long or isinstance(line, LongLine) or self.size - 1 > limit:
             self.chunks.clear()
-            self.too_long = self.size
+            self.too_long = True
         else:
             self.chunks.append(line)
 
@@ -71,7 +71,7 @@ class _Cutter:
     def feed(self, block: Block | LongLine) -> Iterator[Piece]:
         """Yield the documents that end in a block, but for one that may go on in the next."""
         if isinstance(block, LongLine):
-            yield from self._line(None, block.line - 1, block.byte, b"\n")
+            yield from self._line(block, block.line - 1, block.byte, b"\n")
             return
         number, byte = block.line - 1, block.byte
         plain = not self._shuffled and len(block.data) <= self._limit
@@ -105,9 +105,8 @@ class _Cutter:
         if rest:
             yield from self._line(rest, number, byte, b"")
 
-    def _line(self, line: bytes | None, number: int, byte: int, end: bytes) -> Iterator[Piece]:
-        """Take a line, None for one that was too long to hold."""
-        if line is not None and not line.strip(_BLANKS):
+    def _line(self, line: bytes | LongLine, number: int, byte: int, end: bytes) -> Iterator[Piece]:
+        if isinstance(line, bytes) and not line.strip(_BLANKS):
             self._blank += line + end
             self._gap += 1
             return
@@ -115,11 +114,6 @@ class _Cutter:
             yield from self.end()
         if self._piece is None:
             self._piece = Piece(number, byte, lead=bytes(self._blank), gap=self._gap)
-        if line is None:
-            self._piece.too_long, self._piece.size = 1, self._piece.size + 1
-            self._piece.count += 1
-            self._piece.chunks.clear()
-        else:
-            self._piece.add(line, self._limit)
+        self._piece.add(line, self._limit)
         self._blank[:] = end
         self._gap = 0

@@ -90,11 +90,11 @@ def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
         yield Rejected(finding_of(broken_stream(source.at, source.fault), RULES, version), b"")
 
 
-def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | None, int, int, bytes]]:
-    """Yield each line (None for one over the limit), its number from 0, its byte and what ends it."""
+def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | LongLine, int, int, bytes]]:
+    """Yield each line, its number from 0, its byte and what ends it."""
     for block in blocks:
         if isinstance(block, LongLine):
-            yield None, block.line - 1, block.byte, b"\n"
+            yield block, block.line - 1, block.byte, b"\n"
             continue
         *whole, rest = block.data.split(b"\n")
         number, byte = block.line - 1, block.byte
@@ -108,7 +108,7 @@ def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | None, i
 def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str | Rejected:
     at = Location(path, piece.start + 1, piece.byte)
     if piece.too_long:
-        return Rejected(finding_of(too_long(at, piece.size, limit), RULES, version), b"")
+        return Rejected(finding_of(too_long(at, piece.size - 1, limit, "document"), RULES, version), b"")
     try:
         return piece.data.decode()
     except UnicodeDecodeError:
@@ -263,16 +263,16 @@ class _Pairs:
 
     def _read_records(self, blocks: Iterable[Block | LongLine]) -> Iterator[_Record]:
         for line, number, byte, _ in _lines(blocks):
-            record = None if line is None else _plain_record(line, number + 1)
+            record = None if isinstance(line, LongLine) else _plain_record(line, number + 1)
             record = record or self._judged_record(line, Location(self._metadata_path, number + 1, byte))
             if record is not None:
                 yield record
 
-    def _judged_record(self, line: bytes | None, at: Location) -> _Record | None:
+    def _judged_record(self, line: bytes | LongLine, at: Location) -> _Record | None:
         """Return a record with what the rules say of it; None for a line that cannot stand for one."""
         version, number = self._part.version, at.line or 0
-        if line is None:
-            return _Record(number, b"", finding=finding_of(too_long(at, self._limit + 1, self._limit), RULES, version))
+        if isinstance(line, LongLine):
+            return _Record(number, b"", finding=finding_of(too_long(at, line.length, self._limit), RULES, version))
         decoded = read_record(line)
         if isinstance(decoded, Unread):
             finding = finding_of(decoded.reported(at), RULES, version)
