@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from typing import Any
 
@@ -33,6 +34,13 @@ def test_each_rule_is_explained(rule: Rule) -> None:
         assert part in rule.explanation
     assert rule.explanation.split("\n")[0].strip()
     assert rule.requires <= RULES.keys()
+
+
+@pytest.mark.parametrize("name", formats.formats())
+def test_each_format_has_a_page_with_its_title(name: str) -> None:
+    page = (REPOSITORY / "docs" / "formats" / f"{name}.md").read_text("utf-8")
+    title = formats.formats()[name].summary.partition(":")[0]
+    assert page.partition("\n")[0] == "# " + re.sub(r" \([^)]*\)", "", title)
 
 
 @pytest.mark.parametrize("name", formats.formats())
