@@ -105,6 +105,7 @@ def test_a_baseline_knows_what_it_counted(case: Path, tmp_path: Path) -> None:
     again = report_of(case, baseline=saved)
     assert (again.findings, again.unmatched) == ([], [])
     assert sum(each["count"] for each in again.suppressed) == sum(report.counts.values())
+    assert {each["reason"] for each in again.suppressed} == ({"known from base.json"} if report.findings else set())
 
 
 @pytest.mark.parametrize("case", CASES[::17], ids=name_of)

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from croissant.documents import CONTEXT, document, errors
+from croissant.documents import CONTEXT, check, document, errors
 
 import corpusfmt
 from corpusfmt.formats.croissant.format import FORMAT
+from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 
@@ -83,6 +84,12 @@ def test_every_description_of_a_folder_is_checked(tmp_path: Path) -> None:
     assert {finding.location.path for finding in report.findings} == {"a.json", "b.json"}
 
 
+def test_the_version_of_a_folder_is_that_of_its_first_description(tmp_path: Path) -> None:
+    for name, version in (("a.json", "1.1"), ("b.json", "1.0")):
+        (tmp_path / name).write_text(json.dumps(document(conformsTo=VERSION_IRI + version)))
+    assert corpusfmt.validate(tmp_path, format="croissant").version == "1.1"
+
+
 def test_a_folder_without_is_a_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no croissant\.json"):
         corpusfmt.validate(tmp_path, format="croissant")
@@ -113,6 +120,16 @@ def test_the_version_of_a_description_that_claims_none(more: Any, version: str, 
     claim = FORMAT.detect(entry_of(str(path)))
     assert claim is not None
     assert (claim.version, corpusfmt.validate(path).version) == (version, version)
+
+
+@pytest.mark.parametrize(("claimed", "codes"), [("1.0", {"CRO120", "CRO204"}), ("1.1", {"CRO204"})])
+def test_a_description_is_judged_as_what_it_claims_whatever_is_asked_for(
+    claimed: str, codes: set[str], tmp_path: Path
+) -> None:
+    each = {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "isArray": True}
+    content = document(conformsTo=VERSION_IRI + claimed, recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
+    report = check(tmp_path / "a.json", content, format="croissant-0.8", select=["CRO120", "CRO204"])
+    assert {finding.code for finding in report.findings} == codes
 
 
 def test_places_are_those_of_the_author(tmp_path: Path) -> None:

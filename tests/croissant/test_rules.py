@@ -38,6 +38,16 @@ def test_what_a_rule_rests_on_can_be_looked_up() -> None:
     assert {code: spec for code, spec in named.items() if not SPECIFICATION.fullmatch(spec)} == {}
 
 
+@pytest.mark.parametrize(
+    ("creator", "name"),
+    [({"@type": ["sc:Person", 5]}, "type"), ({"@reverse": "x"}, "@reverse"), ({"@index": 5}, "@index")],
+)
+def test_the_place_of_what_is_no_json_ld(creator: Json, name: str, tmp_path: Path) -> None:
+    place = f"/creator/{next(iter(creator))}"
+    expected = [("CRO103", place, f"invalid {name} value")]
+    assert found(tmp_path, document(creator=creator), "CRO103") == expected
+
+
 @pytest.mark.parametrize("claim", [5, True])
 def test_a_claim_that_is_no_text(claim: Any, tmp_path: Path) -> None:
     written = "true" if claim is True else "5"
@@ -146,6 +156,13 @@ def test_a_reference_to_files_is_a_source(reference: Json, codes: list[str], tmp
     assert [code for code, _, _ in found(tmp_path, content, "CRO131", "CRO132", "CRO405")] == codes
 
 
+@pytest.mark.parametrize(("target", "codes"), [("s", []), ("r", []), ("gone", ["CRO131"]), ("r/a", ["CRO132"])])
+def test_examples_that_stand_elsewhere(target: str, codes: list[str], tmp_path: Path) -> None:
+    records = record_set(field("a", "s-set", {"fileProperty": "content"}), examples=[{"@id": target}])
+    content = document(distribution=[files("s", "*.txt"), files("s-set", "*.md")], recordSet=records)
+    assert [code for code, _, _ in found(tmp_path, content, "CRO131", "CRO132", "CRO133")] == codes
+
+
 def test_fields_that_inline_records_may_lack(tmp_path: Path) -> None:
     nested = inline("nested", subField={**inline("x"), "@id": "r/nested/x"})
     drawn = field("drawn", "f", {"column": "a"})
@@ -197,9 +214,29 @@ def test_what_a_parent_field_names(parent: Any, expected: list[str], tmp_path: P
     assert {each.location.pointer for each in told} <= {"/recordSet/field/1/parentField"}
 
 
+def test_a_type_that_looks_like_a_keyword_is_none(tmp_path: Path) -> None:
+    expected = check(tmp_path / "plain.json", document()).by_rule
+    assert check(tmp_path / "a.json", document(**{"@type": ["sc:Dataset", "@foo"]})).by_rule == expected
+
+
 def test_what_looks_like_a_keyword_is_no_class_of_schema_org(tmp_path: Path) -> None:
     report = check(tmp_path / "a.json", document(recordSet=record_set(inline("a", dataType=["@text", "sc:Text"]))))
     assert not [each.message for each in report.findings if "sc:@text" in each.message]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("lineNumber", "did you mean `lineNumbers`?"),
+        ("size", "write `fullpath`, `filename`, `content`, `lines` or `lineNumbers`"),
+    ],
+)
+def test_a_property_that_files_do_not_have(name: str, hint: str, tmp_path: Path) -> None:
+    records = record_set(field("a", "s-set", {"fileProperty": name}))
+    report = check(tmp_path / "a.json", document(distribution=files("s-set", "*.txt"), recordSet=records))
+    (told,) = (each for each in report.findings if each.code == "CRO411")
+    assert told.message.endswith(f"extract: files have no property `{name}`")
+    assert told.hint == hint
 
 
 VALUES = [True, 1, 1.0, 1.5, "x", "2024-02-29", "2024-02-30", "2024-02-29T10:00:00Z", None, [1]]
@@ -241,7 +278,7 @@ def test_inline_values_by_type(kind: str, fitting: list[str], tmp_path: Path) ->
 def test_records_that_are_not_mapped_as_json(more: Json, codes: list[str], tmp_path: Path) -> None:
     context = {**CONTEXT, "data": "cr:data", "examples": "cr:examples"}
     content = {**document(recordSet=record_set(inline("a"), **more)), "@context": context}
-    assert [code for code, _, _ in found(tmp_path, content, "CRO501", "CRO502")] == codes
+    assert [code for code, _, _ in found(tmp_path, content, "CRO133", "CRO501", "CRO502")] == codes
 
 
 @pytest.mark.parametrize("context", [CONTEXT, {**CONTEXT, "url": {"@type": "@id"}, "sameAs": {"@type": "@id"}}])

@@ -8,6 +8,7 @@ import hashlib
 import io
 import lzma
 import os
+import re
 import struct
 import sys
 import tarfile
@@ -24,8 +25,11 @@ from hypothesis import strategies as st
 from strategies import damaged
 from support import tarred, zipped
 
-from corpusfmt.formats.croissant.data import rows
+from corpusfmt.formats.croissant.data import rows, storage
+from corpusfmt.formats.croissant.data.files import decompressed, raw
 from corpusfmt.formats.croissant.data.globs import matches
+from corpusfmt.io.limits import UNLIMITED, limited
+from corpusfmt.io.paths import entry_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -304,6 +308,8 @@ def test_members_of_a_folder(path: str, expected: list[tuple[str, str]], tmp_pat
     member = {**MEMBER, "contentUrl": path, "contentSize": "1 B"}
     found = errors(check(tmp_path / "a.json", document(isLiveDataset=True, distribution=[FOLDER, member]), data=True))
     assert [(each.code, each.message) for each in found] == expected
+    places = {"CRO601": "/distribution/1/contentUrl", "CRO602": "/distribution/1/contentSize"}
+    assert all(each.location.pointer == places[each.code] for each in found)
 
 
 @pytest.mark.parametrize("path", ["link/x.txt", "link.txt"])
@@ -325,6 +331,20 @@ def test_sets_in_a_folder_are_of_files(tmp_path: Path) -> None:
     assert check(tmp_path / "a.json", live, data=True).by_rule["CRO605"] == 1
     (tmp_path / "d" / "m.txt").write_bytes(b"x")
     assert "CRO605" not in check(tmp_path / "a.json", live, data=True).by_rule
+
+
+@pytest.mark.parametrize("what", ["members", "files"])
+def test_more_names_than_fit_into_memory(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "_MOST_HELD_BYTES", 2000)
+    contents = {f"{number}.txt": b"" for number in range(100)}
+    (tmp_path / "d").mkdir()
+    for name in contents:
+        (tmp_path / "d" / name).write_bytes(b"")
+    packed(tmp_path / "a.tar", contents)
+    container = ARCHIVE if what == "members" else FOLDER
+    found = errors(check(tmp_path / "a.json", document(isLiveDataset=True, distribution=[container]), data=True))
+    assert [(each.code, each.location.path) for each in found] == [("GEN003", container["contentUrl"])]
+    assert re.fullmatch(rf"more than \d+ {what}, which is all there is memory for", found[0].message)
 
 
 CELLS = st.sampled_from(
@@ -359,6 +379,14 @@ def test_files_on_the_web_are_said_to_be_left_out(tmp_path: Path) -> None:
     web = described(contentUrl="https://example.org/a.csv")
     report = check(tmp_path / "a.json", document(distribution=web), data=True)
     assert report.coverage.rules_not_run["CRO601"] == "1 file is on the web, and nothing is fetched"
+
+
+def test_a_file_counts_as_it_is_stored_and_as_it_is_meant(tmp_path: Path) -> None:
+    stored = gzip.compress(b"x\n" * 5000)
+    (tmp_path / "a.gz").write_bytes(stored)
+    with limited(UNLIMITED) as meter:
+        content = b"".join(decompressed(raw(entry_of(str(tmp_path / "a.gz"))), "a.gz", "a.gz"))
+    assert (meter.stored, meter.read) == (len(stored), len(content))
 
 
 def test_a_json_file_that_is_too_large_is_said_to_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

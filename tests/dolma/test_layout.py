@@ -91,6 +91,16 @@ def test_a_set_that_lost_the_folder_which_all_files_share(tmp_path: Path) -> Non
     assert report.findings[0].hint == "move `attributes/pii/a.jsonl.gz` there"
 
 
+@pytest.mark.parametrize(
+    "suffix", [".json", ".ndjson", ".ndjson.gz", ".ndjson.zst", ".jsonl.zstd", ".json.zstd", ".gz", ".zst", ".zstd"]
+)
+def test_attributes_of_another_suffix_than_their_documents_are_found(suffix: str, tmp_path: Path) -> None:
+    files = {"documents/x/a.jsonl.gz": encoded(ROWS), f"attributes/pii/x/a{suffix}": encoded(TAGS)}
+    (finding, *_) = [each for each in check(write(tmp_path, files)).findings if each.code == "DOL401"]
+    assert finding.location.path == "documents/x/a.jsonl.gz"
+    assert finding.hint == f"move `attributes/pii/x/a{suffix}` there"
+
+
 @pytest.mark.parametrize(("count", "named"), [(2, "`a`, `b`"), (3, "`a`, `b`, `c`"), (4, "`a`, `b`, `c`, …")])
 def test_a_documents_file_that_is_lost_is_told_with_three_of_its_sets(count: int, named: str, tmp_path: Path) -> None:
     files = {"documents/x.jsonl": encoded(MORE)} | {

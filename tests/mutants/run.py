@@ -54,6 +54,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 # Tests may look at each other's time, at processes and at the whole tree of files: a mutant says nothing to them.
 _LEFT_OUT = ("tests/mutants/", "tests/fuzz/", "tests/test_meta.py", "tests/test_contributing.py")
+# What modules declare is tested here, through the lists of it.
+_DECLARED = "tests/test_rules.py"
 #: Mutants that no test can notice, each with the reason: by module, line of code and what the change makes of it.
 EQUIVALENT: Mapping[tuple[str, str, str], str] = {
     (module, each["line"], each["after"]): each["reason"]
@@ -124,13 +126,17 @@ def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set
     """Return the tests that may notice a mutant: those that reach its line.
 
     What runs when a module is imported runs once in a process, in whatever test comes first. What comes of it is used by all
-    tests that reach functions of the package.
+    tests that reach functions of the package, and by those of what modules declare.
     """
     if mutant.in_function:
         return lines.get(mutant.module, {}).get(mutant.line, set())
     package = Path(mutant.module).parent
     beside = [of_module for module, of_module in lines.items() if Path(module).parent == package]
-    return {test for of_module in beside for tests in of_module.values() for test in tests}
+    found = {test for of_module in beside for tests in of_module.values() for test in tests}
+    declared = (
+        test for of_line in lines.get("rules.py", {}).values() for test in of_line if test.startswith(_DECLARED)
+    )
+    return found.union(declared)
 
 
 def sample(size: int, seed: int) -> list[tuple[str, Mutant]]:

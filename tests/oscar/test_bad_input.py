@@ -156,6 +156,17 @@ def test_what_is_not_compared_with_a_file_that_breaks_off_is_named(tree: Tree, t
     assert {path for path, _, _ in left_out} == {AF}
 
 
+def test_what_was_found_in_a_corrupt_file_is_taken_back(tree: Tree, tmp_path: Path) -> None:
+    first, last = gunzip(tree[AF]).split(b"\n", 1)
+    packed = gz(b"\0" + first + b"\n") + gz(last)
+    report = corpusfmt.validate(write(relisted(tree | {AF: packed}), tmp_path / "whole"), select=["GEN101", "OSC307"])
+    assert told(report) == [("OSC307", AF)]
+    damaged = packed[:-8] + bytes(4) + packed[-4:]
+    report = corpusfmt.validate(write(relisted(tree | {AF: damaged}), tmp_path / "damaged"))
+    assert told(report) == [("GEN101", AF)]
+    assert (AF, "OSC307", "the file is corrupt") in report.coverage.not_run
+
+
 # The system's own figure for a child begins with what its parent held, so the child has to look itself.
 MEASURED = """
 import re, sys

@@ -67,6 +67,13 @@ def test_the_place_of_a_character(
     assert finding.message == message
 
 
+def test_a_line_that_is_not_utf8_is_not_called_short(tmp_path: Path) -> None:
+    docs = release("1.0", {"af": [[2]]}).languages["af"][0]
+    for line, code in ((b"short", "OSC305"), (b"short\xff", "GEN201")):
+        write({"af/af.txt.gz": gz(line + b"\n" + text_of(docs))}, tmp_path)
+        assert corpusfmt.validate(tmp_path, select=["OSC305", "GEN201"]).by_rule == {code: 1}
+
+
 def test_a_byte_order_mark_is_at_the_first_column(tmp_path: Path) -> None:
     (finding,) = findings(tmp_path, b"\xef\xbb\xbf" + TEXT)
     assert (finding.code, finding.location) == ("OSC307", Location("af/af.txt.gz", 1, 0, 1))
@@ -122,6 +129,40 @@ def test_a_target_of_any_scheme(uri: str, tmp_path: Path) -> None:
     assert findings(tmp_path, rows=rows) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        (1.5, "`1.5`"),
+        (-3, "`-3`"),
+        (-1e301, "a number beyond 1e300"),
+        ("3", 'the string `"3"`'),
+        ([3], "an array"),
+        ({}, "an object"),
+    ],
+)
+def test_what_stands_where_a_number_of_lines_belongs(value: Any, shown: str, tmp_path: Path) -> None:
+    rows = rows_of()
+    rows[1]["nb_sentences"] = value
+    (finding,) = [each for each in findings(tmp_path, rows=rows) if each.code == "OSC402"]
+    assert finding.message == f"`nb_sentences` is {shown}, expected an integer from 0"
+    assert (finding.location.line, finding.location.pointer) == (2, "/nb_sentences")
+
+
+def test_of_headers_that_differ_between_languages_five_are_named(tmp_path: Path) -> None:
+    made = release("1.1", {"af": [[2]], "de": [[2]]})
+    first, other = (made.languages[code][0][0].headers for code in ("af", "de"))
+    other["warc-record-id"] = first["warc-record-id"]
+    other["warc-type"] = "resource"
+    (finding,) = corpusfmt.validate(write(made.tree(), tmp_path), select=["OSC602"]).findings
+    differing = sorted(name for name in first if first[name] != other[name])
+    assert len(differing) > 5
+    names = ", ".join(f"`{name}`" for name in differing[:5])
+    assert finding.message == f"record id `{first['warc-record-id']}` has another {names} than in af/af_meta.jsonl.gz:1"
+
+
 def test_a_wrong_offset_costs_one_finding_where_there_is_metadata_alone(tmp_path: Path) -> None:
     docs = release("1.1", {"af": [[2, 1, 3, 1, 2]]}).languages["af"][0]
     rows = copy.deepcopy(records(docs))
@@ -147,10 +188,21 @@ def test_one_pair_that_agrees_by_chance_is_no_agreement(tmp_path: Path) -> None:
 
 MANY = release("1.1", {"af": [[2, 1, 3, 1, 2, 1, 1, 3, 2, 1, 2, 1, 1, 2]]}).languages["af"][0]
 IN_ORDER = "sort the records by offset"
+SWAPPED = "offset `5` here and `18` on line 3: these two lines are swapped"
+TO_SWAP = "put the two lines in the order of their offsets"
 
 
 def swap_and_move(rows: list[dict[str, Any]]) -> None:
     rows[:3] = [rows[1], rows[0], rows[2] | {"offset": 6}]
+
+
+def swap_far_apart(rows: list[dict[str, Any]]) -> None:
+    rows[2], rows[7] = rows[7], rows[2]
+
+
+def move_one_to_the_place_of_another_that_is_moved(rows: list[dict[str, Any]]) -> None:
+    rows[2]["offset"] = rows[7]["offset"]
+    rows[7]["offset"] += 1
 
 
 def repeat_an_offset(rows: list[dict[str, Any]]) -> None:
@@ -173,6 +225,11 @@ def shift_and_lose(rows: list[dict[str, Any]]) -> None:
                 ("OSC503", 3, "offset `6`, expected `5`", "write offset 5"),
             ],
         ),
+        (swap_far_apart, [("OSC502", 8, SWAPPED, TO_SWAP)]),
+        (
+            move_one_to_the_place_of_another_that_is_moved,
+            [("OSC503", 3, "offset `18`, expected `5`", "write offset 5")],
+        ),
         (repeat_an_offset, [("OSC502", 3, "offset `3` after `3` on line 2, expected `5`", "write offset 5")]),
         (
             shift_and_lose,
@@ -192,7 +249,13 @@ def shift_and_lose(rows: list[dict[str, Any]]) -> None:
             ],
         ),
     ],
-    ids=["swapped, then moved", "the same offset", "shifted, then lost"],
+    ids=[
+        "swapped, then moved",
+        "swapped",
+        "moved to the place of one that is moved",
+        "the same offset",
+        "shifted, then lost",
+    ],
 )
 def test_records_that_part_from_the_text_are_told_by_the_least_change(
     change: Any, expected: list[tuple[str, int, str, str]], tmp_path: Path

@@ -70,6 +70,27 @@ def test_the_same_wherever_blocks_are_cut(lines: list[str], chunk: int, ended: b
     assert said(data, chunk) == said(data, 10_000)
 
 
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize(
+    ("characters", "is_nfc"),
+    [
+        ("\u00e9", True),
+        ("e\u0301", False),
+        ("\u0438\u0306", False),
+        ("\u0387", False),
+        ("\u1100\u1161", False),
+        ("\u212b", False),
+        ("\u0439 \u03ac \uac00 \U0001f950", True),
+    ],
+)
+def test_text_that_is_not_nfc(characters: str, is_nfc: bool, kernel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not kernel:
+        monkeypatch.setattr(text_module, "plain_text", lambda _data, _least: None)
+        monkeypatch.setattr(text_module, "is_certainly_nfc", lambda _data: False)
+    data = (LONG + characters + "\n\n").encode()
+    assert [code for code, *_ in said(data, len(data))[1]] == ([] if is_nfc else ["OSC308"])
+
+
 @pytest.mark.parametrize(("run", "count"), [(2, 1), (3, 1), (5, 1)])
 def test_a_blank_run_is_counted_once_however_it_is_cut(run: int, count: int) -> None:
     data = (LONG + "\n" * (run + 1) + LONG + "\n\n").encode()

@@ -37,9 +37,16 @@ def test_the_same_command_has_nothing_to_do(built: Path) -> None:
 
 def test_the_report_is_that_of_the_build(tmp_path: Path) -> None:
     made = corpusfmt.build(SAMPLE, tmp_path / "out")
-    again = corpusfmt.build(SAMPLE, tmp_path / "out")
+    again = corpusfmt.build(SAMPLE, tmp_path / "out", log=tmp_path / "log.jsonl")
     assert again.coverage == made.coverage
     assert again.results == made.results | {"finished": True}
+    told = json.loads((tmp_path / "log.jsonl").read_bytes())
+    assert told | {"time": ""} == {
+        "time": "",
+        "event": "nothing-to-do",
+        "destination": str(tmp_path / "out"),
+        "recipe": "oscar-1.1",
+    }
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,10 @@ def test_the_log_of_a_resumed_run_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     ended = [each["resumed"] for each in events(log) if each["event"] == "task-end" and each["stage"] == "process"]
     assert ended == [False, True, True]
     assert [each["status"] for each in events(log) if each["event"] == "run-end"] == ["interrupted", "failed", "valid"]
+    begun = [(each["destination"], each["recipe"]) for each in events(log) if each["event"] == "run-start"]
+    assert begun == [(str(tmp_path / "out"), "oscar-1.1")] * 3
+    resumed = [(each["taken_over"], each["read"]) for each in events(log) if each["event"] == "resume"]
+    assert resumed == [(1, 0), (1, 0)]
 
 
 def test_heartbeats_tell_how_far_how_fast_and_how_long(

@@ -10,8 +10,9 @@ import pytest
 from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.model import Location
 from corpusfmt.pipeline import wet
-from corpusfmt.pipeline.rules import WetDefect
+from corpusfmt.pipeline.rules import WetDefect, wet_fault
 from corpusfmt.pipeline.wet import Batch, WetRecord, wet_batches
 
 
@@ -157,3 +158,9 @@ def test_digits_are_bounded_before_they_are_a_number() -> None:
     assert wet._length_in("000000000000000012") == 12
     assert wet._length_in("1" * 19) is None
     assert wet._length_in("") is None
+
+
+def test_an_input_that_kills_its_workers_is_told_with_the_reason() -> None:
+    fault = wet_fault("died", Location("a.warc.wet.gz"), "not enough memory")
+    assert fault.problem.message == "its worker died every time: not enough memory"
+    assert (fault.problem.at.path, fault.problem.hint) == ("a.warc.wet.gz", "try the file alone, with more memory")

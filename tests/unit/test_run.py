@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import corpus
@@ -106,6 +109,23 @@ def test_an_executor_that_is_whole_serves_all_tasks() -> None:
 
     assert list(run_tasks(double, range(9), open_executor, window=3)) == list(range(0, 18, 2))
     assert len(opened) == 1
+
+
+class Breaking(SerialExecutor):
+    """Takes so many tasks, and then no more."""
+
+    def __init__(self, tasks: int) -> None:
+        self.left = tasks
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if not self.left:
+            raise BrokenExecutor
+        self.left -= 1
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_a_task_that_an_executor_does_not_take_is_given_to_the_next() -> None:
+    assert list(run_tasks(double, range(9), lambda: Breaking(2), window=10)) == list(range(0, 18, 2))
 
 
 def test_an_exception_of_a_task_is_raised() -> None:

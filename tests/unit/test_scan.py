@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 import unicodedata
 from itertools import pairwise
@@ -142,6 +143,14 @@ DOUBLE_ENCODED = st.lists(
 def test_both_find_the_same_double_encodings(text: str, rest: bytes, start: int, escaped: bool) -> None:
     data = text.encode() + rest
     assert native.double_encoding_at(data, start, escaped) == PYTHON.double_encoding_at(data, start, escaped)
+
+
+@pytest.mark.parametrize("escaped", [False, True])
+def test_every_letter_of_latin_1_that_was_encoded_twice_is_found(escaped: bool) -> None:
+    for code in range(0xA0, 0x100):
+        twice = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in chr(code).encode())
+        data = json.dumps(f"a {twice}", ensure_ascii=escaped).encode()
+        assert [scans.double_encoding_at(data, 0, escaped) for scans in (native, PYTHON)] == [3, 3], twice
 
 
 def test_only_bytes_are_taken() -> None:

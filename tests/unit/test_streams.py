@@ -106,6 +106,15 @@ def test_a_bomb_comes_in_bounded_pieces(codec: Codec) -> None:
     assert max(pieces) <= MAX_OUTPUT
 
 
+def test_a_bomb_that_is_cut_at_the_end_of_a_piece_is_read_as_far_as_it_goes() -> None:
+    data = gzip.compress(bytes(2 * MAX_OUTPUT), 9)
+    middle = len(data) // 2
+    for end in range(middle - 20, middle + 20):
+        held = len(zlib.decompressobj(31).decompress(data[:end]))
+        fault = fault_of(data[:end], "gzip")
+        assert (fault.truncated, fault.readable) == (True, held)
+
+
 @given(damaged(GZIP, ZSTD, GZIP * 2, ZSTD * 2) | st.binary(max_size=2000), st.sampled_from(["gzip", "zstd"]))
 def test_no_bytes_crash_us(data: bytes, codec: Codec) -> None:
     with contextlib.suppress(StreamFault):

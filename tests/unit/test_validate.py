@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +16,12 @@ from support import gzipped
 
 import corpusfmt
 from corpusfmt import formats
+from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.progress import Gauge, Progress, note_read
-from corpusfmt.engine.validate import grading
+from corpusfmt.engine.run import Late
+from corpusfmt.engine.validate import _ended, grading
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
+from corpusfmt.io.limits import Limits
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.report import RENDERERS
@@ -67,6 +74,42 @@ def test_what_fails_is_named_and_the_verdict_incomplete(
     assert (path, message) in found
 
 
+class Deadly(SerialExecutor):
+    """As if the system killed the worker of one file, time and again."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        shard, _ = args[0]
+        if shard.files["documents"].name != "a.jsonl":
+            return super().submit(fn, *args, **kwargs)
+        future = Future[Any]()
+        future.set_exception(BrokenExecutor())
+        return future
+
+
+def deadly(_jobs: int) -> Deadly:
+    return Deadly()
+
+
+def test_a_shard_that_kills_its_workers_is_named_and_the_rest_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    report = corpusfmt.validate(documents(tmp_path, "a", "b"), engine="py:unit.test_validate:deadly", jobs=2)
+    (finding,) = report.findings
+    assert (finding.code, finding.location.path) == ("GEN000", "documents/a.jsonl")
+    assert finding.message == "the worker that checked this shard failed: RuntimeError: the worker process died"
+    assert (report.verdict.value, report.coverage.documents) == ("incomplete", 1)
+
+
+def test_a_shard_whose_worker_was_ended_at_the_end_of_time_is_named(tmp_path: Path) -> None:
+    dolma = formats.formats()["dolma"]
+    options = CheckOptions(limits=Limits(timeout=5).begun())
+    (shard,) = dolma.plan(entry_of(str(documents(tmp_path, "a"))), options).shards
+    (finding,) = _ended(dolma, shard, options, Late()).tally.findings
+    assert (finding.code, finding.location.path) == ("GEN003", "documents/a.jsonl")
+    assert finding.message == "not finished within the --timeout of 5 seconds"
+
+
 def test_a_folder_that_may_be_of_no_format_for_its_links_says_so(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/documents").symlink_to(tmp_path)
@@ -76,6 +119,19 @@ def test_a_folder_that_may_be_of_no_format_for_its_links_says_so(tmp_path: Path)
     assert finding.location.path == "documents"
     assert finding.message == f"not opened: a link to `{tmp_path}`, outside the named folder"
     assert finding.hint == "pass `--follow-links` if you trust it, or put the file itself there"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize(
+    ("asked", "told"), [("auto", "unknown"), ("dolma", "dolma"), ("oscar-1.1", "oscar"), ("oscar-2", "oscar2")]
+)
+def test_what_is_neither_a_file_nor_a_folder_is_of_the_format_that_was_named(
+    asked: str, told: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    report = corpusfmt.validate(tmp_path / "pipe", format=asked)
+    assert (report.format, report.version, report.verdict.value) == (told, "", "incomplete")
+    assert [each.message for each in report.findings] == ["cannot be read: neither a file nor a directory"]
 
 
 def test_a_link_that_is_not_followed_leaves_a_run_incomplete_whatever_is_ignored(tmp_path: Path) -> None:
@@ -117,6 +173,15 @@ def test_progress_tells_each_shard_and_that_files_are_compared(tmp_path: Path) -
         Progress(2, 2, both, both, "comparing files"),
     ]
     assert (report.verdict.value, report.coverage.bytes) == ("valid", both)
+
+
+def test_one_process_checks_even_what_is_large_unless_more_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpusfmt.engine.executors.SMALL_INPUT", 1)
+    before, seen = set(multiprocessing.active_children()), set[Any]()
+    corpusfmt.validate(documents(tmp_path, "a", "b"), progress=lambda _: seen.update(multiprocessing.active_children()))
+    assert seen <= before
 
 
 def test_progress_ends_at_all_of_it(oscar_corpus: Path) -> None:
