@@ -27,7 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ EQUIVALENT: Mapping[tuple[str, str, str], str] = {
     for each in listed
 }
 _MOST_SECONDS_OF_TESTS = 40.0
+_LONG_TEST = 1.0
 _MEMORY = 6 << 30
 _ENVIRONMENT = {"PYTHONPATH": str(_HERE / "hook"), "PYTHONDONTWRITEBYTECODE": "1"}
 # The status of a process that failed before its tests began.
@@ -157,19 +158,27 @@ def sample(size: int, seed: int) -> list[tuple[str, Mutant]]:
 
 
 def in_order(tests: set[str], durations: Mapping[str, float]) -> list[str]:
-    """Return tests of every file in turn, the fastest first, as many as the time for one mutant allows."""
+    """Return tests, as many as the time for one mutant allows: for half of it of every file in turn, then the fastest of all.
+
+    Those that take long come last: each of them has the time of a hundred others.
+    """
+    fastest = sorted(tests & durations.keys(), key=lambda test: (durations[test], test))
     by_file: dict[str, list[str]] = defaultdict(list)
-    for test in sorted(tests & durations.keys(), key=lambda test: (durations[test], test)):
-        by_file[test.partition("::")[0]].append(test)
-    chosen: list[str] = []
+    for test in fastest:
+        if durations[test] <= _LONG_TEST:
+            by_file[test.partition("::")[0]].append(test)
+    in_turn = (test for turn in zip_longest(*by_file.values()) for test in turn if test is not None)
+    chosen: dict[str, None] = {}
     seconds = 0.0
-    for turn in range(max(map(len, by_file.values()), default=0)):
-        for test in (of_file[turn] for of_file in by_file.values() if turn < len(of_file)):
+    for candidates, until in ((in_turn, _MOST_SECONDS_OF_TESTS / 2), (fastest, _MOST_SECONDS_OF_TESTS)):
+        for test in candidates:
+            if test in chosen:
+                continue
+            if chosen and seconds + durations[test] > until:
+                break
             seconds += durations[test]
-            if chosen and seconds > _MOST_SECONDS_OF_TESTS:
-                return chosen
-            chosen.append(test)
-    return chosen
+            chosen[test] = None
+    return list(chosen)
 
 
 def _preload() -> None:

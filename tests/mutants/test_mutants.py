@@ -63,9 +63,18 @@ def test_what_is_listed_as_equivalent_is_a_mutant() -> None:
 
 
 def test_the_fastest_test_of_each_file_comes_first() -> None:
-    durations = {"a::1": 0.2, "a::2": 0.1, "b::1": 5.0, "c::1": 100.0}
-    assert in_order({"a::1", "a::2", "b::1", "z::1"}, durations) == ["a::2", "b::1", "a::1"]
-    assert in_order({"c::1"}, durations) == ["c::1"]
+    durations = {"a::1": 0.2, "a::2": 0.1, "b::1": 0.5, "c::1": 5.0, "d::1": 100.0}
+    assert in_order({"a::1", "a::2", "b::1", "c::1", "z::1"}, durations) == ["a::2", "b::1", "a::1", "c::1"]
+    assert in_order({"d::1"}, durations) == ["d::1"]
+
+
+def test_half_of_the_time_is_for_the_fastest_of_all() -> None:
+    slow = {f"slow{number}::1": 0.9 for number in range(60)}
+    durations = slow | {f"fast::{number}": 0.001 for number in range(500)}
+    chosen = in_order(set(durations), durations)
+    assert len(chosen) == 500 + 43
+    assert chosen[0] == "fast::0"
+    assert chosen[1] in slow
 
 
 def test_survivors_are_tried_again_where_other_tests_reach_them() -> None:
