@@ -17,6 +17,7 @@ from support import run_cli, zipped
 
 import corpusfmt
 from corpusfmt.formats.croissant.data import rows
+from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.model import Report, UsageError
 
 JPEG = b"\xff\xd8\xff\xe0"
@@ -390,3 +391,56 @@ def test_every_process_gives_the_same_reasons(tmp_path: Path) -> None:
         assert b"its source is no file, file set or field" in done.stdout
         said.add(done.stdout)
     assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "header", [b"a,b\n", b'a,"b\nc"\n', b'"a",b\xff\n'], ids=["plain", "of two lines", "not UTF-8"]
+)
+def test_a_row_that_is_too_long_takes_no_other_with_it(header: bytes, tmp_path: Path) -> None:
+    long = b"3," + b"4" * MAX_LINE_BYTES + b"\n"
+    path = write(
+        tmp_path,
+        [file("t.csv", "text/csv")],
+        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
+        t__csv=header + b"1,2\n" + long + b'5,6\n7,"8\n' + long + b'"\n9\n',
+    )
+    above = header.count(b"\n")
+    report = judged(path)
+    expected = [
+        *([("GEN201", 1)] if b"\xff" in header else []),
+        ("GEN302", above + 2),
+        ("GEN302", above + 5),
+        ("CRO607", above + 7),
+    ]
+    assert [(each.code, each.location.line) for each in report.findings if each.location.path == "t.csv"] == expected
+    assert report.coverage.documents == 2
+    values, findings = read(path)
+    assert [each["r/a"] for each in values] == [1, 5]
+    assert [(each.code, each.location.line) for each in findings] == expected
+
+
+def test_a_header_that_is_too_long_is_told(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        [file("t.csv", "text/csv")],
+        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
+        t__csv=b"a," + b"b" * MAX_LINE_BYTES + b"\n1,2\n",
+    )
+    found = [(each.code, each.location.line) for each in judged(path).findings if each.location.path == "t.csv"]
+    assert found[0] == ("GEN302", 1)
+    assert ("GEN302", 1) in [(each.code, each.location.line) for each in read(path)[1]]
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_a_file_without_contenturl_is_not_looked_for_in_its_container(kind: str, tmp_path: Path) -> None:
+    container = file("box" if kind == "folder" else "box.zip", "application/zip" if kind == "archive" else "text/plain")
+    inside = {**file("a.txt", "text/plain"), "containedIn": {"@id": container["@id"]}}
+    del inside["contentUrl"]
+    path = write(tmp_path, [container, inside], NAMES)
+    if kind == "folder":
+        (tmp_path / "box").mkdir()
+    else:
+        (tmp_path / "box.zip").write_bytes(zipped({"a.txt": b"text"}))
+    report = judged(path)
+    assert "CRO302" in report.by_rule
+    assert "CRO601" not in report.by_rule

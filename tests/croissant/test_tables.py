@@ -18,6 +18,7 @@ from corpusfmt.formats.croissant.data.cells import hashes_of, left_over, split
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
+from corpusfmt.io.lines import lines
 
 TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "cr:Int8")
 
@@ -111,7 +112,7 @@ def csv_bytes(draw: st.DrawFn) -> bytes:
 def test_blocks_and_rows_agree(data: bytes, name: str, kind: str, size: int) -> None:
     column = Column(Take("column", name), CASTS[kind])
     columns: Sequence[Any] = [column]
-    slow = seen(table("t.csv", chunks(data, size), ",", [column.take]), column)
+    slow = seen(table("t.csv", lines(chunks(data, size)), ",", [column.take]), column)
     key = tables.KeyOf(columns, required=False)
     before = tables._BLOCK
     tables._BLOCK = size
@@ -165,7 +166,7 @@ def test_plain_cells_need_no_cast(kind: str, plain: list[str], others: list[str]
 
 def test_many_rows_make_a_batch() -> None:
     take = Take("column", "a")
-    sizes = [batch.size for batch in table("t.csv", [b"a\n" + b"1\n" * 10_000], ",", [take])]
+    sizes = [batch.size for batch in table("t.csv", lines([b"a\n" + b"1\n" * 10_000]), ",", [take])]
     assert sizes == [BATCH_ROWS, BATCH_ROWS, 10_000 - 2 * BATCH_ROWS]
 
 

@@ -19,15 +19,15 @@ from corpusfmt.formats.croissant.data.batches import (
 )
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_ROW_WIDTH
 from corpusfmt.formats.general import too_long
-from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
+from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine
 from corpusfmt.model import Fault, Location, Problem
 
 BOM = b"\xef\xbb\xbf"
 
 
-def table(path: str, chunks: Iterable[bytes], delimiter: str, takes: Sequence[Take]) -> Iterator[Batch]:
+def table(path: str, found: Iterable[Line | LongLine], delimiter: str, takes: Sequence[Take]) -> Iterator[Batch]:
     """Yield the rows of a CSV or TSV file. An empty cell is no value; rows of another width than the header are faults."""
-    source = TableLines(path, lines(chunks))
+    source = TableLines(path, found)
     header = header_of(path, source.text(), delimiter)
     yield from body(source, delimiter, header, takes)
 
@@ -61,7 +61,7 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
     place_of = places_of(header, (take.name for take in takes))
     missing = [take for take in takes if take.name not in place_of]
     if missing:
-        faults: list[Trouble] = [*nowhere(source.path, missing, header)]
+        faults: list[Trouble] = [*source.take_faults(), *nowhere(source.path, missing, header)]
         yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
         return
     places = [place_of[take.name] for take in takes]
@@ -88,20 +88,22 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
             row = None
         if row is None:
             break
-        not_text = source.take_faults()
+        lost = source.take_faults()
         if len(kept) >= BATCH_ROWS or source.taken > BATCH_BYTES or len(faults) >= BATCH_ROWS:
             yield batch()
             kept, starts, faults = [], [], []
             source.taken = 0
-        faults += not_text
+        faults += lost
         if source.is_open(delimiter):
             broken = _unreadable(source.path, before + 1, "a quote is not closed")
-        elif len(row) == width and not not_text:
+        elif source.is_broken:
+            pass
+        elif len(row) == width:
             kept.append(row)
-            starts.append(before + 1)
-        elif row and not not_text:
+            starts.append(source.first_line)
+        elif row:
             message = f"a row of {len(row)} cells, the header has {width}"
-            at = Location(source.path, line=before + 1)
+            at = Location(source.path, line=source.first_line)
             faults.append(
                 Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that hold the delimiter or a line end"))
             )
@@ -134,8 +136,10 @@ class TableLines:
         self.line = line
         #: Bytes since a batch was last made of them.
         self.taken = 0
-        #: The lines of the row that is being read, and the memory that they take.
+        #: The lines of the row that is being read, the number of the first, and whether one of them is no text, or lost.
         self.row: list[str] = []
+        self.first_line = line
+        self.is_broken = False
         self._held = 0
         self._ended = False
         self._faults: list[Trouble] = []
@@ -144,27 +148,38 @@ class TableLines:
         """Yield each line as text with its end; those that are not UTF-8 with marks in place of what is not."""
         for line in self._found:
             self.line = line.line
-            if isinstance(line, LongLine):
+            if isinstance(line, Line):
+                text = self._decoded(line)
+            else:
                 at = Location(self.path, line=line.line, byte=line.byte)
                 self._faults.append(too_long(at, line.length, MAX_LINE_BYTES))
-                continue
-            data = line.data.removeprefix(BOM) if line.line == 1 else line.data
-            self.taken += len(data)
-            try:
-                text = data.decode("utf-8") + "\n"
-            except UnicodeDecodeError:
-                self._faults.append(bad_line(self.path, line))
-                text = data.decode("utf-8", "replace") + "\n"
+                self.is_broken = self.is_broken or bool(self.row)  # else it was a row of its own
+                if line.line > 1:
+                    continue
+                text = "\n"  # a header of such a length names no column
+            if not self.row:
+                self.first_line = line.line
             self.row.append(text)
-            self._held += len(data) + _LINE_OF_A_ROW_BYTES
             if self._held > MAX_LINE_BYTES:
                 raise csv.Error(f"a quoted cell goes on for {len(self.row)} lines, more than there is memory for")
             yield text
         self._ended = True
 
+    def _decoded(self, line: Line) -> str:
+        data = line.data.removeprefix(BOM) if line.line == 1 else line.data
+        self.taken += len(data)
+        self._held += len(data) + _LINE_OF_A_ROW_BYTES
+        try:
+            return data.decode("utf-8") + "\n"
+        except UnicodeDecodeError:
+            self._faults.append(bad_line(self.path, line))
+            self.is_broken = True
+            return data.decode("utf-8", "replace") + "\n"
+
     def begin_row(self) -> None:
         """Let go of the lines of the last row."""
         self.row.clear()
+        self.is_broken = False
         self._held = 0
 
     def is_open(self, delimiter: str) -> bool:

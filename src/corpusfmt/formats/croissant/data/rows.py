@@ -128,7 +128,7 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
     kind = kind_of(view, opened.name)
     if kind in DELIMITERS:
         _only(view, takes, "column")
-        return table(opened.path, opened.contents, DELIMITERS[kind], takes)
+        return table(opened.path, lines(opened.contents), DELIMITERS[kind], takes)
     if kind == "jsonl":
         return _json_lines(opened, takes)
     if kind == "json":

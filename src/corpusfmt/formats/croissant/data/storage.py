@@ -92,8 +92,9 @@ class Storage:
         sets = [view for view in self.description.views.values() if isinstance(view, FileSet)]
         inside: defaultdict[FileObject, list[FileObject]] = defaultdict(list)
         for file in files:
-            for container in self._containers(file):
-                inside[container].append(file)
+            if file.text("sc:contentUrl"):  # of the others, that it is missing has been reported
+                for container in self._containers(file):
+                    inside[container].append(file)
         self._holding_sets = {id(container) for view in sets for container in self._containers(view)}
         for file in files:
             containers = self._containers(file)
@@ -162,7 +163,7 @@ class Storage:
             )
 
     def _in_folder(self, file: FileObject, container: FileObject, listed: Mapping[str, Entry]) -> None:
-        path = str(PurePosixPath(file.text("sc:contentUrl") or ""))
+        path = _path_of(file)
         entry = listed.get(path)
         if entry is not None and entry.kind == "file":
             self._judge(file, self._facts_at(file, entry))
@@ -187,7 +188,7 @@ class Storage:
         self.gaps.append(Gap(_OF_FILES, view.text("sc:contentUrl") or self.description.places.path, reason))
 
     def _archive(self, file: FileObject, entry: Entry, contained: list[FileObject]) -> None:
-        wanted = {str(PurePosixPath(each.text("sc:contentUrl") or "")): each for each in contained}
+        wanted = {_path_of(each): each for each in contained}
         names: list[str] = []
         strange: list[str] = []
         try:
@@ -309,6 +310,11 @@ class Storage:
 _MOST_HELD_BYTES = 192 * 1024 * 1024
 _NAME_BYTES = 60
 _ENTRY_BYTES = 300
+
+
+def _path_of(file: FileObject) -> str:
+    """Return the path of a file in its container."""
+    return str(PurePosixPath(file.text("sc:contentUrl") or ""))
 
 
 def _cost_of_member(member: Member) -> int:

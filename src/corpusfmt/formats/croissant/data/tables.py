@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from corpusfmt.formats.croissant.data.cells import Column, Uneven, combined, key
 from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.io.lines import Block, LongLine, blocks, lines
+from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
     head, newline, rest = (first.data.removeprefix(BOM) if isinstance(first, Block) else b"").partition(b"\n")
     header = _header(head, delimiter)
     if isinstance(first, LongLine) or not newline or not {take.name for take in takes} <= set(header):
-        yield from table(opened.path, chain(_bytes(first), _remaining(pieces)), delimiter, takes)
+        yield from table(opened.path, _lines_of(chain([first], pieces)), delimiter, takes)
         return
     begun = Block(rest, 2, first.byte + len(first.data) - len(rest))
     pending = b""
@@ -115,14 +115,12 @@ def _header(head: bytes, delimiter: str) -> list[str]:
         return []
 
 
-def _bytes(piece: Block | LongLine) -> Iterator[bytes]:
-    # The bytes of a line over the limit are gone; a header of such a length says nothing anyway.
-    yield piece.data if isinstance(piece, Block) else b"\n"
-
-
-def _remaining(pieces: Iterator[Block | LongLine]) -> Iterator[bytes]:
+def _lines_of(pieces: Iterable[Block | LongLine]) -> Iterator[Line | LongLine]:
     for piece in pieces:
-        yield from _bytes(piece)
+        if isinstance(piece, Block):
+            yield from shifted(lines([piece.data]), piece.line, piece.byte)
+        else:
+            yield piece
 
 
 def _slowly(
@@ -135,15 +133,7 @@ def _slowly(
     long_line: LongLine | None = None,
 ) -> Iterator[Batch]:
     takes = takes_of(leaves)
-    before = lines([begun.data]) if begun.data else iter(())
-    found = chain(
-        shifted(before, begun.line, begun.byte),
-        [long_line] if long_line is not None else [],
-        chain.from_iterable(
-            shifted(lines([piece.data]), piece.line, piece.byte) if isinstance(piece, Block) else [piece]
-            for piece in rest
-        ),
-    )
+    found = _lines_of(chain([begun] if begun.data else [], [long_line] if long_line is not None else [], rest))
     yield from body(TableLines(opened.path, found, begun.line - 1), delimiter, header, takes)
 
 
