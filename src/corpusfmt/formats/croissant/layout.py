@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
@@ -84,15 +84,11 @@ def detect(entry: Entry) -> Detection | None:
 _MOST_LISTED = 10_000
 
 
-def _shallow(entry: Entry) -> Iterator[Entry]:
-    listed = islice(walk(entry), _MOST_LISTED)
-    return (each for each in listed if each.path.count("/") <= 1)
-
-
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
     if entry.kind == "directory":
-        files = {each.path: each for each in _shallow(entry) if each.kind != "directory" and "/" not in each.path}
+        listed = islice(walk(entry), _MOST_LISTED)
+        files = {each.path: each for each in listed if each.kind != "directory" and "/" not in each.path}
         found = [files[name] for name in DESCRIPTIONS if name in files][:1]
         found = found or [each for each in files.values() if each.kind == "file" and _claims(each) is not None]
         if not found:

@@ -317,7 +317,7 @@ class _Full:
         wrong = details.get("value", details.get("element"))
         for pointer, raw in self._stamped:
             for key, value in raw.items():
-                if wrong not in (None, "") and value in (wrong, [wrong]):
+                if wrong not in (None, "") and (value in (wrong, [wrong]) or wrong == [value]):
                     return f"{pointer}/{escaped(key)}"
         return ""
 

@@ -531,8 +531,8 @@ def reference_type(reference: Reference) -> Iterator[Problem]:
     wanted = " or ".join(local_name(kind) for kind in reference.allowed)
     files = {"cr:FileObject", "cr:FileSet"}
     minor = bool(files.intersection(node.types)) and reference.name in ("cr:fileObject", "cr:fileSet", "cr:field")
-    what = f"`{holder.key(reference.name)}` names" if reference.name else "names"
-    message = f"{holder.title}: {what} `{node.written_id}`, a {found}, expected a {wanted}"
+    key = holder.key(reference.name)
+    message = f"{holder.title}: `{key}` names `{node.written_id}`, a {found}, expected a {wanted}"
     yield Problem(message, reference.at, f"name a {wanted}", reference.count, minor)
 
 
@@ -547,7 +547,7 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
     Fix: write `{"@id": "…"}` with the identifier of the node.
     """
     holder, value = reference.holder, reference.value
-    texts_allowed = ("cr:source", "cr:key", "cr:examples")
+    texts_allowed = ("cr:source", "cr:examples")
     if isinstance(value, Literal):
         if isinstance(value.value, str) and reference.name in texts_allowed:
             return
