@@ -115,7 +115,7 @@ def _pattern(paths: Sequence[Sequence[str]], suffix: str) -> str:
     return "/".join([*("*" if set(folder) & set("*?[") else folder for folder in folders), f"*{suffix}"])
 
 
-LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
+_LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
 
 # OSCAR calls a few languages by codes that BCP 47 gives to others, or to none.
 BCP_47: Mapping[str, str] = {old: tag for tag, old in V2_LABELS.items() if old is not None} | {"multi": "mul"}
@@ -123,7 +123,7 @@ BCP_47: Mapping[str, str] = {old: tag for tag, old in V2_LABELS.items() if old i
 
 def lines_of(texts: Sequence[str]) -> RecordSetOf:
     """Return the record set of the lines of text files."""
-    return RecordSetOf("lines", "The text, line by line", patterns(texts), "text/plain", (LINE,))
+    return RecordSetOf("lines", "The text, line by line", patterns(texts), "text/plain", (_LINE,))
 
 
 def language_in(path: str) -> str:
