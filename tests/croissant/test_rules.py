@@ -40,7 +40,12 @@ def test_what_a_rule_rests_on_can_be_looked_up() -> None:
 
 @pytest.mark.parametrize(
     ("creator", "name"),
-    [({"@type": ["sc:Person", 5]}, "type"), ({"@type": 5}, "type"), ({"@reverse": "x"}, "@reverse"), ({"@index": 5}, "@index")],
+    [
+        ({"@type": ["sc:Person", 5]}, "type"),
+        ({"@type": 5}, "type"),
+        ({"@reverse": "x"}, "@reverse"),
+        ({"@index": 5}, "@index"),
+    ],
 )
 def test_the_place_of_what_is_no_json_ld(creator: Json, name: str, tmp_path: Path) -> None:
     place = f"/creator/{next(iter(creator))}"
