@@ -38,13 +38,20 @@ BAD = PROJECT.format(name="corpus-odd", module="corpus_odd") + (
 ODD = """
 from corpusfmt.formats import Format, Plan, ShardResult
 from corpusfmt.formats.general import GENERAL
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.rules import RuleSet
 
 CODES = RuleSet(GENERAL)
 CODES.finding("DOL101", "mine", "Mine.")
 
 
+OWN = RuleSet(GENERAL)
+OWN.finding("ODD101", "odd-thing", "Odd.")
+
+
 def detect(entry):
+    if entry.name.endswith(".endless"):
+        raise LimitReached("more than may be read", "read less")
     raise OSError("a disk of mine")
 
 
@@ -54,7 +61,7 @@ def check(*arguments):
 
 CODE = Format("code", "", ("1",), CODES, lambda entry: None, check, check)
 DOLMA = Format("dolma", "", ("1",), RuleSet(GENERAL), lambda entry: None, check, check)
-RAISING = Format("raising", "", ("1",), RuleSet(GENERAL), detect, check, check)
+RAISING = Format("raising", "", ("1",), OWN, detect, check, check)
 NONSENSE = 7
 """
 
@@ -90,6 +97,8 @@ def test_an_installed_format_is_one_of_ours(
     assert installed("validate", corpus, "--jobs", "2", "--output-format", "tally").stdout == b"1 findings\n"
     assert installed("validate", corpus, "--report", f"tally={tmp_path / 'tally.txt'}").returncode == 1
     assert (tmp_path / "tally.txt").read_text("utf-8") == "1 findings\n"
+    assert installed("validate", corpus, "--ignore", "ODD101", "--select", "invalid-utf8").returncode == 1
+    assert b"odd-thing" in installed("rule", "ODD").stdout
     corpus.write_bytes(b"one\ntwo\n")
     done = installed("convert", corpus, tmp_path / "dolma", "--from", "lines", "--to", "dolma")
     assert done.returncode == 0, done.stderr
@@ -115,6 +124,11 @@ def test_what_is_wrong_with_an_installed_format_is_said_and_harms_no_other(
     assert (done.returncode, b"Traceback" in done.stderr) == (2, False)
     assert b"; `raising` failed to look at it: OSError: a disk of mine" in done.stderr
     assert f"`absent` {of}".encode() in done.stderr
+    endless = tmp_path / "some.endless"
+    endless.write_bytes(b"\0")
+    done = installed("validate", endless)
+    assert (done.returncode, done.stderr) == (3, b"")
+    assert b"GEN003 error limit-reached: more than may be read" in done.stdout
     done = installed("validate", path, "--format", "absent")
     assert done.returncode == 2
     assert f"; `absent` {of} loading it failed".encode() in done.stderr

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from corpusfmt.model import Incomplete
 from corpusfmt.wording import clipped_message
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def extensions(group: str, fault_of: Callable[[str, Any], str | None]) -> Extens
     """Load the entry points of a group.
 
     `fault_of` returns what is wrong with what an entry point of a name gave. One with a fault, or that raises, is refused;
-    the others are loaded.
+    the others are loaded. Raises `Incomplete` where a bound of the run ends it.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415 - most commands look for none
 
@@ -40,6 +41,8 @@ def extensions(group: str, fault_of: Callable[[str, Any], str | None]) -> Extens
         try:
             found = point.load()
             fault = "the name is taken" if point.name in loaded else fault_of(point.name, found)
+        except Incomplete:
+            raise
         except (Exception, SystemExit) as error:
             fault = f"loading it failed: {type(error).__name__}: {error}"
         if fault is None:

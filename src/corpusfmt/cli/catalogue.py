@@ -24,11 +24,11 @@ Rules = Annotated[
 def known_rules() -> dict[str, list[tuple[str, Rule]]]:
     """Return every rule by its code, with the name of each format or command that runs it."""
     from corpusfmt.conversion.rules import RULES as CONVERSION
-    from corpusfmt.formats import formats, further_formats
+    from corpusfmt.formats import all_formats
     from corpusfmt.pipeline.rules import RULES as WET
 
     known: dict[str, list[tuple[str, Rule]]] = {}
-    owners = [(name, fmt.rules) for name, fmt in {**formats(), **further_formats().loaded}.items()]
+    owners = [(fmt.name, fmt.rules) for fmt in all_formats()]
     for owner, rules in [*owners, ("build", WET), ("convert", CONVERSION)]:
         for each in rules:
             known.setdefault(each.code, []).append((owner, each))
@@ -85,10 +85,9 @@ def formats() -> None:
     """List the formats and their versions."""
     from corpusfmt import formats as registry
 
-    further = registry.further_formats()
-    for fmt in (*registry.formats().values(), *further.loaded.values()):
+    for fmt in registry.all_formats():
         print(f"{fmt.name:<10}  {', '.join(fmt.versions):<14}  {plain(fmt.summary)}")
-    for refusal in further.refused:
+    for refusal in registry.further_formats().refused:
         say(refusal)
 
 

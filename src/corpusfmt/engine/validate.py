@@ -20,8 +20,8 @@ from corpusfmt.formats import (
     Plan,
     Shard,
     ShardResult,
+    all_formats,
     detect,
-    formats,
     modules_of,
     named_format,
     refuse_barred,
@@ -32,7 +32,7 @@ from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
 from corpusfmt.report.saved import Baseline, load_baseline
-from corpusfmt.rules import PROFILES, Grading, Override
+from corpusfmt.rules import PROFILES, Grading, Override, selects
 from corpusfmt.wording import clipped
 
 _SAMPLE_SEED = 20181112
@@ -49,9 +49,8 @@ def grading(
     if profile not in PROFILES:
         raise UsageError(f"unknown profile {clipped(profile)!r}; known: {', '.join(PROFILES)}")
     selectors = (*select, *ignore, *(code for override in overrides for code in override.rules))
-    known = [rule for fmt in formats().values() for rule in fmt.rules] if selectors else []
     for selector in selectors:
-        if not selector or not any(rule.code.startswith(selector) or rule.slug == selector for rule in known):
+        if not selector or not any(selects(selector, rule) for fmt in all_formats() for rule in fmt.rules):
             raise UsageError(f"unknown rule {clipped(selector)!r}; `corpusfmt rule` lists codes and slugs")
     return Grading(profile, tuple(select), tuple(ignore), tuple(overrides))
 

@@ -24,6 +24,7 @@ from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
+    CorpusfmtError,
     Coverage,
     Document,
     Finding,
@@ -230,6 +231,12 @@ def further_formats() -> Extensions[Format]:
     return extensions("corpusfmt.formats", fault_of)
 
 
+def all_formats() -> Iterator[Format]:
+    """Yield every format, ours first: those of other distributions are loaded for who asks for more."""
+    yield from formats().values()
+    yield from further_formats().loaded.values()
+
+
 def _place_of(module: ModuleInfo) -> str:
     return f"{__name__}.{module.name}.format" if module.ispkg else f"{__name__}.{module.name}"
 
@@ -259,7 +266,7 @@ def named_format(name: str) -> tuple[Format, str]:
     fmt = _format_in(here) if here else None
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
-    known = {**formats(), **further_formats().loaded}
+    known = {fmt.name: fmt for fmt in all_formats()}
     fmt = known.get(base)
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
@@ -301,6 +308,8 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     for fmt in further.loaded.values():
         try:
             detection = fmt.detect(entry)
+        except CorpusfmtError:
+            raise
         except Exception as error:
             explained += f"; `{fmt.name}` failed to look at it: {type(error).__name__}: {error}"
             continue
@@ -309,5 +318,5 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     for each in walk(entry) if entry.kind == "directory" else ():
         if each.kind == "outside":
             refuse_barred(each)
-    names = ", ".join([*formats(), *further.loaded])
+    names = ", ".join(fmt.name for fmt in all_formats())
     raise UsageError(f"no known format recognises {entry.path}; name one with --format ({names}){explained}")

@@ -52,12 +52,13 @@ def renderer(name: str) -> Renderer:
 
     Raises `UsageError` for an unknown name.
     """
-    found = RENDERERS.get(name) or _further_renderers().loaded.get(name)
-    if found is None:
-        known = ", ".join([*RENDERERS, *_further_renderers().loaded])
-        further = _further_renderers().explained()
-        raise UsageError(f"unknown output format {clipped(name)!r}; known: {known}{further}")
-    return found
+    if name in RENDERERS:
+        return RENDERERS[name]
+    further = _further_renderers()
+    if name in further.loaded:
+        return further.loaded[name]
+    known = ", ".join([*RENDERERS, *further.loaded])
+    raise UsageError(f"unknown output format {clipped(name)!r}; known: {known}{further.explained()}")
 
 
 #: What is written for a terminal of any encoding; machines and browsers are given UTF-8.
