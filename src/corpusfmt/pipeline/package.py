@@ -22,7 +22,7 @@ from corpusfmt.pipeline.process import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
 from corpusfmt.pipeline.shuffle import shuffled
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Variant, form_of, language_attribute, writer_of
+from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Form, Variant, form_of, language_attribute, writer_of
 
 
 class PackageTask(Struct, frozen=True):
@@ -52,12 +52,14 @@ def package(task: PackageTask) -> dict[str, Packaged]:
     with ExitStack() as stack:
         containers = [stack.enter_context(Container(path)) for path in task.containers]
         drops = [stack.enter_context(Container(path)) for path in task.drops]
-        return {label: _package(task, label, containers, drops) for label in task.labels}
+        form = form_of(task.output.format)
+        return {label: _package(task, form, label, containers, drops) for label in task.labels}
 
 
-def _package(task: PackageTask, label: str, containers: Sequence[Container], drops: Sequence[Container]) -> Packaged:
+def _package(
+    task: PackageTask, form: Form, label: str, containers: Sequence[Container], drops: Sequence[Container]
+) -> Packaged:
     output = task.output
-    form = form_of(output.format)
     writer = writer_of(form, output, task.variant)
     final = Size()
     folder = f"{task.variant.root}/{writer.folder(label)}".strip("/")

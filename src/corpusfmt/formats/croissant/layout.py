@@ -19,6 +19,7 @@ _CLAIM = re.compile(
     rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
 )
 _MAX_SNIFFED = 8 * 1024 * 1024
+_MOST_LISTED = 10_000
 
 
 def content_of(entry: Entry, limit: int = -1) -> bytes:
@@ -79,9 +80,6 @@ def detect(entry: Entry) -> Detection | None:
         if name in documents:
             return _claims(documents[name])
     return None
-
-
-_MOST_LISTED = 10_000
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:

@@ -296,12 +296,12 @@ def _all_times(values: list[str]) -> bool:
 
 def schema_fault(value: Any, at: Location) -> Fault | None:
     """Return the first deviation of a record from the published schema, header values aside."""
-    found = _schema_fault(value)
+    found = _deviation(value)
     if found is None:
         return None
-    pointer, message = found
+    place, message = found
     hint = "write `headers` (an object), `offset` and `nb_sentences` (integers from 0)"
-    return Fault(METADATA_SCHEMA, Problem(message, replace(at, pointer=pointer), hint))
+    return Fault(METADATA_SCHEMA, Problem(message, replace(at, pointer=place), hint))
 
 
 def header_fault(headers: Json, at: Location) -> Fault | None:
@@ -314,7 +314,7 @@ def header_fault(headers: Json, at: Location) -> Fault | None:
     return None
 
 
-def _schema_fault(value: Any) -> tuple[str, str] | None:
+def _deviation(value: Any) -> tuple[str, str] | None:
     if not isinstance(value, dict):
         return "", f"the record is {described(value)}, expected an object"
     for name in ("headers", "nb_sentences", "offset"):

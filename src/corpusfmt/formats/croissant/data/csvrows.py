@@ -71,7 +71,6 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
     kept: list[list[str]] = []
     starts: list[int] = []
     faults = []
-    before = source.line
 
     def batch() -> Batch:
         columns = list(zip(*kept, strict=True)) if kept else [()] * width
@@ -84,7 +83,7 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
         try:
             row = next(rows, None)
         except csv.Error as error:
-            broken = _unreadable(source.path, before + 1, str(error))
+            broken = _unreadable(source.path, source.first_line, str(error))
             row = None
         if row is None:
             break
@@ -95,19 +94,16 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
             source.taken = 0
         faults += lost
         if source.is_open(delimiter):
-            broken = _unreadable(source.path, before + 1, "a quote is not closed")
-        elif source.is_broken:
-            pass
-        elif len(row) == width:
+            broken = _unreadable(source.path, source.first_line, "a quote is not closed")
+        elif len(row) == width and not source.is_broken:
             kept.append(row)
             starts.append(source.first_line)
-        elif row:
+        elif row and not source.is_broken:
             message = f"a row of {len(row)} cells, the header has {width}"
             at = Location(source.path, line=source.first_line)
             faults.append(
                 Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that hold the delimiter or a line end"))
             )
-        before = source.line
     faults += source.take_faults()
     yield batch()
     if broken is not None:
