@@ -223,7 +223,10 @@ def test_records_in_the_description(tmp_path: Path) -> None:
         ({"record_set": "words"}, "unknown record set 'words'; known: split_enums"),
         ({"record_set": "captions"}, r"no field `text` or `content`: .*captions/image_id"),
         ({"record_set": "captions", "text_field": "words"}, "no field `words`"),
-        ({"text_field": "caption", "id_field": "words"}, "no field `words` for --id-field"),
+        (
+            {"text_field": "caption", "id_field": "words"},
+            r'^recordSet "captions" has no field `words` for --id-field \(captions/id, .*\)$',
+        ),
         ({"text_field": "caption", "part_bytes": 1}, "--part-size is for OSCAR"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -85,3 +86,11 @@ def test_no_timer_outlives_an_answer() -> None:
         running.first_groups("a", ["a"])
         timers = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
         assert all(each.finished.is_set() for each in timers)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the memory that is asked for")
+def test_the_helper_answers_where_memory_ends() -> None:
+    asked = json.dumps(["a", "x" * 1_000_000, ["a" * 600], 1 << 40]).encode()
+    code = f"from {_matching.__name__} import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], input=asked + b"\n", capture_output=True, check=True)
+    assert json.loads(done.stdout) == {"error": "it takes too much memory"}

@@ -347,3 +347,18 @@ def test_paths_that_leave_their_container(path: str, leaves: bool, tmp_path: Pat
 def test_what_is_no_data_set(nodes: list[Json], place: str, message: str, tmp_path: Path) -> None:
     content = {"@context": CONTEXT, "@graph": nodes}
     assert found(tmp_path, content, "CRO201") == [("CRO201", place, f"{message}, expected `sc:Dataset`")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "column"),
+    [
+        *((f"{kind}/x-any", True, True) for kind in ("image", "audio", "video")),
+        *((f"text/{kind}", True, False) for kind in ("csv", "tsv", "tab-separated-values")),
+        *((f"application/{kind}", True, False) for kind in ("x-parquet", "vnd.apache.parquet")),
+        ("application/json", False, False),
+    ],
+)
+def test_what_files_of_a_type_do_not_have(kind: str, path: bool, column: bool, tmp_path: Path) -> None:
+    for extract, misfits in (({"jsonPath": "$.a"}, path), ({"column": "a"}, column)):
+        content = document(distribution=[file("f", kind)], recordSet=record_set(field("a", "f", extract)))
+        assert bool(found(tmp_path, content, "CRO410")) is misfits

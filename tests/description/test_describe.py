@@ -15,7 +15,8 @@ from pyarrow import parquet
 from support import LONG_LINE, gzipped, run_cli, tree, zstd
 
 import corpusfmt
-from corpusfmt.formats.describing import patterns
+from corpusfmt.formats import named_format
+from corpusfmt.formats.describing import Contents, language_in, patterns
 from corpusfmt.model import BadInput, UsageError
 
 DETAILS: dict[str, Any] = {
@@ -342,3 +343,52 @@ def test_an_unusual_suffix_of_zstd_is_zstd(tmp_path: Path) -> None:
         each for each in corpusfmt.describe(tmp_path / "corpus")["distribution"] if each["@type"] == "cr:FileObject"
     )
     assert described["encodingFormat"] == "application/zstd"
+
+
+@pytest.mark.parametrize("name", ["af.txt.gz", "af_part_1.txt.gz", "af_meta.jsonl.gz", "af_dedup.txt.gz"])
+def test_the_language_that_a_file_is_named_for(name: str) -> None:
+    assert language_in(f"corpus/{name}") == "af"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "expected"),
+    [
+        ("oscar-1.0", "af/af.txt.gz", {"lines": [("line", "sc:Text", None)]}),
+        (
+            "oscar-1.1",
+            "af/af_meta.jsonl.gz",
+            {
+                "metadata": [
+                    ("record_id", "sc:Text", "$['warc-record-id']"),
+                    ("url", "sc:URL", "$['warc-target-uri']"),
+                    ("date", "sc:DateTime", "$['warc-date']"),
+                    ("offset", "sc:Integer", None),
+                    ("nb_sentences", "sc:Integer", None),
+                ]
+            },
+        ),
+        (
+            "oscar-22.01",
+            "af_meta/af_meta.jsonl.gz",
+            {
+                "documents": [
+                    ("content", "sc:Text", None),
+                    ("record_id", "sc:Text", "$['warc-record-id']"),
+                    ("url", "sc:URL", "$['warc-target-uri']"),
+                    ("date", "sc:DateTime", "$['warc-date']"),
+                    ("language", "sc:Text", "$.identification.label"),
+                    ("confidence", "sc:Float", "$.identification.prob"),
+                ]
+            },
+        ),
+    ],
+)
+def test_the_fields_of_oscar(name: str, path: str, expected: dict[str, Any]) -> None:
+    fmt, version = named_format(name)
+    record_sets = fmt.describers[version].record_sets([path], Contents())
+    found = {
+        each.name: [(field.name, field.data_type, field.json_path) for field in each.fields]
+        for each in record_sets
+        if each.includes
+    }
+    assert found == expected

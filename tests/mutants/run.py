@@ -272,18 +272,21 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
                 raise SystemExit(f"tests fail on the code as it is:\n{said}")
             break
     pending = list(chosen)
+    # Their parameters are taken from the code, so that a mutant may give them other names: such a test runs with all of them.
+    renamed: set[str] = set()
     running: dict[int, tuple[str, Mutant, list[str], float, float, tempfile.TemporaryDirectory[str]]] = {}
     while pending or running:
         while pending and len(running) < workers:
             group, mutant = pending.pop(0)
-            tests = in_order(noticing(mutant, lines), durations)
+            in_turn = in_order(noticing(mutant, lines), durations)
+            tests = list(dict.fromkeys(name if (name := _function(test)) in renamed else test for test in in_turn))
             if is_settled(done.get(key_of(mutant)), tests):
                 continue
             if not tests:
                 yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0, digest_of(tests))
                 continue
             folder = tempfile.TemporaryDirectory(prefix="corpusfmt-mutant-", ignore_cleanup_errors=True)
-            limit = time.monotonic() + 30 + 5 * sum(durations[test] for test in tests)
+            limit = time.monotonic() + 30 + 5 * sum(durations[test] for test in in_turn)
             child = _try(mutant, tests, Path(folder.name))
             running[child] = (group, mutant, tests, time.monotonic(), limit, folder)
         for child in list(running):
@@ -299,8 +302,14 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
             log = (Path(folder.name) / "log").read_text("utf-8", "replace")
             if ended and os.waitstatus_to_exitcode(status) == _BROKEN:
                 raise SystemExit(log)
-            if "ERROR: not found: " in log:
-                raise SystemExit(f"tests have changed since they were recorded: use --record\n{log}")
+            if missing := {name for name in map(_function, tests) if f"ERROR: not found: {_ROOT / name}\n" in log}:
+                if missing <= renamed:
+                    raise SystemExit(f"tests have changed since they were recorded: use --record\n{log}")
+                renamed |= missing
+                pending.insert(0, (group, mutant))
+                del running[child]
+                folder.cleanup()
+                continue
             failed = Path(folder.name) / "failed"
             by = failed.read_text("utf-8") if failed.exists() else f"status {status}"
             outcome = "timeout" if not ended else "killed" if status else "survived"
@@ -320,6 +329,11 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
                 ),
             )
         time.sleep(0.02)
+
+
+def _function(test: str) -> str:
+    """Return the name of a test without its parameters."""
+    return test.partition("[")[0]
 
 
 def digest_of(tests: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import msgspec
 import pytest
 from support import gzipped, zstd
@@ -20,18 +22,25 @@ from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.workplace import digest
 from corpusfmt.formats import formats
 from corpusfmt.formats.croissant.data.casts import CASTS
 from corpusfmt.formats.croissant.data.globs import matches
 from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.dolma import rowfiles
+from corpusfmt.formats.dolma.alignment import Difference
+from corpusfmt.formats.dolma.rows import DocumentRow
+from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
+from corpusfmt.io.paths import open_named
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Incomplete, Location, Rule, Severity
 from corpusfmt.pipeline.compact import groups
+from corpusfmt.pipeline.inputs import Input
 from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.rules import Grading, Judge
 
 WINDOW = 4
 
@@ -263,3 +272,45 @@ def test_findings_are_where_they_are_however_rows_are_cut_into_pieces(
 def test_every_container_is_in_one_group(inputs: int) -> None:
     found = groups(range(inputs))
     assert [each for group in found for each in group] == list(range(inputs))
+
+
+def test_a_million_rows_are_kept_to_tell_what_happened() -> None:
+    rows = 1 << 20
+    difference = Difference(0, Location("x"), "a", "b")
+    difference.add_documents(["a", *["c"] * (rows - 2), "b", "a"])
+    difference.add_attributes(["b", *["c"] * (rows - 2), "a", "b"])
+    assert difference.explained().endswith(f": rows 1 and {rows} are swapped")
+
+
+def test_a_few_names_of_attributes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowfiles, "_REMEMBERED_KEYS", 2)
+    keys = rowfiles.Keys(Judge(RULES, Grading(), version="1.0", path="x"))
+    keys.take(["a", "b", "c"], Location("x", 1))
+    assert list(keys.seen) == ["a", "b"]
+
+
+def test_a_named_file_is_opened_where_it_is(tmp_path: Path) -> None:
+    fsspec.filesystem("memory").pipe("/named/list", b"there")
+    path = tmp_path / "list"
+    path.write_bytes(b"here")
+    for named, expected in (("memory://named/list", b"there"), (str(path), b"here")):
+        with open_named(named) as file:
+            assert file.read() == expected
+    os.mkfifo(tmp_path / "fifo")
+    with os.fdopen(os.open(tmp_path / "fifo", os.O_RDWR), "wb") as written:
+        written.write(b"here")
+        written.flush()
+        with open_named(str(tmp_path / "fifo")) as fifo:
+            assert fifo.read(4) == b"here"
+
+
+def test_the_id_of_a_task_is_its_file_and_a_digest_of_its_key() -> None:
+    name = "ä" * 80 + ".warc.wet.gz"
+    assert Input(f"there/{name}", "k").task_id == "ä" * 75 + "-" + digest("k")[:12]
+
+
+def test_what_nobody_grades_is_not_regraded() -> None:
+    judge = Judge(RULES, Grading(), version="1.0", path="x")
+    judge.check(DocumentRow(Location("x"), {"id": "1", "text": "t"}))
+    assert [each.code for each in judge.tally.findings] == ["DOL306"]
+    assert not judge.tally.regraded
