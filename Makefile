@@ -4,7 +4,10 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test attacks pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+# Without bytecode each of the thousands of processes that tests start would compile all modules again.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: demo test attacks pins docs lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -42,6 +45,10 @@ attacks: $(VENV)/.develops
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
+
+## Write the page of rules and the list of their codes.
+docs: $(VENV)/.develops
+	$(BIN)/python docs/make_rules.py
 
 lint: $(VENV)/.develops
 	$(BIN)/ruff check .
