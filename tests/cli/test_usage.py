@@ -139,3 +139,12 @@ def test_names_complete_and_others_are_refused() -> None:
     assert {"UsageError", "Verdict", "validate", "__version__"} <= set(dir(corpusfmt))
     with pytest.raises(AttributeError, match="module 'corpusfmt' has no attribute 'convrt'"):
         corpusfmt.convrt  # type: ignore[attr-defined] # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["full", "concise", "grouped", "json", "jsonl"])
+def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "café.jsonl"
+    path.write_bytes(b"{}\n")
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = run_cli("validate", path, "--format", "dolma", "--output-format", name, env=environment)
+    assert "café.jsonl" in done.stdout.decode("utf-8" if name.startswith("json") else "latin-1")

@@ -88,6 +88,12 @@ def test_no_timer_outlives_an_answer() -> None:
         assert all(each.finished.is_set() for each in timers)
 
 
+def test_texts_go_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "_MOST_CHARACTERS", 3)
+    texts = ["long!", "a", "bc", "d", "long!"]
+    assert list(patterns._portions(texts)) == [["long!"], ["a", "bc"], ["d"], ["long!"]]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the memory that is asked for")
 def test_the_helper_answers_where_memory_ends() -> None:
     asked = json.dumps(["a", "x" * 1_000_000, ["a" * 600], 1 << 40]).encode()

@@ -362,3 +362,13 @@ def test_what_files_of_a_type_do_not_have(kind: str, path: bool, column: bool, t
     for extract, misfits in (({"jsonPath": "$.a"}, path), ({"column": "a"}, column)):
         content = document(distribution=[file("f", kind)], recordSet=record_set(field("a", "f", extract)))
         assert bool(found(tmp_path, content, "CRO410")) is misfits
+
+
+@pytest.mark.parametrize("name", ["repeated", "isArray"])
+def test_each_of_several_inline_values_is_of_the_type(name: str, tmp_path: Path) -> None:
+    for several, values in ((True, [1, 2]), (False, [1, 2]), (True, [1, "x"])):
+        records = record_set(inline("a", dataType="sc:Integer", **{name: several}), data=[{"r/a": values}])
+        context = {**CONTEXT, "isArray": "cr:isArray"}
+        content = document(recordSet=records) | {"@context": context}
+        expected = [] if several and "x" not in values else ["CRO506"]
+        assert [code for code, *_ in found(tmp_path, content, "CRO506")] == expected

@@ -16,7 +16,7 @@ from support import LONG_LINE, gzipped, run_cli, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import named_format
-from corpusfmt.formats.describing import Contents, language_in, patterns
+from corpusfmt.formats.describing import Contents, FieldOf, RecordSetOf, language_in, patterns
 from corpusfmt.model import BadInput, UsageError
 
 DETAILS: dict[str, Any] = {
@@ -345,6 +345,19 @@ def test_an_unusual_suffix_of_zstd_is_zstd(tmp_path: Path) -> None:
     assert described["encodingFormat"] == "application/zstd"
 
 
+def _is_extracted(field: FieldOf, records: RecordSetOf) -> bool:
+    """Whether a field says of which column it is, in files of rows."""
+    return set(field.extract) == ({"fileProperty"} if records.name == "lines" else {"column"})
+
+
+def test_record_sets_and_fields_are_described(dolma_corpus: Path) -> None:
+    (records,) = corpusfmt.describe(dolma_corpus)["recordSet"]
+    assert records["description"] == "The documents"
+    described = {each["name"]: each["description"] for each in records["field"]}
+    assert described["id"] == "Identifier, unique within its source"
+    assert all(described.values())
+
+
 @pytest.mark.parametrize("name", ["af.txt.gz", "af_part_1.txt.gz", "af_meta.jsonl.gz", "af_dedup.txt.gz"])
 def test_the_language_that_a_file_is_named_for(name: str) -> None:
     assert language_in(f"corpus/{name}") == "af"
@@ -387,7 +400,9 @@ def test_the_fields_of_oscar(name: str, path: str, expected: dict[str, Any]) -> 
     fmt, version = named_format(name)
     record_sets = fmt.describers[version].record_sets([path], Contents())
     found = {
-        each.name: [(field.name, field.data_type, field.json_path) for field in each.fields]
+        each.name: [
+            (field.name, field.data_type, field.json_path) for field in each.fields if _is_extracted(field, each)
+        ]
         for each in record_sets
         if each.includes
     }

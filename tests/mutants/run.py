@@ -127,13 +127,16 @@ def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set
     """Return the tests that may notice a mutant: those that reach its line.
 
     What runs when a module is imported runs once in a process, in whatever test comes first. What comes of it is used by all
-    tests that reach functions of the package, and by those of what modules declare.
+    tests that reach functions of the package, and by those of what modules declare. A line of a function may be of that kind,
+    too: it is reached by the very tests that the first line is.
     """
-    if mutant.in_function:
-        return lines.get(mutant.module, {}).get(mutant.line, set())
+    of_module = lines.get(mutant.module, {})
+    reaching = of_module.get(mutant.line, set())
+    if mutant.in_function and (not reaching or reaching != of_module[min(of_module)]):
+        return reaching
     package = Path(mutant.module).parent
-    beside = [of_module for module, of_module in lines.items() if Path(module).parent == package]
-    found = {test for of_module in beside for tests in of_module.values() for test in tests}
+    beside = [of_other for module, of_other in lines.items() if Path(module).parent == package]
+    found = {test for of_other in beside for tests in of_other.values() for test in tests}
     declared = (
         test for of_line in lines.get("rules.py", {}).values() for test in of_line if test.startswith(_DECLARED)
     )

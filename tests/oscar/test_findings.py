@@ -340,3 +340,15 @@ def test_lines_over_the_limit_are_counted_with_the_others(tmp_path: Path) -> Non
     report = corpusfmt.validate(tmp_path / "separated", max_line_bytes=100, select=["OSC304"])
     assert [each.location for each in report.findings] == [Location("af/af.txt.gz", 3, 305)]
     assert report.coverage.documents == 2
+
+
+def test_records_in_disorder_at_the_end_are_told_once(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[2, 1, 3, 4, 2]]}).languages["af"][0]
+    rows = records(docs)
+    tree = {
+        "af/af.txt.gz": gz(text_of(docs)),
+        "af/af_meta.jsonl.gz": gz(jsonl([rows[each] for each in (0, 2, 4, 1, 3)])),
+    }
+    write(tree, tmp_path)
+    found = [(each.code, each.location.line) for each in corpusfmt.validate(tmp_path, format="oscar-1.1").findings]
+    assert [each for each in found if each[0].startswith("OSC5")] == [("OSC502", 4)]

@@ -211,3 +211,13 @@ def test_names_are_read_as_they_are_written(number: int | None) -> None:
         parsed = parse_name(data_name("en", role, number))
         assert parsed is not None
         assert (parsed.code, parsed.role, parsed.number, parsed.canonical_digits) == ("en", role, number, True)
+
+
+@pytest.mark.parametrize("name", ["af_part_x.txt.gz", "af.txt"])
+def test_data_beside_the_folders_is_told_what_it_may_be_called(name: str, tmp_path: Path) -> None:
+    tree = release("1.1", PARTS).tree()
+    write(tree | {name: b"x"}, tmp_path)
+    (finding,) = (each for each in corpusfmt.validate(tmp_path).findings if each.code == "OSC108")
+    assert finding.hint == (
+        "name it `LL.txt.gz` or `LL_part_N.txt.gz`, `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`, compressed with gzip"
+    )

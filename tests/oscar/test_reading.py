@@ -358,6 +358,17 @@ def test_a_blank_line_at_the_start_is_told_at_the_first_line(blank: bytes, rule:
     assert rejected.finding.location == Location("af/af.txt.gz", 1)
 
 
+@pytest.mark.parametrize("blank", [b"", b" "])
+def test_a_blank_line_of_metadata_stands_for_no_record(blank: bytes, tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [COUNTS]}).languages["af"][0]
+    first, rest = jsonl(records(docs)).split(b"\n", 1)
+    for line, others in ((blank, 0), (b"x", 1)):
+        metadata = first + b"\n" + line + b"\n" + (rest if not others else rest.split(b"\n", 1)[1])
+        items = read_tree({"af/af.txt.gz": gz(text_of(docs)), "af/af_meta.jsonl.gz": gz(metadata)}, tmp_path)
+        (rejected,) = [item for item in items if isinstance(item, Rejected)]
+        assert [len(items), rejected.finding.location.line] == [len(docs) + 1 - others, 2]
+
+
 GAPS = [b"\n\n", b"\n \n", b"\n\n\n", b"\n\t\r\n", b"\n\r\n"]
 
 

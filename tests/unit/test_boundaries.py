@@ -19,7 +19,7 @@ from support import gzipped, zstd
 import corpusfmt
 from corpusfmt.engine import lock
 from corpusfmt.engine.executors import Workers
-from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
@@ -314,3 +314,13 @@ def test_what_nobody_grades_is_not_regraded() -> None:
     judge.check(DocumentRow(Location("x"), {"id": "1", "text": "t"}))
     assert [each.code for each in judge.tally.findings] == ["DOL306"]
     assert not judge.tally.regraded
+
+
+def test_progress_counts_what_was_read_of_unfinished_files(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    with ShardProgress(seen.append, [100, 50]) as shown:
+        assert shown.gauge is not None
+        shown.gauge.moved({0: 40, 1: 60})
+        shown.finished(1, None)
+        shown.gauge.moved({0: 70})
+    assert [each.bytes for each in seen] == [0, 90, 90, 120]

@@ -132,3 +132,7 @@ def test_json_lines_come_back(value: object) -> None:
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert strict_json(line[:-1]).value == value
+
+
+def test_integers_beyond_64_bits_are_written_out() -> None:
+    assert json_line({"n": 2**70, "é": -(2**70)}) == f'{{"n":{2**70},"é":{-(2**70)}}}\n'.encode()

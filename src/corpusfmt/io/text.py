@@ -50,10 +50,7 @@ def utf8_fault(line: bytes) -> TextFault | None:
 
 def json_line(value: Any) -> bytes:
     """Return a value as one line of JSON Lines, UTF-8, its LF included."""
-    try:
-        return msgspec.json.encode(value) + b"\n"
-    except OverflowError:  # integers beyond 64 bits
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return msgspec.json.encode(value) + b"\n"
 
 
 class JsonFault(ValueError):

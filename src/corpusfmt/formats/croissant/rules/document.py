@@ -439,8 +439,6 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
     Fix: give each its own identifier; an object with only `@id` is a reference.
     """
     for name, nodes in description.definitions.items():
-        if len(nodes) == 1:
-            continue
         views = [description.views[id(node)] for node in nodes if id(node) in description.views]
         others = [node for node in nodes if id(node) not in description.views and _is_croissant(node)]
         if len(views) + len(others) > 1 and views:
