@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test attacks pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks fixtures pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -38,6 +38,10 @@ test: $(VENV)/.develops
 ## Run every attack on untrusted data, in full size.
 attacks: $(VENV)/.develops
 	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
+
+## Write the fixtures that their functions make; what no function makes is named, and nothing is written.
+fixtures: $(VENV)/.develops
+	@PYTHONPATH=tests $(BIN)/python -m fixtures.make
 
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
