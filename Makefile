@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test attacks fixtures pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks fixtures pins conformance lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -46,6 +46,10 @@ fixtures: $(VENV)/.develops
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
+
+## Pack the fixtures as a conformance suite for other validators: dist/corpusfmt-conformance-VERSION.tar.gz.
+conformance: $(VENV)/.develops
+	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance dist
 
 lint: $(VENV)/.develops
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Every fixture folder is a test: what lies in `input` gives exactly the findings of `expected.json`.
 
-The folders are what the functions in `fixtures/*/*cases.py` make.
+The folders are what the functions in `fixtures/*/*cases.py` make, and an archive for others is made of them.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
+import tarfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fixtures import cases, make
-from support import FIXTURES, run_cli, tree, zstd
+from fixtures import cases, conformance, make
+from support import FIXTURES, REPOSITORY, run_cli, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import formats
@@ -223,3 +226,56 @@ def test_bytes_of_another_compressor_are_as_good(made: bytes, as_good: bytes, ot
     assert make.stale({file: made, listed: b"0" * 64 + b"  nl.txt.gz\n"}, found) == [listed]
     assert make.stale({file: as_good, listed: b"0" * 64 + b"  de.txt.gz\n"}, found) == [listed]
     assert make.stale({file: made}, {file: other}) == [file]
+
+
+def example_of(heading: str) -> str:
+    """Return the example in a section of CONTRIBUTING.md."""
+    section = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    return str(example)
+
+
+def test_a_case_is_one_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases.files_of("dolma")
+    from fixtures.dolma.cases import CASES as DOLMA
+
+    monkeypatch.setattr(DOLMA, "declared", [])
+    exec(compile(example_of("Add a case"), "example_case.py", "exec", dont_inherit=True), {"__name__": "example_case"})
+    make.write(DOLMA.files(), tmp_path)
+    folders = sorted(tmp_path.glob("*/*/*"))
+    assert len(folders) == 2 * 2
+    for case in folders:
+        report = report_of(case)
+        assert list(map(summary_of, report.findings)) == expected_of(case)["findings"]
+        assert not set(expected_of(case)["near_misses"]) & report.by_rule.keys()
+
+
+def keys_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from keys_in(each)
+
+
+def test_the_conformance_suite_holds_every_case_and_defines_every_field(tmp_path: Path) -> None:
+    archive = conformance.build(tmp_path / "one")
+    assert archive.name == f"corpusfmt-conformance-{corpusfmt.__version__}.tar.gz"
+    assert archive.read_bytes() == conformance.build(tmp_path / "two").read_bytes()
+    with tarfile.open(archive) as packed:
+        files = {
+            member.name.partition("/")[2]: (packed.extractfile(member) or io.BytesIO()).read() for member in packed
+        }
+    folders = set(map(name_of, CASES))
+    there = {path: data for path, data in tree(FIXTURES).items() if make.case_of(path) in folders}
+    assert there.items() <= files.items()
+    assert files.keys() - there.keys() == {*conformance.BESIDE, *(f"{name}/findings.jsonl" for name in cases.names())}
+    readme = files["README.md"].decode()
+    used = {
+        key
+        for path, data in files.items()
+        if path.endswith(("expected.json", "findings.jsonl"))
+        for line in ([data] if path.endswith(".json") else data.split(b"\n")[:-1])
+        for key in keys_in(json.loads(line))
+    }
+    assert {key for key in used if f"`{key}`" not in readme} == set()
+    assert all(f"`{name}`" in readme for name in cases.names())
