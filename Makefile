@@ -45,7 +45,7 @@ fixtures: $(VENV)/.develops
 
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
-	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
+	PYTHONPATH=tests $(BIN)/python -m fixtures.pin
 
 ## Pack the fixtures as a conformance suite for other validators: dist/corpusfmt-conformance-VERSION.tar.gz.
 conformance: $(VENV)/.develops
