@@ -87,8 +87,9 @@ def pinned(case: Path) -> list[dict[str, Any]]:
     return pins_of(name).get(rest, [])
 
 
-def test_there_are_cases() -> None:
+def test_there_are_cases_and_nothing_else() -> None:
     assert CASES
+    assert {path.split("/")[0] for path in make.files_by_cases(FIXTURES)} == set(cases.names())
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
@@ -167,6 +168,7 @@ def test_the_tree_gets_what_is_new_or_changed(tmp_path: Path) -> None:
     [
         ("dolma/1.0/valid/small/input/by-hand.jsonl", "dolma/1.0/valid/small/input/by-hand.jsonl"),
         ("dolma/1.0/valid/renamed/expected.json", "dolma/1.0/valid/renamed"),
+        ("dolma/1.0/valid/small/input/a.py", "dolma/1.0/valid/small/input/a.py"),
         ("new/notes.txt", "new/notes.txt"),
     ],
 )
