@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks pins docs lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks fixtures pins docs conformance lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -42,9 +42,17 @@ test: $(VENV)/.develops
 attacks: $(VENV)/.develops
 	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
 
+## Write the fixtures that their functions make; what no function makes is named, and nothing is written.
+fixtures: $(VENV)/.develops
+	@PYTHONPATH=tests $(BIN)/python -m fixtures.make
+
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
-	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
+	PYTHONPATH=tests $(BIN)/python -m fixtures.pin
+
+## Pack the fixtures as a conformance suite for other validators: dist/corpusfmt-conformance-VERSION.tar.gz.
+conformance: $(VENV)/.develops
+	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance dist
 
 ## Write the page of rules and the list of their codes.
 docs: $(VENV)/.develops

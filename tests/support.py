@@ -61,11 +61,13 @@ def gzipped(data: bytes) -> bytes:
 
 
 def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return a zip archive, the same on every day."""
+    """Return a zip archive, the same on every day and system."""
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
         for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name), data, method)
+            info = zipfile.ZipInfo(name)
+            info.create_system = 3
+            archive.writestr(info, data, method)
     return sink.getvalue()
 
 
