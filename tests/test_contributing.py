@@ -11,6 +11,7 @@ from support import REPOSITORY
 
 import corpusfmt
 from corpusfmt import formats
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Location, Severity
 from corpusfmt.rules import Grading, Judge
 
@@ -42,13 +43,13 @@ def test_a_reader_reports_findings_of_a_type() -> None:
 
 def test_a_format_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fmt = run(EXAMPLES[2], "example_format")["FORMAT"]
-    known = {**formats.formats(), "lines": fmt}
+    known = {**formats.formats(), "talks": fmt}
     monkeypatch.setattr(formats, "formats", lambda: known)
-    path = tmp_path / "some.lines"
-    path.write_bytes(b"one\ntwo\ncaf\xe9\n")
-    report = corpusfmt.validate(path, format="lines")
-    assert report.by_rule == {"GEN201": 1}
-    assert (report.findings[0].location.line, report.findings[0].location.byte) == (3, 11)
-    path.write_bytes(b"one\ntwo\n")
-    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma", source_format="lines").coverage.documents == 2
+    path = tmp_path / "some.talks"
+    path.write_bytes(b'{"text":"one","speaker":"a"}\n{"text":"two"}\n{"text":"caf\xe9"}\n[]\n')
+    report = corpusfmt.validate(path, format="talks")
+    assert report.by_rule == {"XMP301": 1, "GEN201": 1, "XMP201": 1}
+    path.write_bytes(b'{"text":"one","speaker":"a"}\n{"text":"two","speaker":"b"}\n')
+    assert fmt.detect(entry_of(str(path))).evidence == "rows with text and speaker"
+    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma", source_format="talks").coverage.documents == 2
     assert corpusfmt.validate(tmp_path / "dolma").verdict.value == "valid"

@@ -106,7 +106,7 @@ def test_case(case: Path) -> None:
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_no_two_formats_claim_the_same_input(case: Path) -> None:
     entry = entry_of(str(input_of(case)))
-    assert len([fmt.name for fmt in formats().values() if fmt.detect(entry)]) <= 1
+    assert len([fmt.name for fmt in formats().values() if not fmt.is_general and fmt.detect(entry)]) <= 1
 
 
 @pytest.mark.parametrize("case", CASES[::7], ids=name_of)

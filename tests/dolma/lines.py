@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from corpusfmt.formats.dolma.rowfiles import judged_document
-from corpusfmt.formats.dolma.rows import AttributesRow, explain
+from corpusfmt.formats.dolma.rowfiles import judged_attributes, judged_document
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.model import Location
 from corpusfmt.rules import Grading, Judge
@@ -21,9 +20,7 @@ def document_codes(line: bytes) -> list[str]:
 
 def attributes_codes(line: bytes) -> list[str]:
     judge = Judge(RULES, Grading(), version="1.0", path="x")
-    row = explain(line, Location("x"), judge)
-    if row is not None:
-        judge.check(AttributesRow(Location("x"), row))
+    judged_attributes(line, Location("x"), judge)
     return [finding.code for finding in judge.tally.findings]
 
 

@@ -26,11 +26,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from support import zstd
 
-from corpusfmt.formats.dolma import glance, rowfiles
+from corpusfmt.formats.dolma import glance
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes, clean_documents
 from corpusfmt.formats.dolma.rows import is_timestamp
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
+from corpusfmt.formats.rows import files
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.io.text import strict_json
 from corpusfmt.model import Location, Report
@@ -511,5 +512,5 @@ def test_reports_are_the_same_whatever_the_blocks(seed: int, tmp_path: Path, mon
     whole = said(check(tmp_path))
     assert whole[1] == {"DOL306": 1, "DOL310": 1, "DOL407": 1, "DOL409": 1, "DOL604": 1}
     for step in (1, 37, 1000):
-        monkeypatch.setattr(rowfiles, "_STEP", step)
+        monkeypatch.setattr(files, "_STEP", step)
         assert said(check(tmp_path)) == whole

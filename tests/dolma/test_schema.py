@@ -12,8 +12,7 @@ from jsonschema import Draft202012Validator
 
 from corpusfmt._resources import resource
 from corpusfmt.formats.dolma.clean import clean_attributes, clean_documents
-from corpusfmt.formats.dolma.rowfiles import judged_document
-from corpusfmt.formats.dolma.rows import AttributesRow, explain
+from corpusfmt.formats.dolma.rowfiles import judged_attributes, judged_document
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.model import Location, Severity
@@ -88,9 +87,8 @@ def test_documents(row: Any) -> None:
 def test_attributes(row: Any) -> None:
     line = json.dumps(row).encode()
     judge = fresh_judge()
-    found = explain(line, Location("x"), judge)
+    found = judged_attributes(line, Location("x"), judge)
     if found is not None:
-        judge.check(AttributesRow(Location("x"), found))
         attributes = found.get("attributes")
         for key, value in attributes.items() if isinstance(attributes, dict) else ():
             if isinstance(value, list):

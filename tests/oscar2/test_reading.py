@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from support import run_cli, tree, zstd
 
 import corpusfmt
-from corpusfmt.formats import CheckOptions, Rejected, named_format
-from corpusfmt.formats.oscar2.read import _clean
-from corpusfmt.formats.oscar2.records import explain
+from corpusfmt.formats import CheckOptions, Rejected, Shard, named_format
+from corpusfmt.formats.oscar2.read import ReleaseRecords
 from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Location, UsageError
@@ -51,6 +50,10 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
     headers = st.dictionaries(st.sampled_from(["warc-record-id", "warc-target-uri", "warc-date"]) | TEXT, TEXT)
     record = {"content": content, "warc_headers": draw(headers), "metadata": draw(metadata)}
     return record | draw(st.dictionaries(TEXT.filter(lambda name: name not in record), NUMBER | TEXT, max_size=2))
+
+
+def of(language: str | None) -> ReleaseRecords:
+    return ReleaseRecords(Shard(0, "x", {}, payload=language), CheckOptions())
 
 
 def release(root: Path, rows: list[dict[str, Any]], name: str = "de_meta/de_meta_part_1.jsonl.gz") -> Path:
@@ -115,9 +118,9 @@ def test_glance_and_rules_agree(row: dict[str, Any], place: int, value: Any, lan
     changed[name] = deepcopy(value)
     line = json.dumps(row).encode()
     judge = Judge(RULES, Grading(), version="22.01", path="")
-    explain(line, Location(""), language, judge)
+    of(language).judged(line, Location(""), judge)
     assert "GEN000" not in judge.tally
-    if _clean(line, language) is not None:
+    if of(language).clean(line) is not None:
         assert not judge.tally.findings
 
 
@@ -125,15 +128,15 @@ def test_glance_and_rules_agree(row: dict[str, Any], place: int, value: Any, lan
 def test_a_glance_takes_a_record_with_an_identification_for_each_line(lines: int, clean: bool) -> None:
     row = record()
     row["metadata"]["sentence_identifications"] = [None] * lines
-    assert _clean(json.dumps(row).encode(), "de") == ([row] if clean else None)
+    assert of("de").clean(json.dumps(row).encode()) == ([row] if clean else None)
 
 
 @pytest.mark.parametrize("twice", ['"content": "x", ', '"metadata": {}, ', '"\\u0063ontent": "x", '])
 def test_a_name_that_stands_twice_is_never_clean(twice: str) -> None:
     line = json.dumps(record()).replace("{", "{" + twice, 1).encode()
-    assert _clean(line, "de") is None
+    assert of("de").clean(line) is None
     judge = Judge(RULES, Grading(), version="22.01", path="")
-    explain(line, Location(""), "de", judge)
+    of("de").judged(line, Location(""), judge)
     assert [finding.code for finding in judge.tally.findings] == ["OSJ202"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 import pytest
 from support import REPOSITORY
 
-from corpusfmt.formats import formats
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.io.limits import LimitReached, Limits, limited
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
@@ -338,10 +336,3 @@ def test_readers_report_findings_of_a_type() -> None:
         assert judge.coverage.not_run == ({("a", "XYZ102", "needs XYZ101"): 1} if version == "1.0" else {})
         with pytest.raises(ValueError, match="XYZ101 is no rule of this format"):
             judge.report(other, Problem("a gap", at))
-
-
-def test_the_page_of_rules_knows_a_title_for_every_rule() -> None:
-    maker = runpy.run_path(str(REPOSITORY / "docs" / "make_rules.py"))
-    rule = next(iter(formats()["dolma"].rules))
-    with pytest.raises(ValueError, match="no title for rules like XYZ101"):
-        list(maker["_lines"]({"XYZ101": rule}))

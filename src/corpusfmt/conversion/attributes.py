@@ -10,7 +10,7 @@ from corpusfmt.conversion.options import EMBEDDED, LanguageAttribute, Losses, Sp
 from corpusfmt.conversion.rules import ATTRIBUTE_COLLISION, finding
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.provenance import line_languages_of
-from corpusfmt.formats.rows import attributes_row
+from corpusfmt.formats.rows.writing import attributes_row
 from corpusfmt.model import BadInput, Document, Json, Location, Problem
 
 #: The attribute set that tells the language of documents, and the attributes in it: one for each language.

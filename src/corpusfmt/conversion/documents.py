@@ -19,7 +19,7 @@ from corpusfmt.conversion.rules import LANGUAGE_LABEL_UNFIT, LANGUAGE_UNKNOWN, S
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
-from corpusfmt.formats.rows import fields_of
+from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Fault, FindingType, Incomplete, Location, Problem

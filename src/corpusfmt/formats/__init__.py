@@ -191,6 +191,8 @@ class Format(Struct, frozen=True):
     describers: Mapping[str, Describer] = field(default_factory=dict)
     #: Write descriptions; None for formats of corpora.
     descriptions: Descriptions | None = None
+    #: Whether it takes what other formats would, were it not theirs: it is asked when none claims a path.
+    is_general: bool = False
 
     def __post_init__(self) -> None:
         self.rules.complete()
@@ -290,7 +292,7 @@ def refuse_barred(entry: Entry) -> None:
 def detect(entry: Entry) -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` where none does, `BadInput` where links may be why.
 
-    No two formats claim the same path, so the order is free. To import few, those are asked first that it is likely to be,
+    No two formats claim the same path but for general ones, which come last, so the order is free. To import few, those are asked first that it is likely to be,
     and Croissant last, unless the file has the name of a description; formats of other distributions after all of ours.
     """
     refuse_barred(entry)
@@ -298,10 +300,12 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     likely = ["croissant"] if described else ["oscar", "dolma"]
     unlikely_last = sorted(iter_modules(__path__), key=lambda module: module.name, reverse=True)
     unlikely_last.sort(key=lambda module: likely.index(module.name) if module.name in likely else len(likely))
+    general = []
     for module in unlikely_last:
         fmt = _format_in(module)
-        detection = fmt.detect(entry) if fmt else None
-        if fmt is not None and detection is not None:
+        if fmt is not None and fmt.is_general:
+            general.append(fmt)
+        elif fmt is not None and (detection := fmt.detect(entry)) is not None:
             return fmt, detection
     further = further_formats()
     explained = further.explained()
@@ -314,6 +318,9 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
             explained += f"; `{fmt.name}` failed to look at it: {type(error).__name__}: {error}"
             continue
         if detection is not None:
+            return fmt, detection
+    for fmt in general:
+        if (detection := fmt.detect(entry)) is not None:
             return fmt, detection
     for each in walk(entry) if entry.kind == "directory" else ():
         if each.kind == "outside":

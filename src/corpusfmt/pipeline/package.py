@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.formats.provenance import metadata_of
-from corpusfmt.formats.rows import attributes_row
+from corpusfmt.formats.rows.writing import attributes_row
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
 from corpusfmt.io.scan import count_lines, count_words

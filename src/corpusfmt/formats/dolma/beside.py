@@ -11,10 +11,10 @@ from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import other_count, other_id, other_source
 from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
-from corpusfmt.formats.dolma.rowfiles import RowFile, judged_attributes, located_lines, shared_by
+from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_attributes, located_lines, shared_by
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.rows import fields_of
+from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_line, strict_json
@@ -47,7 +47,7 @@ class _AttributesFile:
     def __init__(self, name: str, entry: Entry, options: CheckOptions) -> None:
         self.name = name
         self.judge = _judge(entry.path)
-        self.file = RowFile(entry, self.judge, options)
+        self.file = DolmaFile(entry, self.judge, options)
         self.rows = self._rows()
         self.taken = 0
 

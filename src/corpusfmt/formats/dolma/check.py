@@ -18,8 +18,8 @@ from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
     AttributesColumns,
     DocumentColumns,
+    DolmaFile,
     Keys,
-    RowFile,
     attributes_columns,
     document_columns,
     shared_by,
@@ -49,7 +49,7 @@ EMPTY_FILE = RULES.finding(
 class _AttributesSet:
     """One attributes file, read in step with its documents file."""
 
-    def __init__(self, name: str, file: RowFile, judge: Judge) -> None:
+    def __init__(self, name: str, file: DolmaFile, judge: Judge) -> None:
         self.name = name
         self.file = file
         self.keys = Keys(judge)
@@ -131,7 +131,7 @@ class _AttributesSet:
         for columns, start, end in self._take(UNKNOWN_LENGTH):
             self._judge_spans_alone(columns, start, end)
 
-    def finish(self, documents: RowFile) -> None:
+    def finish(self, documents: DolmaFile) -> None:
         """Read what is left, and judge how the two files line up."""
         first_extra: Location | None = None
         for columns, start, end in self._take(UNKNOWN_LENGTH):
@@ -167,15 +167,15 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             with closing(UniqueKeys(options.scratch, shard.index)) as keys:
                 _check(shard, options, judge, keys)
         else:
-            _check_attributes_alone(RowFile(shard.files[ATTRIBUTES], judge, options), judge)
+            _check_attributes_alone(DolmaFile(shard.files[ATTRIBUTES], judge, options), judge)
     return ShardResult(judge.tally, judge.coverage)
 
 
 def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) -> None:
     shared = shared_by(len(shard.files) - 1, options)
-    documents = RowFile(shard.files[DOCUMENTS], judge, options)
+    documents = DolmaFile(shard.files[DOCUMENTS], judge, options)
     sets = [
-        _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), RowFile(entry, judge, shared), judge)
+        _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), DolmaFile(entry, judge, shared), judge)
         for role, entry in shard.files.items()
         if role != DOCUMENTS
     ]
@@ -196,7 +196,7 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) 
     judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
 
 
-def _check_attributes_alone(file: RowFile, judge: Judge) -> None:
+def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:
     """Check an attributes file whose documents are not at hand."""
     _AttributesSet("", file, judge).read_alone()
     reason = f"needs the documents of {file.path}"

@@ -8,8 +8,9 @@ from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.clean import clean_documents
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
-from corpusfmt.formats.dolma.rowfiles import RowFile, judged_document, located_lines
+from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_document, located_lines
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
+from corpusfmt.formats.rows.reading import rejections
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
@@ -34,21 +35,21 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     if DOCUMENTS not in shard.files:
         raise UsageError(f"{shard.name} holds attributes, and no documents: name the dataset that it belongs to")
     judge = _fresh_judge(shard)
-    file = RowFile(shard.files[DOCUMENTS], judge, options)
+    file = DolmaFile(shard.files[DOCUMENTS], judge, options)
     sets = Beside(shard, options) if len(shard.files) > 1 else None
     for block in file.blocks():
         rows = _rows_of(block, file, shard)
         yield from rows if sets is None else sets.joined(rows)
-    yield from _rejections(judge, b"")
+    yield from rejections(judge, b"")
     if sets is not None:
         sets.finish(whole=file.whole)
 
 
-def _rows_of(block: Block | LongLine, file: RowFile, shard: Shard) -> Iterator[Document | Rejected]:
+def _rows_of(block: Block | LongLine, file: DolmaFile, shard: Shard) -> Iterator[Document | Rejected]:
     if isinstance(block, LongLine):
         alone = _fresh_judge(shard)
         alone.report(*file.too_long(block))
-        yield from _rejections(alone, b"")
+        yield from rejections(alone, b"")
         return
     clean = clean_documents(block.data)
     if clean is not None:
@@ -60,12 +61,6 @@ def _rows_of(block: Block | LongLine, file: RowFile, shard: Shard) -> Iterator[D
 
 def _fresh_judge(shard: Shard) -> Judge:
     return Judge(RULES, Grading(), version=VERSION, path=shard.name)
-
-
-def _rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:
-    for finding in judge.tally.findings:
-        if finding.severity is Severity.ERROR:
-            yield Rejected(finding, raw)
 
 
 def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document | Rejected:

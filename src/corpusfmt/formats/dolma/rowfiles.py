@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import BinaryIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,66 +15,23 @@ from corpusfmt.formats.dolma.rows import (
     CARRIAGE_RETURN,
     AttributesRow,
     DocumentRow,
-    explain,
     odd_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import barred, broken_stream, json_of, report_text, too_long
-from corpusfmt.io.lines import Block, LongLine, blocks, runs
+from corpusfmt.formats.general import json_of, report_text
+from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
+from corpusfmt.formats.rows.records import object_on
+from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.io.text import json_object, pointer
-from corpusfmt.model import Fault, Json, Location, Problem
+from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
-_HEAD = 4096
-# Bytes read of a file at a time: many attribute sets are open at once, and each holds one block.
-_STEP = 64 * 1024
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
 
-class Content(Struct, frozen=True):
-    """What a file's suffix announces, and what its first bytes show."""
-
-    at: Location
-    announced: Codec
-    found: str
-
-
-@RULES.rule("DOL101", "unsupported-compression", on=Content, spec="dolma-data-format#directory-structure")
-def unsupported_compression(content: Content) -> Iterator[Problem]:
-    """A file's suffix and its content disagree about its compression.
-
-    Why: every reader goes by the suffix; the mixer then writes an empty file, with exit status 0.
-    Example: plain JSON Lines named `.jsonl.gz`, gzip named `.jsonl`, zstd named `.gz`.
-    Fix: rename the file after its content, or compress it as its name says.
-    """
-    if content.announced != content.found:
-        hint = f"rename it, or write it as {content.announced}"
-        yield Problem(f"the content is {content.found}, the suffix says {content.announced}", content.at, hint)
-
-
-class _Source:
-    """A file, its first bytes known, read in steps of a few kilobytes."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.head = file.read(_HEAD)
-        self._given = False
-
-    def read(self, _size: int = -1, /) -> bytes:
-        if not self._given:
-            self._given = True
-            return self.head or b""
-        return self._file.read(_STEP)
-
-
-def _found_codec(head: bytes, announced: Codec) -> str:
-    found = codec_of_content(head)
-    if found == "plain" and announced != "plain" and head.lstrip()[:1] != b"{":
-        return announced  # damaged, not misnamed: the stream itself will tell
-    return found
+compression_rule(RULES, "DOL101", "dolma-data-format#directory-structure")
 
 
 def shared_by(count: int, options: CheckOptions) -> CheckOptions:
@@ -83,29 +39,22 @@ def shared_by(count: int, options: CheckOptions) -> CheckOptions:
     return replace(options, max_line_bytes=options.max_line_bytes * 3 // max(count, 3))
 
 
-class RowFile:
-    """One file of a shard, read to its end once. `whole` tells afterwards whether every row was seen."""
+class DolmaFile(RowFile):
+    """One file of a shard: counts its rows, and judges as one the empty lines that follow each other, and ends in CR LF."""
 
     def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
-        self.path = entry.path
-        self.whole = True
+        super().__init__(entry, judge, options)
         self.rows = 0
-        self.bytes = 0
-        self._entry = entry
-        self._judge = judge
-        self._max_line_bytes = options.max_line_bytes
         self._returns = 0
         self._first_return: Location | None = None
         self._blank_lines: tuple[Location, int] | None = None
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; what breaks off the stream is judged, never raised."""
-        try:
-            with self._entry.open() as file:
-                yield from self._blocks_of(file)
-        except OSError as error:
-            self.whole = False
-            self._judge.report(*barred(error, Location(self.path)))
+        for block in super().blocks():
+            if isinstance(block, Block) and b"\r" in block.data:
+                self._note_returns(block)
+            yield block
         self._judge_blank_lines()
         if self._first_return is not None:
             problem = Problem("lines end in CR LF", self._first_return, "end lines in LF alone", self._returns)
@@ -127,24 +76,6 @@ class RowFile:
             json_of(b"", at, self._judge, count)
             self._blank_lines = None
 
-    def _blocks_of(self, file: BinaryIO) -> Iterator[Block | LongLine]:
-        at = Location(self.path)
-        codec = codec_of_name(self._entry.name)
-        source = _Source(file)
-        if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
-            self.whole = False
-            return
-        chunks = Chunks(source, codec, self.path)
-        try:
-            for block in blocks(chunks, self._max_line_bytes):
-                if isinstance(block, Block) and b"\r" in block.data:
-                    self._note_returns(block)
-                yield block
-        except StreamFault as fault:
-            self.whole = self.whole and fault.kind != "corrupt"
-            self._judge.report(*broken_stream(at, fault))
-        self.bytes += chunks.bytes
-
     def _note_returns(self, block: Block) -> None:
         returns = block.data.count(b"\r\n")
         self._returns += returns
@@ -153,10 +84,6 @@ class RowFile:
             start = block.data.rfind(b"\n", 0, place) + 1
             line = block.line + block.data.count(b"\n", 0, place)
             self._first_return = Location(self.path, line, block.byte + start)
-
-    def too_long(self, line: LongLine) -> Fault:
-        """Return what is to be said of a line that was too long to hold."""
-        return too_long(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
 
 
 class Columns(Struct):
@@ -206,16 +133,7 @@ class AttributesColumns(Columns):
 UNKNOWN_LENGTH = UNCLEAR - 1
 
 
-def _pieces(block: Block) -> Iterator[tuple[int, bytes]]:
-    """Split a block into pieces of whole lines to look at; yield their offsets too."""
-    data, start = block.data, 0
-    while start < len(data):
-        end = data.find(b"\n", start + PIECE) + 1 or len(data)
-        yield start, data[start:end]
-        start = end
-
-
-def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
+def document_columns(file: DolmaFile, judge: Judge) -> Iterator[DocumentColumns]:
     """Read a documents file; judge every row of it."""
     for block in file.blocks():
         columns = DocumentColumns(file.path, block, file.rows)
@@ -223,7 +141,7 @@ def document_columns(file: RowFile, judge: Judge) -> Iterator[DocumentColumns]:
             judge.report(*file.too_long(block))
             _append(columns, None, None, UNKNOWN_LENGTH, 1)
         else:
-            for start, data in _pieces(block):
+            for start, data in pieces(block.data, PIECE):
                 if not _documents_at_a_glance(data, columns):
                     piece = Block(data, block.line + len(columns.ids), block.byte + start)
                     _documents_row_by_row(piece, file, judge, columns)
@@ -247,7 +165,7 @@ def _append(columns: DocumentColumns, document_id: str | None, source: str | Non
     columns.lengths += [length] * rows
 
 
-def _documents_row_by_row(block: Block, file: RowFile, judge: Judge, columns: DocumentColumns) -> None:
+def _documents_row_by_row(block: Block, file: DolmaFile, judge: Judge, columns: DocumentColumns) -> None:
     for run in runs(block):
         line, at, count = run.data, Location(file.path, run.line, run.byte), run.count
         clean = glance_at_documents(line)
@@ -272,25 +190,24 @@ def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
 
 def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge one row of documents, which follows itself so many times; return its object where it has one."""
-    row = explain(line, at, judge, times)
-    if row is not None:
-        place = _of_record(at, row)
-        judge.check(DocumentRow(place, row), times)
-        if isinstance(text := row.get("text"), str):
-            report_text(text, replace(place, pointer=pointer("text")), judge, times)
+    found = object_on(line, at, judge, times)
+    if found is None:
+        return None
+    place, row = found
+    judge.check(DocumentRow(place, row), times)
+    if isinstance(text := row.get("text"), str):
+        report_text(text, replace(place, pointer=pointer("text")), judge, times)
     return row
 
 
 def judged_attributes(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge one row of attributes, as `judged_document`, but not its spans; return its object where it has one."""
-    row = explain(line, at, judge, times)
-    if row is not None:
-        judge.check(AttributesRow(_of_record(at, row), row), times)
+    found = object_on(line, at, judge, times)
+    if found is None:
+        return None
+    place, row = found
+    judge.check(AttributesRow(place, row), times)
     return row
-
-
-def _of_record(at: Location, row: Json) -> Location:
-    return replace(at, record=_string(row.get("id")))
 
 
 def _string(value: object) -> str | None:
@@ -322,7 +239,7 @@ class Keys:
                 self.seen[key] = at
 
 
-def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[AttributesColumns]:
+def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[AttributesColumns]:
     """Read an attributes file; judge every row of it, but not its spans."""
     for block in file.blocks():
         columns = AttributesColumns(file.path, block, file.rows)
@@ -330,7 +247,7 @@ def attributes_columns(file: RowFile, judge: Judge, keys: Keys) -> Iterator[Attr
             judge.report(*file.too_long(block))
             columns.ids, columns.sources, columns.reaches = [None], [None], [0]
         else:
-            for start, data in _pieces(block):
+            for start, data in pieces(block.data, PIECE):
                 if not _attributes_at_a_glance(data, keys, columns):
                     piece = Block(data, block.line + len(columns.ids), block.byte + start)
                     _attributes_row_by_row(piece, file, judge, keys, columns)
@@ -352,7 +269,7 @@ def _attributes_at_a_glance(data: bytes, keys: Keys, columns: AttributesColumns)
     return True
 
 
-def _attributes_row_by_row(block: Block, file: RowFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
+def _attributes_row_by_row(block: Block, file: DolmaFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
     for run in runs(block):
         line, at, count = run.data, Location(file.path, run.line, run.byte), run.count
         clean = glance_at_attributes(line)

@@ -10,22 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import json_of
-from corpusfmt.io.text import StrictJson, json_type, pointer
+from corpusfmt.formats.rows.records import Row, object_rules
+from corpusfmt.io.text import json_type, pointer
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
-from corpusfmt.rules import Judge
 
 DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
 ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
 
 _SHOWN = 80
-
-
-class Row(Struct, frozen=True):
-    """One decoded line of any kind of file."""
-
-    at: Location
-    json: StrictJson
 
 
 class DocumentRow(Struct, frozen=True):
@@ -50,29 +42,7 @@ def clipped(value: object) -> str:
     return text.encode("unicode_escape").decode() if not text.isprintable() else text
 
 
-@RULES.rule("DOL201", "not-an-object", on=Row, spec=DOCUMENT_SPEC)
-def not_an_object(row: Row) -> Iterator[Problem]:
-    """A row is JSON, but not an object.
-
-    Why: a document and its attributes are told by names; readers stop or panic here.
-    Example: `["a", "b"]` on a line of its own.
-    Fix: write one object a line.
-    """
-    if not isinstance(row.json.value, dict):
-        yield Problem(f"the row is {json_type(row.json.value)}, not an object", row.at, "write one object a line")
-
-
-@RULES.rule("DOL202", "duplicate-json-key", on=Row, spec=DOCUMENT_SPEC)
-def duplicate_json_key(row: Row) -> Iterator[Problem]:
-    """A name occurs twice in one object.
-
-    Why: readers keep the last value without a word, so the others are lost; some keep the first.
-    Example: `{"id": "1", "text": "a", "text": "b"}`.
-    Fix: keep one of them.
-    """
-    if row.json.duplicate_keys:
-        names = ", ".join(f"`{clipped(name)}`" for name in row.json.duplicate_keys[:3])
-        yield Problem(f"{names} occurs more than once in one object", row.at, "keep one value for each name")
+object_rules(RULES, "DOL201", "DOL202", DOCUMENT_SPEC)
 
 
 @RULES.rule("DOL203", "number-precision", on=Row, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
@@ -403,15 +373,3 @@ def null_attribute(row: AttributesRow) -> Iterator[Problem]:
 
 def _below(at: Location, *names: str) -> Location:
     return replace(at, pointer=pointer(*names))
-
-
-def explain(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
-    """Judge what holds for a line of any kind of file, `times` of which follow each other; return its object, if any."""
-    decoded = json_of(line, at, judge, times)
-    if decoded is None:
-        return None
-    value = decoded.value
-    if isinstance(value, dict) and isinstance(value.get("id"), str):
-        at = replace(at, record=value["id"])
-    judge.check(Row(at, decoded), times)
-    return value if isinstance(value, dict) else None

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS
-from corpusfmt.formats.dolma.rowfiles import DocumentColumns, RowFile, lines_of
+from corpusfmt.formats.dolma.rowfiles import DocumentColumns, DolmaFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.io.keys import KeyWriter, digest_of, repeated_in_batches
 from corpusfmt.io.lines import LongLine
@@ -108,7 +108,7 @@ def _lines_at(shard: Shard, rows: Iterable[int], options: CheckOptions) -> Itera
     unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
     waiting = iter(rows)
     row = next(waiting, None)
-    for block in RowFile(shard.files[DOCUMENTS], unheard, options).blocks():
+    for block in DolmaFile(shard.files[DOCUMENTS], unheard, options).blocks():
         if isinstance(block, LongLine):
             continue
         first = block.line - 1

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
-from corpusfmt.formats.oscar2.check import check
 from corpusfmt.formats.oscar2.describe import DESCRIBERS
 from corpusfmt.formats.oscar2.layout import detect, plan
-from corpusfmt.formats.oscar2.read import read
+from corpusfmt.formats.oscar2.read import RECORDS
 from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
 
 FORMAT = Format(
@@ -16,8 +15,8 @@ FORMAT = Format(
     rules=RULES,
     detect=detect,
     plan=plan,
-    check=check,
-    reader=Reader(read, source_name="oscar"),
+    check=RECORDS.check,
+    reader=Reader(RECORDS.read, source_name="oscar"),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
     describers=DESCRIBERS,
 )

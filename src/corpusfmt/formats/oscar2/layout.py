@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
+from corpusfmt.formats.rows.format import judge_others
+from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.formats.sniff import first_row, first_row_has
 from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -23,9 +23,6 @@ _NAME = re.compile(
     r"(?P<code>[a-z]{2,3}|x-[a-z]{2,8}|multi)(?:_meta)?(?:_part_(?P<part>[1-9]\d*))?\.jsonl(?:\.gz|\.zst|\.zstd)?"
 )
 _DATA = re.compile(r".*\.jsonl(?:\.gz|\.zst|\.zstd)?")
-_LOOKS_LIKE_DATA = re.compile(r".*\.(?:txt|json|jsonl|ndjson|gz|zst|zstd|bz2|xz)")
-_OURS = ("croissant.json", "stats.json", "MANIFEST.json")
-_STATE_FOLDER = ".corpusfmt"
 _PACKAGING = "compressed/"
 _23_01 = ("quality_warnings", "categories", "harmful_pp", "tlsh")
 
@@ -154,11 +151,11 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         if match and match["part"]:
             parts[file.parent, match["code"]][int(match["part"])] = file
         target = _target(file, match)
-        shards.append(Shard(len(shards), file.path, {"records": file}, code, target, _corpus(target, code)))
+        shards.append(Shard(len(shards), file.path, {ROWS: file}, code, target, _corpus(target, code)))
     if entry.kind == "directory":
         for (_, code), numbered in parts.items():
             judge.check(Parts(Location(next(iter(numbered.values())).path), code, frozenset(numbered)))
-    _judge_others(entries, judge)
+    judge_others(entries, _is_data, UNREAD_FILE, judge)
     if not files:
         hint = "name the folder that holds folders like `af_meta/`"
         judge.report(NO_DATA_FILE, Problem("no JSON Lines found", Location("."), hint))
@@ -180,17 +177,3 @@ def _corpus(target: str, code: str | None) -> str:
     folder = target.rpartition("/")[0]
     parent, _, name = folder.rpartition("/")
     return parent if name == code else folder if code else ""
-
-
-def _judge_others(entries: Sequence[Entry], judge: Judge) -> None:
-    for each in entries:
-        hidden = is_hidden(each.path)
-        if not hidden and report_barred(each, judge):
-            continue
-        if each.kind == "file" and not hidden and not _is_data(each) and each.name not in _OURS:
-            unread = _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name
-        else:
-            unread = each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX)
-        if unread:
-            hint = "name and compress it like the others, or move it elsewhere"
-            judge.report(UNREAD_FILE, Problem(f"`{each.name}` was not read", Location(each.path), hint))

@@ -8,21 +8,13 @@ from typing import Any, TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.general import json_of, report_text
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
-from corpusfmt.io.text import StrictJson, json_type, pointer
+from corpusfmt.formats.rows.records import object_rules
+from corpusfmt.io.text import json_type, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
-from corpusfmt.rules import Judge
 
 # Lists of words; the first was renamed to the second in 23.01.
 TAGS = ("annotation", "quality_warnings", "categories")
-
-
-class Row(Struct, frozen=True):
-    """One decoded line."""
-
-    at: Location
-    json: StrictJson
 
 
 class Record(Struct, frozen=True):
@@ -33,29 +25,7 @@ class Record(Struct, frozen=True):
     language: str | None
 
 
-@RULES.rule("OSJ201", "not-an-object", on=Row, spec=RECORD)
-def not_an_object(row: Row) -> Iterator[Problem]:
-    """A line is JSON, but not an object.
-
-    Why: a record is told by its names; readers stop here.
-    Example: `["a", "b"]` on a line of its own.
-    Fix: write one object a line.
-    """
-    if not isinstance(row.json.value, dict):
-        yield Problem(f"the line is {json_type(row.json.value)}, not an object", row.at, "write one object a line")
-
-
-@RULES.rule("OSJ202", "duplicate-json-key", on=Row, spec=RECORD)
-def duplicate_json_key(row: Row) -> Iterator[Problem]:
-    """A name occurs twice in one object.
-
-    Why: readers keep the last value without a word, so the others are lost; some keep the first.
-    Example: `{"content": "a", "content": "b", …}`.
-    Fix: keep one of them.
-    """
-    if row.json.duplicate_keys:
-        names = ", ".join(f"`{name}`" for name in row.json.duplicate_keys[:3])
-        yield Problem(f"{names} occurs more than once in one object", row.at, "keep one value for each name")
+object_rules(RULES, "OSJ201", "OSJ202", RECORD)
 
 
 @RULES.rule("OSJ301", "content-missing", on=Record, spec=RECORD)
@@ -187,22 +157,3 @@ def are_tags(value: Any) -> bool:
 
 def _below(record: Record, path: str) -> Location:
     return replace(record.at, pointer=f"/metadata/{path}")
-
-
-def explain(line: bytes, at: Location, language: str | None, judge: Judge, times: int = 1) -> Json | None:
-    """Judge a line, `times` of which follow each other; return its object where it has one."""
-    decoded = json_of(line, at, judge, times)
-    if decoded is None:
-        return None
-    value = decoded.value
-    headers = value.get("warc_headers") if isinstance(value, dict) else None
-    name = headers.get("warc-record-id") if isinstance(headers, dict) else None
-    at = replace(at, record=name if isinstance(name, str) else None)
-    judge.check(Row(at, decoded), times)
-    if not isinstance(value, dict):
-        return None
-    judge.check(Record(at, value, language), times)
-    content = value.get("content")
-    if isinstance(content, str):
-        report_text(content, replace(at, pointer="/content"), judge, times)
-    return value

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from xxhash import xxh3_64_hexdigest
-
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.parquet.rows import (
     ID,
     JSON_COLUMNS,
-    NAMED,
     TEXT,
     Columns,
     Row,
@@ -22,8 +19,10 @@ from corpusfmt.formats.parquet.rows import (
     rows,
 )
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
+from corpusfmt.formats.rows.reading import rejections
+from corpusfmt.formats.rows.records import NAMED, document_of
 from corpusfmt.io.text import json_line
-from corpusfmt.model import Document, Fault, Json, Location, Severity
+from corpusfmt.model import Document, Fault, Json, Location
 from corpusfmt.rules import Grading, Judge
 
 
@@ -55,9 +54,8 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
 def _rejections(found: Columns | Row | Fault, shard: Shard) -> Iterator[Rejected]:
     judge = Judge(RULES, Grading(), version=VERSION, path=shard.name)
     judge_row(found, judge)
-    errors = [finding for finding in judge.tally.findings if finding.severity is Severity.ERROR]
-    raw = json_line(found.fields) if errors and isinstance(found, Row) else b""
-    yield from (Rejected(finding, raw) for finding in errors)
+    raw = json_line(found.fields) if judge.tally.findings and isinstance(found, Row) else b""
+    return rejections(judge, raw)
 
 
 def _restored(fields: Json) -> Document:
@@ -76,14 +74,4 @@ def _parsed(text: str | None) -> Json | None:
 
 
 def _document(row: Row, place: str) -> Document:
-    columns, fields = row.columns, dict(row.fields)
-    text: str = fields.pop(columns.text)
-    named = {"source": SOURCE} | {name: fields.pop(name) for name in NAMED if isinstance(fields.get(name), str)}
-    if columns.id is not None:
-        identity = str(fields.pop(columns.id))
-    else:
-        identity = f"{place}:{xxh3_64_hexdigest(text.encode())}"
-        fields["corpusfmt_synthetic_id"] = True
-    language = fields.get("language")
-    lang = language if isinstance(language, str) else None
-    return Document(identity, text, **named, lang=lang, metadata=fields)
+    return document_of(row.fields, row.columns.text, row.columns.id, place, source=SOURCE)

@@ -30,8 +30,6 @@ from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 TEXT, ID = "text", "id"
-#: Columns of texts that are fields of a document by their names.
-NAMED = ("source", "added", "created")
 #: Columns of our own files that hold JSON.
 JSON_COLUMNS = ("metadata", "attributes", "extra")
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from corpusfmt.formats.parquet.arrow import MARK, pyarrow
-from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, NAMED, TEXT
+from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, TEXT
 from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.rows.records import NAMED
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json

@@ -1,0 +1,113 @@
+"""Check and read files of rows: clean blocks at a glance, other lines by the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from corpusfmt.formats import CheckOptions, Rejected, Shard, ShardResult
+from corpusfmt.formats.general import within_limits
+from corpusfmt.formats.rows.files import RowFile, pieces
+from corpusfmt.formats.rows.records import Records
+from corpusfmt.io.lines import Block, LongLine, Run, runs
+from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
+from corpusfmt.rules import Grading, Judge, RuleSet
+
+#: The role of the file in a shard.
+ROWS = "rows"
+_PIECE = 256 * 1024
+
+
+class Rows(Struct, frozen=True):
+    """How a format of one file a shard, one document a row, is checked and read."""
+
+    rules: RuleSet
+    records: Callable[[Shard, CheckOptions], Records]
+    #: What is reported of a file without rows.
+    empty: FindingType
+    what: str = "rows"
+
+    def check(self, shard: Shard, options: CheckOptions) -> ShardResult:
+        """Check every row of a file, and the stream to its end."""
+        judge = Judge(self.rules, options.grading, version=options.version, path=shard.name, cap=options.max_per_rule)
+        entry = shard.files[ROWS]
+        records = self.records(shard, options)
+        coverage = judge.coverage
+        with within_limits(judge, entry.path):
+            file = RowFile(entry, judge, options)
+            whole = True
+            for found in _scanned(file, records):
+                if isinstance(found, LongLine):
+                    judge.report(*file.too_long(found))
+                    whole = False
+                elif isinstance(found, Run):
+                    records.judged(found.data, Location(entry.path, found.line, found.byte), judge, found.count)
+                    coverage.documents += found.count
+                else:
+                    coverage.documents += len(found)
+            coverage.bytes += file.bytes
+            if whole and file.whole and not coverage.documents:
+                hint = "delete it, or write it again"
+                judge.report(self.empty, Problem(f"no {self.what}", Location(entry.path), hint))
+        return ShardResult(judge.tally, coverage)
+
+    def read(self, shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
+        """Yield the rows of a file as documents; one that cannot be one, and a stream that breaks off, as `Rejected`."""
+        records = self.records(shard, options)
+        of_file = self._fresh_judge(shard, options)
+        file = RowFile(shard.files[ROWS], of_file, options)
+        number = 0
+        for found in _scanned(file, records):
+            if isinstance(found, list):
+                for row in found:
+                    number += 1
+                    yield records.document(row, number)
+            elif isinstance(found, LongLine):
+                number += 1
+                judge = self._fresh_judge(shard, options)
+                judge.report(*file.too_long(found))
+                yield from rejections(judge, b"")
+            else:
+                for line in _singly(found):
+                    number += 1
+                    judge = self._fresh_judge(shard, options)
+                    judged = records.judged(line.data, Location(file.path, line.line, line.byte), judge)
+                    rejected = next(rejections(judge, line.data), None)
+                    if rejected is not None:
+                        yield rejected
+                    elif judged is not None:
+                        yield records.document(judged, number)
+        yield from rejections(of_file, b"")
+
+    def _fresh_judge(self, shard: Shard, options: CheckOptions) -> Judge:
+        return Judge(self.rules, Grading(), version=options.version, path=shard.name)
+
+
+def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:
+    """Yield the errors that a judge has found in a record, whose bytes are `raw`."""
+    return (Rejected(each, raw) for each in judge.tally.findings if each.severity is Severity.ERROR)
+
+
+def _scanned(file: RowFile, records: Records) -> Iterator[list[Json] | Run | LongLine]:
+    """Yield the rows of a file in order, the clean ones decoded."""
+    for block in file.blocks():
+        if isinstance(block, LongLine):
+            yield block
+            continue
+        line = block.line
+        for start, data in pieces(block.data, _PIECE):
+            clean = records.clean(data)
+            if clean is not None:
+                yield clean
+                line += len(clean)
+                continue
+            for run in runs(Block(data, line, block.byte + start)):
+                alone = records.clean(run.data)
+                yield alone * run.count if alone else run
+                line += run.count
+
+
+def _singly(run: Run) -> Iterator[Run]:
+    for index in range(run.count):
+        yield Run(run.data, run.line + index, run.byte + index * (len(run.data) + 1), 1)

@@ -1,0 +1,182 @@
+"""JSON Lines of any maker: what is claimed, what becomes of each field, and that glances and rules agree."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import LONG_LINE, run_cli, tree
+
+import corpusfmt
+from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, Shard, detect, formats
+from corpusfmt.formats.jsonl import RULES, AnyRecords
+from corpusfmt.formats.rows.reading import _PIECE
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import BadInput, Document, Location, UsageError
+from corpusfmt.rules import Grading, Judge
+
+Json = dict[str, Any]
+
+
+def write(path: Path, *rows: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows))
+    return path
+
+
+def converted(source: Path, to: Path, **options: Any) -> list[Json]:
+    """Return the documents that a source becomes in Dolma."""
+    corpusfmt.convert(source, to, to="dolma", source_format="jsonl", **options)
+    files = sorted((to / "documents").rglob("*.gz"))
+    return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.jsonl": [{"text": "x"}]}, "jsonl"),
+        ({"a.ndjson": [{"text": "x", "url": "y"}]}, "jsonl"),
+        ({"a.jsonl": [{"text": "x", "id": "1"}]}, "dolma"),
+        ({"b.jsonl": [{"text": "x"}], "a.jsonl": [{"text": "x", "id": "1"}]}, "dolma"),
+        ({"documents/a.jsonl": [{"text": "x"}]}, "dolma"),
+        ({"a.jsonl": [{"content": "x"}]}, None),
+        ({"a.jsonl": [["text"]]}, None),
+        ({"a.json": [{"text": "x"}]}, None),
+        ({".a.jsonl": [{"text": "x"}]}, None),
+        ({"a.jsonl": []}, None),
+    ],
+)
+def test_what_is_taken_for_json_lines(files: dict[str, list[Any]], expected: str | None, tmp_path: Path) -> None:
+    for name, rows in files.items():
+        write(tmp_path / name, *rows)
+    if expected is not None:
+        assert detect(entry_of(str(tmp_path)))[0].name == expected
+        return
+    with pytest.raises(UsageError, match="no known format recognises"):
+        detect(entry_of(str(tmp_path)))
+
+
+def test_a_description_comes_before_the_rows_that_it_describes(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", {"text": "x"})
+    description = corpusfmt.describe(tmp_path)
+    (tmp_path / "croissant.json").write_text(json.dumps(description), "utf-8")
+    assert detect(entry_of(str(tmp_path)))[0].name == "croissant"
+
+
+def test_what_becomes_of_each_field(tmp_path: Path) -> None:
+    rows = [
+        {"text": "one", "url": "u", "language": "de", "n": 2**70},
+        {"text": "two", "id": 7, "source": "s", "added": "2024-01-01", "created": 5},
+        {
+            "text": "three",
+            "id": "x",
+            "metadata": {"language": "fr", "k": None},
+            "url": "u",
+            "attributes": {"a__b__c": []},
+        },
+    ]
+    one, two, three = converted(write(tmp_path / "in/a.jsonl", *rows), tmp_path / "out", added="2024-02-02")
+    assert one.pop("id").startswith("a.jsonl:1:")
+    metadata = {"url": "u", "language": "de", "n": 2**70, "corpusfmt_synthetic_id": True}
+    assert one == {"text": "one", "source": "jsonl", "added": "2024-02-02", "metadata": metadata}
+    assert two == {"id": "7", "text": "two", "source": "s", "added": "2024-01-01", "metadata": {"created": 5}}
+    kept = {"metadata": {"language": "fr", "k": None}, "url": "u", "attributes": {"a__b__c": []}}
+    assert three == {"id": "x", "text": "three", "source": "jsonl", "added": "2024-02-02", **kept}
+
+
+def test_fields_are_called_as_options_say(tmp_path: Path) -> None:
+    path = write(tmp_path / "in/a.jsonl", {"content": "one", "key": "k1", "id": [1]}, {"content": "two", "key": "k2"})
+    found = converted(path, tmp_path / "out", text_field="content", id_field="key")
+    assert [(each["id"], each["text"], each["metadata"]) for each in found] == [
+        ("k1", "one", {"id": [1]}),
+        ("k2", "two", {}),
+    ]
+    (same,) = converted(write(tmp_path / "same/a.jsonl", {"id": "x"}), tmp_path / "same-out", text_field="id")
+    assert (same["id"], same["text"]) == ("x", "x")
+    with pytest.raises(BadInput, match=r"a\.jsonl:2: JSL302 `n` is absent, not a string or a whole number"):
+        converted(write(tmp_path / "b/a.jsonl", {"text": "a", "n": 1}, {"text": "b"}), tmp_path / "no", id_field="n")
+
+
+def test_documents_survive_the_way_there_and_back(dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "rows", to="jsonl")
+    assert {path.partition("/")[0] for path in tree(tmp_path / "rows")} == {"croissant.json", "data"}
+    corpusfmt.convert(tmp_path / "rows", tmp_path / "back", to="dolma", source_format="jsonl")
+    assert tree(tmp_path / "back/documents") == tree(dolma_corpus / "documents")
+
+
+def test_what_is_wrong_is_rejected_with_its_bytes(tmp_path: Path) -> None:
+    path = write(tmp_path / "in/a.jsonl", {"text": "one"}, {"text": None}, {"text": "three"})
+    path.write_bytes(path.read_bytes() + b'{"text": "long' + b"g" * 2000 + b'"}\n\n\n{"text": "last"}')
+    options = CheckOptions(version="1.0", max_line_bytes=1000)
+    fmt = formats()["jsonl"]
+    (shard,) = fmt.plan(entry_of(str(path)), options).shards
+    assert fmt.reader is not None
+    found = list(fmt.reader.read(shard, options))
+    rejected = [
+        (each.finding.code, each.finding.location.line, each.raw) for each in found if isinstance(each, Rejected)
+    ]
+    assert rejected == [("JSL301", 2, b'{"text": null}'), ("GEN302", 4, b""), ("GEN301", 5, b""), ("GEN301", 6, b"")]
+    ids = [each.id for each in found if isinstance(each, Document)]
+    assert [identity.rpartition(":")[0] for identity in ids] == ["a.jsonl:1", "a.jsonl:3", "a.jsonl:7"]
+    assert fmt.check(shard, options).coverage.documents == 6
+
+
+def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    data = write(tmp_path / "a.jsonl", *({"text": LONG_LINE, "n": number} for number in range(1000))).read_bytes()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jsonl.gz").write_bytes(gzip.compress(data)[:-20])
+    report = corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma", on_bad_record="quarantine")
+    assert (report.results["cut"], report.verdict.value) == (["a.jsonl.gz"], "incomplete")
+    assert 900 < report.coverage.documents < 1000
+
+
+def test_equal_rows_without_a_glance_are_all_read(tmp_path: Path) -> None:
+    rows = [{"text": "cafÃ© crÃ¨me"}] * 3 + [{"text": "plain"}] * 2
+    assert len(converted(write(tmp_path / "in/a.jsonl", *rows), tmp_path / "out")) == 5
+    report = corpusfmt.validate(tmp_path / "in")
+    assert (report.by_rule, report.coverage.documents) == ({"GEN202": 3}, 5)
+
+
+def test_places_in_a_long_file(tmp_path: Path) -> None:
+    rows: list[Any] = [{"text": LONG_LINE, "n": number} for number in range(4 * _PIECE // len(LONG_LINE))]
+    rows[-2] = {"text": 5}
+    path = write(tmp_path / "a.jsonl", *rows)
+    (finding,) = corpusfmt.validate(path, format="jsonl").findings
+    before = path.read_bytes().split(b"\n")[: len(rows) - 2]
+    assert finding.location == Location("a.jsonl", len(rows) - 1, sum(map(len, before)) + len(before))
+
+
+def test_a_file_alone_may_have_any_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.txt", {"text": "x"})
+    done = run_cli("validate", path, "--format", "jsonl")
+    assert (done.returncode, done.stdout) == (
+        0,
+        b"  jsonl 1.0 \xc2\xb7 1 of 1 shard \xc2\xb7 1 document \xc2\xb7 14 B\nVALID: 0 errors, 0 warnings\n",
+    )
+
+
+_VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+_ROWS = st.dictionaries(
+    st.sampled_from(["text", "id", "content", "metadata", "x"]), _VALUES | st.lists(_VALUES, max_size=2)
+)
+
+
+@given(_ROWS | _VALUES, st.sampled_from([ReadOptions(), ReadOptions(text_field="content", id_field="x")]))
+def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions) -> None:
+    line = json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    records = AnyRecords(Shard(0, "a.jsonl", {}), CheckOptions(reading=reading))
+    judge = Judge(RULES, Grading(), version="1.0", path="")
+    records.judged(line, Location(""), judge)
+    clean = records.clean(line)
+    assert clean is None or (clean == [row] and not judge.tally.findings)
+    if not judge.tally.findings and isinstance(row, dict) and all(not isinstance(each, int) for each in row.values()):
+        assert clean == [row]
+
+
+def test_general_formats_are_asked_last() -> None:
+    assert [fmt.name for fmt in formats().values() if fmt.is_general] == ["jsonl"]
