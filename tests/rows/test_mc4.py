@@ -1,0 +1,42 @@
+"""mC4: the language is that of the file's name, and rows with ids are of another format."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+import corpusfmt
+from corpusfmt.formats import detect
+from corpusfmt.io.paths import entry_of
+
+ROW = {"text": "eins", "timestamp": "2019-04-25T12:57:54Z", "url": "http://example.org/"}
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("multilingual/c4-de.tfrecord-00000-of-02048.json.gz", "de"),
+        ("multilingual/c4-zh-Latn.tfrecord-00000-of-00001.json.gz", "zh-Latn"),
+        ("c4-haw-validation.tfrecord-00000-of-00001.json.gz", "haw"),
+        ("en/c4-train.00000-of-01024.json.gz", None),
+    ],
+)
+def test_a_document_has_the_language_of_its_file(name: str, language: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(json.dumps(ROW).encode() + b"\n"))
+    assert corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma").coverage.documents == 1
+    (written,) = (tmp_path / "out/documents").rglob("*.gz")
+    document = json.loads(gzip.decompress(written.read_bytes()))
+    assert document["id"].startswith(f"{name}:1:")
+    assert document["source"] == "mc4"
+    expected = {"timestamp": ROW["timestamp"], "url": ROW["url"], "corpusfmt_synthetic_id": True}
+    assert document["metadata"] == expected | ({"language": language} if language else {})
+
+
+def test_rows_with_ids_are_not_of_mc4(tmp_path: Path) -> None:
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(json.dumps(ROW | {"id": "1"}).encode() + b"\n"))
+    assert detect(entry_of(str(tmp_path)))[0].name == "dolma"
