@@ -21,9 +21,9 @@ version = "1.0"
 [tool.setuptools]
 py-modules = ["{module}"]
 """
-GOOD = PROJECT.format(name="corpus-lines", module="corpus_lines") + (
-    '[project.entry-points."corpusfmt.formats"]\nlines = "corpus_lines:FORMAT"\n'
-    '[project.entry-points."corpusfmt.reports"]\ntally = "corpus_lines:tally"\n'
+GOOD = PROJECT.format(name="corpus-talks", module="corpus_talks") + (
+    '[project.entry-points."corpusfmt.formats"]\ntalks = "corpus_talks:FORMAT"\n'
+    '[project.entry-points."corpusfmt.reports"]\ntally = "corpus_talks:tally"\n'
 )
 REPORT = """
 def tally(report, view=None):
@@ -70,8 +70,8 @@ NONSENSE = 7
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """Build and install both packages; return what runs `corpusfmt` where they are."""
     folder = tmp_path_factory.mktemp("packages")
-    sources = [folder / "lines", folder / "odd"]
-    modules = {"corpus_lines.py": EXAMPLES[2] + REPORT, "corpus_odd.py": ODD}
+    sources = [folder / "talks", folder / "odd"]
+    modules = {"corpus_talks.py": EXAMPLES[2] + REPORT, "corpus_odd.py": ODD}
     for source, project, (module, code) in zip(sources, (GOOD, BAD), modules.items(), strict=True):
         source.mkdir()
         (source / "pyproject.toml").write_text(project, "utf-8")
@@ -80,27 +80,30 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subproc
     (folder / "site" / "corpus_exit.py").write_text("raise SystemExit(3)\n", "utf-8")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--target", folder / "site", *sources], check=True, capture_output=True)
-    environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(folder / "site")}
+    path = os.pathsep.join(filter(None, [str(folder / "site"), os.environ.get("PYTHONPATH")]))
+    environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": path}
     return lambda *arguments: run_cli(*arguments, env=environment)
 
 
 def test_an_installed_format_is_one_of_ours(
     installed: Callable[..., subprocess.CompletedProcess[bytes]], tmp_path: Path
 ) -> None:
-    corpus = tmp_path / "some.lines"
-    corpus.write_bytes(b"one\ntwo\ncaf\xe9\n")
-    assert b"lines       1               One text a line\n" in installed("formats").stdout
-    assert installed("detect", corpus).stdout.startswith(b"lines")
+    corpus = tmp_path / "some.talks"
+    row = b'{"text":"one","speaker":"a"}\n'
+    corpus.write_bytes(row * 2 + b'{"text":"caf\xe9"}\n')
+    listed = b"talks       1               Talks: JSON Lines with a text and its speaker\n"
+    assert listed in installed("formats").stdout
+    assert installed("detect", corpus).stdout == b"talks 1: rows with text and speaker\n"
     done = installed("validate", corpus)
     assert (done.returncode, done.stderr) == (1, b"")
-    assert done.stdout.startswith(b"some.lines:3:4: GEN201 error invalid-utf8: not UTF-8")
+    assert done.stdout.startswith(b"some.talks:3:13: GEN201 error invalid-utf8: not UTF-8")
     assert installed("validate", corpus, "--jobs", "2", "--output-format", "tally").stdout == b"1 findings\n"
     assert installed("validate", corpus, "--report", f"tally={tmp_path / 'tally.txt'}").returncode == 1
     assert (tmp_path / "tally.txt").read_text("utf-8") == "1 findings\n"
     assert installed("validate", corpus, "--ignore", "ODD101", "--select", "invalid-utf8").returncode == 1
     assert b"odd-thing" in installed("rule", "ODD").stdout
-    corpus.write_bytes(b"one\ntwo\n")
-    done = installed("convert", corpus, tmp_path / "dolma", "--from", "lines", "--to", "dolma")
+    corpus.write_bytes(row)
+    done = installed("convert", corpus, tmp_path / "dolma", "--from", "talks", "--to", "dolma")
     assert done.returncode == 0, done.stderr
     assert installed("validate", tmp_path / "dolma").returncode == 0
 

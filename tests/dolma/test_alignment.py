@@ -58,7 +58,7 @@ def test_kinds_of_misalignment(name: str, tmp_path: Path) -> None:
     files = {"documents/a.jsonl.gz": encoded(DOCUMENTS), "attributes/pii/a.jsonl.gz": encoded(rows)}
     report = check(write(tmp_path, files))
     assert codes(report) == [code]
-    assert words in report.findings[0].message
+    assert f" {words}" in f" {report.findings[0].message}"
     assert report.findings[0].location.line == line
     assert report.findings[0].location.path == "attributes/pii/a.jsonl.gz"
 

@@ -24,7 +24,7 @@ import time
 import tomllib
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, zip_longest
@@ -123,11 +123,11 @@ def reached() -> dict[str, dict[int, set[str]]]:
     return found
 
 
-def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set[str]:
+def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]], declared: Iterable[str]) -> set[str]:
     """Return the tests that may notice a mutant: those that reach its line.
 
     What runs when a module is imported runs once in a process, in whatever test comes first. What comes of it is used by all
-    tests that reach functions of the package, and by those of what modules declare. A line of a function may be of that kind,
+    tests that reach functions of the package, and by the `declared` ones, of what modules declare. A line of a function may be of that kind,
     too: it is reached by the very tests that the first line is.
     """
     of_module = lines.get(mutant.module, {})
@@ -137,9 +137,6 @@ def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]]) -> set
     package = Path(mutant.module).parent
     beside = [of_other for module, of_other in lines.items() if Path(module).parent == package]
     found = {test for of_other in beside for tests in of_other.values() for test in tests}
-    declared = (
-        test for of_line in lines.get("rules.py", {}).values() for test in of_line if test.startswith(_DECLARED)
-    )
     return found.union(declared)
 
 
@@ -268,9 +265,10 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
 
     lines = reached()
     durations: dict[str, float] = json.loads(_DURATIONS.read_text("utf-8"))
+    declared = [test for test in durations if test.startswith(_DECLARED)]
     _preload()
     for _, mutant in chosen:
-        if tests := in_order(noticing(mutant, lines), durations):
+        if tests := in_order(noticing(mutant, lines, declared), durations):
             if said := complaint(mutant, tests[:1]):
                 raise SystemExit(f"tests fail on the code as it is:\n{said}")
             break
@@ -281,7 +279,7 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
     while pending or running:
         while pending and len(running) < workers:
             group, mutant = pending.pop(0)
-            in_turn = in_order(noticing(mutant, lines), durations)
+            in_turn = in_order(noticing(mutant, lines, declared), durations)
             tests = list(dict.fromkeys(name if (name := _function(test)) in renamed else test for test in in_turn))
             if is_settled(done.get(key_of(mutant)), tests):
                 continue

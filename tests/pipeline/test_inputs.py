@@ -303,3 +303,12 @@ def test_a_cut_file_is_told_once_where_it_ends(tmp_path: Path, wet: Path) -> Non
         f"(after {size} compressed bytes; "
     )
     assert b"help: the file is cut short: copy or write it again" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["a.warc.wet.gz", "a.warc.wet", "a.wet.gz", "a.wet"])
+def test_what_wet_files_are_called(name: str, tmp_path: Path) -> None:
+    (tmp_path / "wet").mkdir()
+    for each in (name, f"{name}.bak", "wet"):
+        wet_file(tmp_path / "wet" / each, [wet_record(1, f"{LONG_LINE}\n")])
+    corpusfmt.build(tmp_path / "wet", tmp_path / "out")
+    assert names(tmp_path / "out") == [name]

@@ -152,6 +152,21 @@ def test_of_several_exceptions_that_of_the_first_task_is_raised(tmp_path: Path) 
         (tmp_path / "second").unlink()
 
 
+def fail_second(path: Path) -> None:
+    """Raise as the second task, and take a while as the first."""
+    path.touch()
+    if path.name == "1":
+        raise ValueError("second")
+    time.sleep(0.5)
+
+
+def test_after_an_exception_nothing_more_is_begun(tmp_path: Path) -> None:
+    tasks = (tmp_path / str(number) for number in range(9))
+    with pytest.raises(ValueError, match="second"):
+        list(run_tasks(fail_second, tasks, executor_factory("processes", 2), window=2))
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "1"}
+
+
 def test_tasks_may_come_later() -> None:
     asked = iter([1, None, 2, None, None, 3])
     assert list(run_tasks(double, asked, executor_factory("processes", 2), window=4)) == [2, 4, 6]

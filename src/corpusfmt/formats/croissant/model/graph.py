@@ -271,7 +271,7 @@ class Field(Element):
     parent_fields: list[Field] = field(default_factory=list)
     sources: list[DataSource] = field(default_factory=list)
     references: list[DataSource] = field(default_factory=list)
-    is_parent_field: bool = False
+    is_parent_field: bool = field(kw_only=True)
 
     @property
     def record_set(self) -> RecordSet | None:
