@@ -275,3 +275,16 @@ def test_the_command_line_knows_them(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert [row["attributes"] for row in read_rows(tmp_path / "split", "attributes/all")] == [{"flag": 2}] * 4
     assert gzip.decompress((tmp_path / "split/documents/x/a.jsonl.gz").read_bytes()).count(b"attributes") == 0
+
+
+@pytest.mark.parametrize("source", [{}, {"source": "s"}])
+def test_what_the_deduper_writes_beyond_a_text_goes_along(source: dict[str, str], tmp_path: Path) -> None:
+    row = {"id": "1", "attributes": {"a__b__c": [[0, 3, 1]]}, **source}
+    for folder, each in (("documents", {"id": "1", "text": "né", "source": "s"}), ("attributes/dup", row)):
+        (tmp_path / "in" / folder).mkdir(parents=True)
+        (tmp_path / "in" / folder / "a.jsonl").write_text(json.dumps(each) + "\n", "utf-8")
+    if not source:
+        assert corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma").coverage.documents == 1
+        return
+    with pytest.raises(BadInput, match="DOL604"):
+        corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma")

@@ -18,6 +18,8 @@ from croissant.test_records import field, file, files, record_set, write
 from support import LONG_LINE, run_cli, tree
 
 import corpusfmt
+from corpusfmt.formats import CheckOptions, ReadOptions, named_format
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, UsageError
 
 Json = dict[str, Any]
@@ -273,3 +275,12 @@ def test_what_changed_since_a_stop_starts_anew(changed: str, tmp_path: Path, mon
     corpusfmt.convert(path, tmp_path / "fresh" / "out", to="dolma", shard_bytes=150)
     assert tree(out) == tree(tmp_path / "fresh" / "out")
     assert len(read_rows(out)) == (1 if changed == "t.jsonl" else 4)
+
+
+def test_records_are_called_by_their_description_and_name() -> None:
+    fmt, version = named_format("croissant-1.0")
+    assert fmt.reader is not None
+    assert fmt.reader.plan is not None
+    options = CheckOptions(version=version, reading=ReadOptions(text_field="caption"))
+    (shard,) = fmt.reader.plan(entry_of(str(CAPTIONS)), options).shards
+    assert shard.name == "metadata.json captions"

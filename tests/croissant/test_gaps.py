@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from croissant.documents import check, document
@@ -18,6 +19,7 @@ from support import run_cli, zipped
 import corpusfmt
 from corpusfmt.formats.croissant.data import rows
 from corpusfmt.io.lines import MAX_LINE_BYTES
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import Report, UsageError
 
 JPEG = b"\xff\xd8\xff\xe0"
@@ -444,3 +446,18 @@ def test_a_file_without_contenturl_is_not_looked_for_in_its_container(kind: str,
     report = judged(path)
     assert "CRO302" in report.by_rule
     assert "CRO601" not in report.by_rule
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, [file("t.csv", "text/csv")], t__csv=b"a\n1\n")
+    opened = Entry.open
+
+    def on_a_bad_disk(entry: Entry) -> BinaryIO:
+        if entry.name == "t.csv":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(entry)
+
+    monkeypatch.setattr(Entry, "open", on_a_bad_disk)
+    (finding,) = corpusfmt.validate(path, data=True, select=["CRO601"]).findings
+    assert finding.message == 'distribution "t.csv": `t.csv` cannot be read: Input/output error'
+    assert finding.hint == "make it readable"

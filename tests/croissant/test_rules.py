@@ -10,7 +10,9 @@ import pytest
 from croissant.documents import CONTEXT, check, document
 from croissant.test_records import field, file, files, record_set
 
+from corpusfmt.formats import Detection
 from corpusfmt.formats.croissant.format import FORMAT
+from corpusfmt.io.paths import entry_of
 
 Json = dict[str, Any]
 
@@ -372,3 +374,38 @@ def test_each_of_several_inline_values_is_of_the_type(name: str, tmp_path: Path)
         content = document(recordSet=records) | {"@context": context}
         expected = [] if several and "x" not in values else ["CRO506"]
         assert [code for code, *_ in found(tmp_path, content, "CRO506")] == expected
+
+
+def test_a_kind_of_creative_work_is_one(tmp_path: Path) -> None:
+    works = {"@type": "sc:DigitalDocument", "name": "Terms"}, {"@type": "sc:Person", "name": "Jane"}
+    report = [check(tmp_path / "a.json", document(license=each)).by_rule for each in works]
+    assert "CRO208" not in report[0]
+    assert "GEN000" not in report[0]
+    assert report[0] != report[1]
+
+
+def test_of_several_claims_the_first_is_told_of(tmp_path: Path) -> None:
+    claims = ["http://example.org/1", "http://example.org/2"]
+    ((code, place, message),) = found(tmp_path, document(conformsTo=claims), "CRO204")
+    assert (code, place) == ("CRO204", "/conformsTo/0")
+    assert message.startswith("`conformsTo` is `http://example.org/1`")
+
+
+def test_what_is_excluded_stays_in_its_container_too(tmp_path: Path) -> None:
+    content = document(distribution=[files("s", "*.txt", excludes=["a/*", "../b/*"])])
+    ((code, place, _),) = found(tmp_path, content, "CRO304")
+    assert (code, place) == ("CRO304", "/distribution/0/excludes/1")
+
+
+@pytest.mark.parametrize("kind", ["application/jsonl", "application/x-jsonl", "application/x-ndjson", "text/csv"])
+def test_rows_are_no_value_without_an_extract(kind: str, tmp_path: Path) -> None:
+    content = document(distribution=[file("f", kind)], recordSet=record_set(field("a", "f", None)))
+    ((_, _, message),) = found(tmp_path, content, "CRO427")
+    assert message.endswith(f"no `extract`, so each value is a whole file of type `{kind}`")
+
+
+def test_a_description_that_leads_out_of_its_folder_is_one(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "croissant.json").write_text("{}", "utf-8")
+    (tmp_path / "data/croissant.json").symlink_to("../croissant.json")
+    assert FORMAT.detect(entry_of(str(tmp_path / "data"))) == Detection("", "the name croissant.json")

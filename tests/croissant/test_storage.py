@@ -313,15 +313,17 @@ def test_members_of_a_folder(path: str, expected: list[tuple[str, str]], tmp_pat
 
 
 @pytest.mark.parametrize("path", ["link/x.txt", "link.txt"])
-def test_members_of_a_folder_behind_links(path: str, tmp_path: Path) -> None:
-    (tmp_path / "a" / "d").mkdir(parents=True)
+@pytest.mark.parametrize("folder", ["d", "dX", "d/"])
+def test_members_of_a_folder_behind_links(path: str, folder: str, tmp_path: Path) -> None:
+    (tmp_path / "a" / folder).mkdir(parents=True)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x.txt").write_bytes(b"x")
-    (tmp_path / "a/d/link").symlink_to(tmp_path / "out")
-    (tmp_path / "a/d/link.txt").symlink_to(tmp_path / "out/x.txt")
-    live = document(isLiveDataset=True, distribution=[FOLDER, {**MEMBER, "contentUrl": path}])
-    found = errors(check(tmp_path / "a/a.json", live, data=True))
-    assert [(each.code, each.location.path) for each in found] == [("GEN002", f"d/{path.partition('/')[0]}")]
+    (tmp_path / "a" / folder / "link").symlink_to(tmp_path / "out")
+    (tmp_path / "a" / folder / "link.txt").symlink_to(tmp_path / "out/x.txt")
+    distribution = [{**FOLDER, "contentUrl": folder}, {**MEMBER, "contentUrl": path}]
+    found = errors(check(tmp_path / "a/a.json", document(isLiveDataset=True, distribution=distribution), data=True))
+    place = f"{folder.strip('/')}/{path.partition('/')[0]}"
+    assert [(each.code, each.location.path) for each in found] == [("GEN002", place)]
 
 
 def test_sets_in_a_folder_are_of_files(tmp_path: Path) -> None:

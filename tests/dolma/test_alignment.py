@@ -96,8 +96,9 @@ def test_a_row_that_cannot_be_read_keeps_its_place(tmp_path: Path) -> None:
     assert codes(check(write(tmp_path, files))) == ["DOL201", "GEN301"]
 
 
-def test_spans_of_rows_out_of_step_are_not_measured(tmp_path: Path) -> None:
-    rows = [{**row, "text": "x" * number} for number, row in enumerate(documents(20), 10)]
+@pytest.mark.parametrize("count", [20, 2000])
+def test_spans_of_rows_out_of_step_are_not_measured(count: int, tmp_path: Path) -> None:
+    rows = [{**row, "text": "x" * number} for number, row in enumerate(documents(count), 10)]
     tags = attributes(rows)
     tags[3]["attributes"]["exp__pii__x"] = [[5, 2, 1]]
     files = {"documents/a.jsonl": encoded(rows), "attributes/pii/a.jsonl": encoded(tags[::-1])}

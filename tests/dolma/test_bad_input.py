@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from dolma.corpus import Json, attributes, check, codes, documents, encoded, packed, write
 
+import corpusfmt
 from corpusfmt.model import Report
 
 ROW = b'{"id":"1","text":"t","source":"s"}\n'
@@ -182,3 +183,12 @@ def test_many_small_members(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(b"".join(gzip.compress(encoded([row]), mtime=0) for row in documents(2000)))
     report = check(tmp_path)
     assert (report.verdict, report.coverage.documents) == ("valid", 2000)
+
+
+def test_a_cr_alone_ends_no_line(tmp_path: Path) -> None:
+    row = b'{"id":"1",\r"text":"t",\t"source":"s"}'
+    (tmp_path / "a.jsonl").write_bytes(row + b"\n")
+    assert corpusfmt.validate(tmp_path).by_rule == {}
+    (tmp_path / "a.jsonl").write_bytes(row + b"\r\n" + row.replace(b"1", b"2") + b"\r\n")
+    (finding,) = corpusfmt.validate(tmp_path).findings
+    assert (finding.code, finding.count, finding.location.line, finding.location.byte) == ("DOL204", 2, 1, 0)

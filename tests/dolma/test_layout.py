@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -244,3 +245,13 @@ def test_attributes_alone(tmp_path: Path) -> None:
     assert corpusfmt.validate(path, format="dolma").by_rule == report.by_rule
     with pytest.raises(UsageError, match="name the dataset that it belongs to"):
         corpusfmt.convert(path, tmp_path / "out", to="dolma")
+
+
+def test_a_remote_folder_may_be_called_anything() -> None:
+    store = fsspec.filesystem("memory")
+    rows = {"documents": {"id": "1", "text": "t", "source": "s"}, "attributes/pii": {"id": "1", "attributes": {}}}
+    for folder, row in rows.items():
+        store.pipe(f"/anyX/{folder}/enX/a.jsonl", json.dumps(row).encode() + b"\n")
+    for place in ("", "/documents", "/documents/enX", "/documents/enX/a.jsonl"):
+        report = corpusfmt.validate(f"memory://anyX{place}", format="dolma")
+        assert (place, report.by_rule, report.coverage.bytes) == (place, {}, 70)

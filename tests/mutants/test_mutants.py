@@ -47,11 +47,14 @@ def test_the_sample_has_mutants_of_every_module() -> None:
 
 
 def test_what_runs_at_import_is_noticed_by_tests_of_the_package() -> None:
-    source = b"LIMIT = 1\ndef f(a=2):\n    return 3\n"
-    reached = {"p/m.py": {1: {"first"}, 3: {"t::m"}}, "p/n.py": {7: {"t::n"}}, "q/o.py": {1: {"t::o"}}}
-    found = {each.before: noticing(each, reached) for each in mutants("p/m.py", source)}
-    assert found["1"] == found["2"] == {"first", "t::m", "t::n"}
+    source = b"LIMIT = 1\ndef f(a=2):\n    return 3\n    return 4\n    return 5\n"
+    of_module = {1: {"first"}, 3: {"t::m"}, 4: {"first"}}
+    reached = {"p/m.py": of_module, "p/n.py": {7: {"t::n"}}, "q/o.py": {1: {"t::o"}}}
+    found = {each.before: noticing(each, reached, ["t::declared"]) for each in mutants("p/m.py", source)}
     assert found["3"] == {"t::m"}
+    # What a module calls as it is imported, and what no test is seen to reach, is for all of them, too.
+    for each in "1245":
+        assert found[each] == {"first", "t::m", "t::n", "t::declared"}
 
 
 def test_what_is_listed_as_equivalent_is_a_mutant() -> None:

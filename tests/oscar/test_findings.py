@@ -12,10 +12,13 @@ import pytest
 from oscar.corpus import gunzip, gz, jsonl, records, release, relisted, text_of, write
 
 import corpusfmt
+from corpusfmt.formats.general import INVALID_UTF8
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
 from corpusfmt.formats.oscar.metadata import Rows, is_time
+from corpusfmt.formats.oscar.ruleset import RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
-from corpusfmt.model import Finding, Location
+from corpusfmt.model import Finding, Location, Problem
+from corpusfmt.rules import Grading, Judge
 
 DOCS = release("1.1", {"af": [[2, 1, 3]]}).languages["af"][0]
 TEXT = text_of(DOCS)
@@ -352,3 +355,71 @@ def test_records_in_disorder_at_the_end_are_told_once(tmp_path: Path) -> None:
     write(tree, tmp_path)
     found = [(each.code, each.location.line) for each in corpusfmt.validate(tmp_path, format="oscar-1.1").findings]
     assert [each for each in found if each[0].startswith("OSC5")] == [("OSC502", 4)]
+
+
+@pytest.mark.parametrize("value", ["", "12x", "9" * 30])
+def test_the_length_of_a_page_is_a_number(value: str, tmp_path: Path) -> None:
+    rows = rows_of()
+    rows[1]["headers"]["content-length"] = value
+    (finding,) = (each for each in findings(tmp_path, rows=rows) if each.location.line == 2)
+    assert (finding.code, finding.message) == ("OSC605", f"content-length `{value}` is no number")
+
+
+def test_a_line_that_is_neither_utf_8_nor_encoded_once(tmp_path: Path) -> None:
+    tree = release("1.0", {"af": [[2, 2]]}).tree()
+    text = "cafÃ© crÃ¨me â€™ ".encode() * 9 + b"\xff\n" + gunzip(tree["af/af.txt.gz"])
+    found = {each.code for each in corpusfmt.validate(write(tree | {"af/af.txt.gz": gz(text)}, tmp_path)).findings}
+    assert {"GEN201", "GEN202"} <= found
+    assert "GEN000" not in found
+
+
+def with_lines(text: bytes, **inserted: bytes) -> bytes:
+    """Return a text with other lines before some of its own, by number from 0."""
+    lines = text.split(b"\n")
+    for number, line in sorted(((int(key[1:]), line) for key, line in inserted.items()), reverse=True):
+        lines.insert(number, line)
+    return b"\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("counts", "inserted", "offset", "codes"),
+    [
+        ([1, 3, 1, 4], {"_3": b" ", "_5": b"\t"}, 0, ["OSC304"]),
+        ([4, 4], {"_5": b" "}, "x", ["OSC304", "OSC402"]),
+    ],
+)
+def test_a_separator_of_blanks_is_told_once(
+    counts: list[int], inserted: dict[str, bytes], offset: Any, codes: list[str], tmp_path: Path
+) -> None:
+    docs = release("1.1", {"af": [counts]}).languages["af"][0]
+    rows = records(docs)
+    rows[0]["offset"] = offset
+    text = with_lines(text_of(docs), **inserted)
+    write({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    found = corpusfmt.validate(tmp_path, format="oscar-1.1", ignore=["OSC2"]).findings
+    assert [each.code for each in found] == codes
+
+
+def test_of_equal_findings_the_earliest_is_told() -> None:
+    sightings = Sightings()
+    for line in (3, 2, 5):
+        sightings.note(INVALID_UTF8, Problem("m", Location("a", line)))
+    judge = Judge(RULES, Grading(), version="1.1", path="a")
+    sightings.report(judge)
+    assert [(each.location.line, each.count) for each in judge.tally.findings] == [(2, 3)]
+
+
+def test_a_record_in_two_languages_with_the_same_headers_is_one(tmp_path: Path) -> None:
+    made = release("1.1", {"af": [[2]], "de": [[2]]})
+    first, other = (made.languages[code][0][0].headers for code in ("af", "de"))
+    other.update(first)
+    assert corpusfmt.validate(write(made.tree(), tmp_path), select=["OSC602"]).findings == []
+
+
+def test_two_records_at_one_place_are_not_out_of_order(tmp_path: Path) -> None:
+    docs = release("1.1", {"af": [[1, 1, 1]]}).languages["af"][0]
+    rows = [records(docs)[number] for number in (2, 2, 1, 0)]
+    text = with_lines(text_of(docs), _2=b" ")
+    write({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
+    found = corpusfmt.validate(tmp_path, format="oscar-1.1", ignore=["OSC2"]).findings
+    assert [(each.code, each.location.line) for each in found] == [("OSC304", 3), ("OSC502", 3)]

@@ -10,9 +10,10 @@ from support import run_cli, zstd
 
 import corpusfmt
 from corpusfmt.formats.languages import LABELS, RELEASE_2019, RELEASE_2021, iso_639_3
+from corpusfmt.formats.oscar import layout
 from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.formats.oscar.parts import data_name, parse_name
-from corpusfmt.io.paths import entry_of
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import Report, Verdict
 
 PARTS = {"af": [[2, 1, 3]], "de": [[1, 2], [2, 2], [1]]}
@@ -221,3 +222,16 @@ def test_data_beside_the_folders_is_told_what_it_may_be_called(name: str, tmp_pa
     assert finding.hint == (
         "name it `LL.txt.gz` or `LL_part_N.txt.gz`, `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`, compressed with gzip"
     )
+
+
+def test_metadata_beside_tables_is_not_taken_for_a_release(tmp_path: Path) -> None:
+    tree = release("1.1", PARTS).tree()
+    metadata = {path: data for path, data in tree.items() if path.startswith("af/") and "_meta" in path}
+    write(metadata, tmp_path / "alone")
+    assert FORMAT.detect(entry_of(str(tmp_path / "alone"))) is not None
+    write(metadata | {"af/0.parquet": b"PAR1"}, tmp_path / "tables")
+    assert FORMAT.detect(entry_of(str(tmp_path / "tables"))) is None
+
+
+def test_a_list_that_cannot_be_read_says_nothing_of_metadata() -> None:
+    assert not layout._lists_metadata(Entry("af_sha256.txt", "/nowhere/af_sha256.txt", "file"))

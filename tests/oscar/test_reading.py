@@ -392,3 +392,8 @@ def test_documents_are_cut_the_same_in_blocks_of_any_size(texts: list[list[bytes
     line_by_line = cut(1)
     assert [each[2] for each in line_by_line] == [b"\n".join(lines) for lines in texts]
     assert cut(7) == cut(1000) == line_by_line
+
+
+def test_only_blanks_are_blank(tmp_path: Path) -> None:
+    items = of_text(b"X\nXX\n\nX\t\n\n", tmp_path)
+    assert [item.text for item in documents_of(items)] == ["X\nXX", "X\t"]

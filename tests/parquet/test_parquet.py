@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from support import LONG_LINE, run_cli, tree
 
 import corpusfmt
+from corpusfmt.formats import named_format
 from corpusfmt.formats.parquet import write
 from corpusfmt.formats.sniff import is_own_parquet
 from corpusfmt.io.limits import LimitReached, Limits, limited
@@ -271,6 +272,7 @@ def test_without_pyarrow_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPa
 def test_tables_beside_a_description_are_its_business_but_for_our_own(dolma_corpus: Path, tmp_path: Path) -> None:
     corpusfmt.convert(dolma_corpus, tmp_path / "ours", to="parquet")
     assert b"parquet 1.0" in run_cli("detect", tmp_path / "ours").stdout
+    assert named_format("croissant")[0].detect(entry_of(str(tmp_path / "ours"))) is None
     table(tmp_path / "theirs/data/a.parquet", {"text": ["one"]})
     assert b"parquet 1.0" in run_cli("detect", tmp_path / "theirs").stdout
     description = json.loads((tmp_path / "ours/croissant.json").read_bytes())

@@ -180,3 +180,29 @@ def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions
 
 def test_general_formats_are_asked_last() -> None:
     assert [fmt.name for fmt in formats().values() if fmt.is_general] == ["jsonl"]
+
+
+def test_three_of_many_repeated_names_are_told(tmp_path: Path) -> None:
+    names = ", ".join(f'"{name}": 1, "{name}": 2' for name in "abcd")
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"text": "x", {names}}}\n', "utf-8")
+    (finding,) = corpusfmt.validate(path).findings
+    assert finding.message == "`a`, `b`, `c` occurs more than once in one object"
+
+
+def test_what_json_lines_are_described_as(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", {"text": "x"})
+    files = corpusfmt.describe(tmp_path)["distribution"]
+    assert [each["encodingFormat"] for each in files] == ["application/jsonlines"] * 2
+
+
+def test_what_leads_out_of_the_folder_is_told_once(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.jsonl", {"text": "x"})
+    for name in ("b.jsonl", "c.jsonl.xz"):
+        (tmp_path / "in" / name).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").touch()
+    report = corpusfmt.validate(tmp_path / "in")
+    assert [(each.code, each.location.path) for each in report.findings] == [
+        ("GEN002", "b.jsonl"),
+        ("GEN002", "c.jsonl.xz"),
+    ]

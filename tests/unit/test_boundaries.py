@@ -31,15 +31,17 @@ from corpusfmt.formats.dolma import rowfiles
 from corpusfmt.formats.dolma.alignment import Difference
 from corpusfmt.formats.dolma.rows import DocumentRow
 from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.general import LINE_TOO_LONG
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS
-from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
+from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
 from corpusfmt.io.paths import open_named
 from corpusfmt.io.streams import Chunks, StreamFault
-from corpusfmt.model import Incomplete, Location, Rule, Severity
+from corpusfmt.model import Finding, Incomplete, Location, Problem, Rule, Severity
 from corpusfmt.pipeline.compact import groups
 from corpusfmt.pipeline.inputs import Input
 from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.report.view import View
 from corpusfmt.rules import Grading, Judge
 
 WINDOW = 4
@@ -324,3 +326,12 @@ def test_progress_counts_what_was_read_of_unfinished_files(tmp_path: Path) -> No
         shown.finished(1, None)
         shown.gauge.moved({0: 70})
     assert [each.bytes for each in seen] == [0, 90, 90, 120]
+
+
+def test_the_longest_line_is_what_its_rule_says() -> None:
+    assert f"({MAX_LINE_BYTES // 2**20} MiB)" in LINE_TOO_LONG.explanation
+
+
+def test_what_is_merely_worth_knowing_is_shown_on_request() -> None:
+    finding = Finding("OSC607", "x", Severity.INFO, Problem("m", Location("a")))
+    assert [View().wanted([finding]), View(info=True).wanted([finding])] == [[], [finding]]

@@ -19,7 +19,7 @@ from corpusfmt.model import Checked, Coverage, Finding, Location, Problem, Repor
 from corpusfmt.report import RENDERERS
 from corpusfmt.report.saved import Baseline, known_problems, load
 from corpusfmt.report.text import human_size
-from corpusfmt.report.view import worst_first
+from corpusfmt.report.view import View, worst_first
 
 
 def a_report() -> Report:
@@ -492,3 +492,14 @@ def test_a_report_whose_texts_are_no_texts_is_refused(name: str, value: object, 
     (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
     with pytest.raises(UsageError, match=r"Expected `str`|Invalid enum value"):
         load(tmp_path / "report.json")
+
+
+def test_of_many_files_some_are_shown_by_rule() -> None:
+    tally = Tally()
+    for name in "abcd":
+        tally.add(Finding("DOL301", "missing-id", Severity.ERROR, Problem("no `id`", Location(f"{name}.jsonl", 1))))
+    report = Report("dolma", "1.0", tally, Coverage())
+    for most in (1, 2, 3):
+        shown = list(RENDERERS["grouped"](report, View(max_findings=most)))[1 : most + 2]
+        assert shown[-1] == f"  {4 - most:>9,}  more files"
+        assert [line.split()[1] for line in shown[:-1]] == [f"{name}.jsonl:1" for name in "abcd"[:most]]

@@ -505,3 +505,27 @@ def test_workers_of_the_fork_server_have_their_format_at_hand(tmp_path: Path, na
     script.write_text(READY)
     done = subprocess.run([sys.executable, script, name], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"True\n", b"")
+
+
+ENDING = """
+import os, signal
+from concurrent.futures import BrokenExecutor
+from corpusfmt.engine.executors import executor_factory
+from corpusfmt.io.paths import is_hidden
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    with executor_factory("processes", 1)() as executor:
+        pid = executor.submit(os.getpid).result()
+        os.kill(pid, signal.SIGTERM)
+        try:
+            executor.submit(is_hidden, "a").result(20)
+        except BrokenExecutor:
+            print("ended")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_worker_does_not_take_over_what_its_parent_does_with_signals(tmp_path: Path) -> None:
+    (tmp_path / "ending.py").write_text(ENDING, "utf-8")
+    done = subprocess.run([sys.executable, tmp_path / "ending.py"], capture_output=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == (b"ended\n", b"")
