@@ -46,7 +46,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "io": ("io/*.py",),
     "engine": ("engine/*.py",),
     "report": ("report/*.py",),
-    "formats, shared": ("formats/*.py",),
+    "formats, shared": ("formats/*.py", "formats/rows/*.py"),
     "OSCAR": ("formats/oscar/**/*.py", "formats/oscar2/**/*.py"),
     "Dolma": ("formats/dolma/**/*.py",),
     "Croissant": ("formats/croissant/**/*.py",),
