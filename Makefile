@@ -4,7 +4,7 @@ VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-.PHONY: demo test attacks pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks pins lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist unfinished clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -42,6 +42,10 @@ attacks: $(VENV)/.develops
 ## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
 pins: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python tests/fixtures/pin.py
+
+## Keep what an unfinished build and conversion leave on disk, once their CODE_FORMAT has been raised.
+unfinished: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m golden.unfinished
 
 lint: $(VENV)/.develops
 	$(BIN)/ruff check .
@@ -127,6 +131,10 @@ sbom: $(VENV)/.releases
 wheel: $(VENV)/.releases
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+
+## Check the packages in `dist`; with TAG=v1.2.3 also that they are those of this release.
+check-dist: $(VENV)/.releases
+	$(BIN)/python locks/check_dist.py dist $(TAG)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
