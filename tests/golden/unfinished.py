@@ -30,7 +30,7 @@ Run = Callable[..., corpusfmt.Report]
 _GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
 
-class _Store(MemoryFileSystem):
+class _Store(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships no type information
     protocol = "kept"
     store: dict[str, Any] = {}  # noqa: RUF012 - as in the class above
     pseudo_dirs: list[str] = [""]  # noqa: RUF012
