@@ -7,12 +7,14 @@ import builtins
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from support import REPOSITORY
 
 import corpusfmt
@@ -262,3 +264,11 @@ def test_the_table_of_modules_is_in_the_order_of_the_layers() -> None:
 def test_language_identification_needs_nothing_else() -> None:
     for module in (PACKAGE / "langid").rglob("*.py"):
         assert all(name.startswith("corpusfmt.langid") for name in imported(module)), module.name
+
+
+def test_each_dependency_says_what_it_is_for() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["build"]]
+    page = (REPOSITORY / "docs" / "design.md").read_text("utf-8").partition("## What is installed")[2]
+    rows = re.findall(r"^\| ([a-z][\w.-]+)(?: \(.*\))? \| \w", page.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(rows[1:]) == sorted(Requirement(each).name for each in asked)
