@@ -79,5 +79,5 @@ def _faults_of_release(tag: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     found = list(faults(Path(sys.argv[1]), *sys.argv[2:] or [""]))
-    print("\n".join(found) or f"the packages of {VERSION} are fit to be uploaded")
+    print("\n".join(found) or f"the packages of {VERSION} are ready to upload")
     sys.exit(bool(found))

@@ -1,7 +1,7 @@
-"""What a run leaves on disk is gone on with by any code of the same `CODE_FORMAT`: whoever changes it raises the number.
+"""What an interrupted run leaves on disk can be resumed as long as `CODE_FORMAT` is the same.
 
 `unfinished` has runs that were interrupted before their last step, written by the code as it was when the number was last
-raised. After that, `make unfinished` keeps new ones, and `CHANGELOG.md` says that unfinished runs of older versions are lost.
+raised. Where today's code does not resume them, raise the number, run `make unfinished`, and say so in `CHANGELOG.md`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_runs_of_each_format_number_are_kept() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_an_unfinished_run_is_gone_on_with(name: str, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_resumed(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     shutil.copytree(folder_of(name), kept)
     state = kept / "out" / ".corpusfmt"

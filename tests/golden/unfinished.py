@@ -1,6 +1,6 @@
 """Runs that were interrupted before their last step, each kept in a folder named for its `CODE_FORMAT`: `make unfinished`.
 
-The inputs are in a store whose entity tags are made of their bytes, so that a run begun elsewhere can be gone on with here.
+The inputs are in a store whose entity tags are made of their bytes, so that a run begun elsewhere can be resumed here.
 """
 
 from __future__ import annotations
