@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks fixtures pins docs conformance lint types coverage damage mutants fuzz fuzz-native lock sbom wheel clean
+.PHONY: demo test attacks fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -57,6 +57,10 @@ conformance: $(VENV)/.develops
 ## Write the page of rules and the list of their codes.
 docs: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
+
+## Keep what an unfinished build and conversion leave on disk, once their CODE_FORMAT has been raised.
+unfinished: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m golden.unfinished
 
 lint: $(VENV)/.develops
 	$(BIN)/ruff check .
@@ -142,6 +146,10 @@ sbom: $(VENV)/.releases
 wheel: $(VENV)/.releases
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+
+## Check the packages in `dist`; with TAG=v1.2.3 also that they are those of this release.
+check-dist: $(VENV)/.releases
+	$(BIN)/python locks/check_dist.py dist $(TAG)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -69,17 +69,20 @@ def _section(rule: Rule) -> Iterator[str]:
         yield f"- **{head}:** {rest}" if colon and head in {"Why", "Example", "Fix"} else line
 
 
-def listed() -> dict[str, str]:
-    """Return the slugs on the list by their codes."""
-    return dict(line.split("\t") for line in CODES.read_text("utf-8").split("\n")[1:-1])
+def listed() -> list[list[str]]:
+    """Return the lines of the list: code and slug, and `retired` behind those that no rule has any more."""
+    return [line.split("\t") for line in CODES.read_text("utf-8").split("\n")[1:-1]]
 
 
 def main() -> None:
     PAGE.write_text(page(), "utf-8")
     slugs = {code: owners[0][1].slug for code, owners in known_rules().items()}
-    if changed := [code for code, slug in listed().items() if slugs.get(code) != slug]:
-        raise SystemExit(f"released codes keep their slugs for good: {', '.join(changed)}")
-    CODES.write_text("".join(f"{code}\t{slug}\n" for code, slug in [("code", "slug"), *sorted(slugs.items())]), "utf-8")
+    released = {code: rest for code, *rest in listed()}
+    if changed := [code for code, rest in released.items() if rest not in ([slugs.get(code)], [rest[0], "retired"])]:
+        raise SystemExit(f"released codes keep their slugs for good, or are retired: {', '.join(changed)}")
+    lines = {code: [slug] for code, slug in slugs.items()} | released
+    text = "".join("\t".join([code, *rest]) + "\n" for code, rest in sorted(lines.items()))
+    CODES.write_text(f"code\tslug\n{text}", "utf-8")
 
 
 if __name__ == "__main__":

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
+from packaging.requirements import Requirement
 from support import REPOSITORY
 
 import corpusfmt
-from corpusfmt import formats, model
+from corpusfmt import formats, langid, model
+from corpusfmt._version import VERSION
 from corpusfmt.report import RENDERERS
 
 PACKAGE = Path(corpusfmt.__file__).parent
@@ -114,17 +121,18 @@ def test_errors_that_are_documented_are_public() -> None:
     assert errors <= set(corpusfmt.__all__)
 
 
-def test_a_type_checker_knows_every_name_and_no_other(tmp_path: Path) -> None:
-    (tmp_path / "good.py").write_text(
-        "".join(f"import corpusfmt\nprint(corpusfmt.{each})\n" for each in corpusfmt.__all__)
-    )
-    (tmp_path / "bad.py").write_text("import corpusfmt\ncorpusfmt.convrt('a', 'b', to='dolma')\n")
-    files = [str(tmp_path / name) for name in ("good.py", "bad.py")]
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *files]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
-    assert [line.partition("bad.py:")[2] for line in done.stdout.split("\n")[:-2]] == [
-        '2: error: Module has no attribute "convrt"; maybe "convert"?  [attr-defined]'
-    ]
+def test_a_type_checker_is_told_where_each_public_name_is() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != "importlib"]
+    homes = {alias.name: node.module for node in imports for alias in node.names}
+    assert homes.keys() == set(corpusfmt.__all__) - {"__version__"}
+    assert homes == {name: corpusfmt._HOMES.get(name, "corpusfmt.model") for name in homes}
+
+
+def test_a_misspelt_name_is_an_error_to_a_type_checker_too() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'convrt'"):
+        # Where mypy lets it pass, it says that this needs no exception: `make types` fails then.
+        corpusfmt.convrt  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_submodules_do_not_shadow_public_functions() -> None:
@@ -145,3 +153,122 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
             words = line.removeprefix("$ ").split()
             if len(words) > 1 and words[0] == "corpusfmt" and line.startswith(("$ corpusfmt", "corpusfmt ")):
                 assert words[1] in commands or words[1].startswith("-"), f"{page.name}: {line}"
+
+
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+WORKFLOWS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yml"))
+# Names of files, and of a group of entry points.
+NOT_PYTHON = {"cdx", "reports", "toml"}
+
+
+def test_every_name_in_the_documentation_is_public() -> None:
+    for page in PAGES:
+        named = re.findall(r"\bcorpusfmt\.([A-Za-z]\w*)|\bfrom corpusfmt import (\w+)", page.read_text("utf-8"))
+        names = {one or other for one, other in named} - {*corpusfmt.__all__, *NOT_PYTHON}
+        assert [name for name in names if find_spec(f"corpusfmt.{name}") is None] == [], page.name
+
+
+def test_every_name_in_a_docstring_of_a_public_one_is_public() -> None:
+    for name in set(corpusfmt.__all__) - {"__version__"}:
+        named = set(re.findall(r"`([A-Z][a-z]\w+)", getattr(corpusfmt, name).__doc__))
+        assert named <= {*corpusfmt.__all__, *dir(builtins)}, name
+
+
+def test_every_public_name_is_documented() -> None:
+    text = (REPOSITORY / "docs" / "stability.md").read_text("utf-8")
+    rows = dict(
+        re.findall(r"^\| (.+?) \| (`.+`) \|$", text.partition("## Python")[2].partition("\n## ")[0], re.MULTILINE)
+    )
+    named = {what: set(re.findall(r"`(\w+)`", names)) for what, names in rows.items()}
+    assert named.pop("`corpusfmt.langid`") == set(langid.__all__)
+    assert sorted(name for names in named.values() for name in names) == corpusfmt.__all__
+
+
+def test_what_is_installed_is_all_that_is_there(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "--quiet", "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, cwd=REPOSITORY)
+    built = {path.relative_to(tmp_path / "corpusfmt") for path in tmp_path.rglob("*") if path.is_file()}
+    sources = {path.relative_to(PACKAGE) for path in [*MODULES, *PACKAGE.rglob("*.pyi"), PACKAGE / "py.typed"]}
+    assert {path for path in built if path.parts[0] != "_data"} == sources
+    assert Path("_data/schemas/recipe/recipe.schema.json") in built
+
+
+def targets() -> set[str]:
+    text = (REPOSITORY / "Makefile").read_text("utf-8")
+    kernels = {path.parent.name for path in (REPOSITORY / "tests").glob("*/fuzz_native.cpp")}
+    return {*re.findall(r"^([a-z-]+):", text, re.MULTILINE), *(f"fuzz-native-{kernel}" for kernel in kernels)}
+
+
+def made(path: Path) -> set[str]:
+    """Return the targets of the commands of `make` in a file: in code, where it is Markdown."""
+    code = [path.read_text("utf-8")]
+    if path.suffix == ".md":
+        code = [
+            *re.findall(r"^```\w*\n(.*?)^```$", code[0], re.DOTALL | re.MULTILINE),
+            *re.findall(r"`([^`\n]+)`", code[0]),
+        ]
+    commands = re.findall(r"^(?: *- run:)? *(?:\$ )?make ([^#\n]+)", "\n".join(code), re.MULTILINE)
+    return {word for command in commands for word in command.split() if re.fullmatch(r"[a-z][a-z-]*", word)}
+
+
+def test_there_is_a_target_for_everything_that_is_made() -> None:
+    asked = {path.name: made(path) for path in [*PAGES, *WORKFLOWS, REPOSITORY / ".ci" / "run"]}
+    assert asked["README.md"] == {"demo", "test"}
+    assert asked["ci.yml"] == {"lint", "test", "types", "wheel"}
+    assert asked["run"] == {"attacks", "fuzz-native", "lint", "test", "types"}
+    for name, found in asked.items():
+        assert found <= targets(), name
+
+
+def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:
+    assert WORKFLOWS
+    for path in WORKFLOWS:
+        for used in re.findall(r"uses: (.+)", path.read_text("utf-8")):
+            assert re.fullmatch(r"\./\S+|\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), f"{path.name}: {used}"
+
+
+def test_workflows_run_what_decides_and_may_do_little() -> None:
+    read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in WORKFLOWS}
+    for path in WORKFLOWS:
+        assert read[path.stem]["permissions"] == {"contents": "read"}
+        assert "secrets." not in path.read_text("utf-8")
+    ci = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in read["ci"]["jobs"].items()}
+    assert (ci["linux"], ci["macos"]) == ([".ci/run"], [".ci/run"])
+    jobs = read["wheels"]["jobs"]
+    assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"}
+    assert {name: job["permissions"] for name, job in jobs.items() if "permissions" in job} == {
+        "publish": {"id-token": "write"}
+    }
+    assert set(jobs["publish"]["needs"]) == jobs.keys() - {"publish"}
+    assert not any("run" in step for step in jobs["publish"]["steps"])
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    gate = (REPOSITORY / "docs" / "gate.md").read_text("utf-8")
+    assert set(re.findall(r"corpusfmt@v(\S+)|rev: v(\S+)", gate)) == {(VERSION, ""), ("", VERSION)}
+    newest = re.search(
+        r"^## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", (REPOSITORY / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert newest
+    assert newest[1] == VERSION
+
+
+def test_the_table_of_modules_is_in_the_order_of_the_layers() -> None:
+    table = (REPOSITORY / "docs" / "design.md").read_text("utf-8").partition("## ")[0]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"\w+", row)]
+    assert sorted(listed) == sorted(name for name in RANKS if not name.startswith("_"))
+    assert listed == sorted(listed, key=lambda name: -RANKS[name])
+
+
+def test_language_identification_needs_nothing_else() -> None:
+    for module in (PACKAGE / "langid").rglob("*.py"):
+        assert all(name.startswith("corpusfmt.langid") for name in imported(module)), module.name
+
+
+def test_each_dependency_says_what_it_is_for() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["build"]]
+    page = (REPOSITORY / "docs" / "design.md").read_text("utf-8").partition("## What is installed")[2]
+    rows = re.findall(r"^\| ([a-z][\w.-]+)(?: \(.*\))? \| \w", page.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(rows[1:]) == sorted(Requirement(each).name for each in asked)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from corpusfmt.description import describe
     from corpusfmt.engine.progress import Progress
     from corpusfmt.engine.validate import validate
+    from corpusfmt.formats.croissant.data.reader import Record
     from corpusfmt.formats.croissant.data.stream import records
-    from corpusfmt.io.limits import Limits
+    from corpusfmt.io.limits import LimitReached, Limits
     from corpusfmt.model import (
         BadInput,
         CorpusfmtError,
@@ -43,11 +44,13 @@ __all__ = [
     "Document",
     "Finding",
     "Incomplete",
+    "LimitReached",
     "Limits",
     "Location",
     "Override",
     "Problem",
     "Progress",
+    "Record",
     "Report",
     "Selection",
     "Severity",
@@ -65,9 +68,11 @@ __all__ = [
 
 # Where each public name lives that is not of the model: loaded when first used, so that importing corpusfmt costs nothing.
 _HOMES = {
+    "LimitReached": "corpusfmt.io.limits",
     "Limits": "corpusfmt.io.limits",
     "Override": "corpusfmt.rules",
     "Progress": "corpusfmt.engine.progress",
+    "Record": "corpusfmt.formats.croissant.data.reader",
     "Selection": "corpusfmt.pipeline.options",
     "Sourcing": "corpusfmt.pipeline.options",
     "build": "corpusfmt.pipeline.run",
