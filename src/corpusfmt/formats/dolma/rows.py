@@ -14,11 +14,10 @@ from corpusfmt.formats.general import json_of
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
+from corpusfmt.wording import shortened
 
 DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
 ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
-
-_SHOWN = 80
 
 
 class Row(Struct, frozen=True):
@@ -44,9 +43,7 @@ class AttributesRow(Struct, frozen=True):
 
 def clipped(value: object) -> str:
     """Return a value fit for a message: on one line, cut in the middle where it is long."""
-    text = repr(value) if not isinstance(value, str) else value
-    if len(text) > _SHOWN:
-        text = f"{text[: _SHOWN // 2]} … {text[-_SHOWN // 2 :]}"
+    text = shortened(value if isinstance(value, str) else repr(value), 80, 40, 40, " … ")
     return text.encode("unicode_escape").decode() if not text.isprintable() else text
 
 
