@@ -28,8 +28,10 @@ from corpusfmt.formats.oscar.keep import (
     kept_document,
     restored,
 )
-from corpusfmt.formats.oscar.layout import Pairing
-from corpusfmt.formats.oscar.metadata import (
+from corpusfmt.formats.oscar.layout_rules import Pairing
+from corpusfmt.formats.oscar.parts import Part, parse_name
+from corpusfmt.formats.oscar.pieces import Piece, pieces
+from corpusfmt.formats.oscar.records import (
     NO_LENGTH,
     UNKNOWN,
     Rows,
@@ -39,8 +41,6 @@ from corpusfmt.formats.oscar.metadata import (
     read_record,
     schema_fault,
 )
-from corpusfmt.formats.oscar.parts import Part, parse_name
-from corpusfmt.formats.oscar.pieces import Piece, pieces
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, separator_not_empty
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
