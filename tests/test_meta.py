@@ -66,6 +66,19 @@ def test_formats_do_not_import_each_other() -> None:
                 assert ".".join(each.split(".")[:3]) not in others, f"{module.name} imports {each}"
 
 
+def test_stages_of_the_pipeline_do_not_import_each_other_in_a_circle() -> None:
+    # Each may import those behind it.
+    stages = ("seal", "intake", "package", "process", "dedup")
+    pipeline = PACKAGE / "pipeline"
+    assert set(stages) == {each.parent.name for each in pipeline.glob("*/__init__.py")}
+    for rank, stage in enumerate(stages):
+        for module in (pipeline / stage).glob("*.py"):
+            for each in imported(module):
+                assert not each.startswith(tuple(f"corpusfmt.pipeline.{other}." for other in stages[:rank])), (
+                    f"{stage}/{module.name} imports {each}"
+                )
+
+
 def test_rules_and_data_of_croissant_do_not_import_each_other() -> None:
     for one, other in (("rules", "data"), ("data", "rules")):
         for module in (PACKAGE / "formats" / "croissant" / one).glob("*.py"):

@@ -30,8 +30,8 @@ from corpusfmt.io.limits import DEFAULT_LIMITS
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Incomplete, Location, Rule, Severity
-from corpusfmt.pipeline.compact import groups
-from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.pipeline.dedup.compact import groups
+from corpusfmt.pipeline.intake.scratch import Scratch
 
 WINDOW = 4
 
