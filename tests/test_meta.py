@@ -98,6 +98,19 @@ def test_formats_are_known_by_their_registry_only(layer: str) -> None:
             assert not each.startswith(named), f"{module.name} imports {each}"
 
 
+def test_no_function_is_longer_than_forty_lines() -> None:
+    """Signature and docstring aside."""
+    long = []
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
+                assert node.end_lineno is not None
+                if node.end_lineno - first.lineno >= 40:
+                    long.append(f"{module.relative_to(PACKAGE).as_posix()}:{node.lineno}: {node.name}")
+    assert not long
+
+
 BANNED = {
     "splitlines": "only LF ends a line",
     "extractall": "archives are read in place",
