@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.oscar.blanks import OWN_HEADERS
@@ -20,7 +22,7 @@ from corpusfmt.formats.oscar.metadata_rules import (
     RECORD_TYPE,
     TARGET_URI,
 )
-from corpusfmt.model import Fault, Location, Problem
+from corpusfmt.model import Fault, FindingType, Location, Problem
 from corpusfmt.wording import shortened
 
 _RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>", re.IGNORECASE)
@@ -140,61 +142,51 @@ def is_own(header: str) -> bool:
     return header.startswith(OWN_HEADERS)
 
 
-def _judge_id(value: str, at: Location) -> Fault | None:
-    if _RECORD_ID.fullmatch(value):
-        return None
-    message = f"`{clipped(value)}` is no record id, expected `<urn:uuid:…>`"
-    return Fault(RECORD_ID, Problem(message, at, "keep the id of the WARC record"))
+class _Judged(NamedTuple):
+    """What is asked of the value of a header, and what is said, with the value in it, where it is not so."""
+
+    is_right: Callable[[str], object]
+    rule: FindingType
+    message: str
+    hint: str
 
 
-def _judge_time(value: str, at: Location) -> Fault | None:
-    if is_time(value):
-        return None
-    message = f"warc-date `{clipped(value)}` is no RFC 3339 time in UTC"
-    return Fault(RECORD_DATE, Problem(message, at, "write it like `2021-02-24T17:55:29Z`"))
+_TAKE_CONVERSIONS = "take the text of conversion records only"
+_JUDGED = {
+    "warc-record-id": _Judged(
+        _RECORD_ID.fullmatch,
+        RECORD_ID,
+        "`{}` is no record id, expected `<urn:uuid:…>`",
+        "keep the id of the WARC record",
+    ),
+    "warc-target-uri": _Judged(
+        re.compile(_URI).match,
+        TARGET_URI,
+        "warc-target-uri `{}` is not a URI, expected a scheme and an address",
+        "keep the address of the WARC record, like `https://example.org/`",
+    ),
+    "warc-date": _Judged(
+        is_time, RECORD_DATE, "warc-date `{}` is no RFC 3339 time in UTC", "write it like `2021-02-24T17:55:29Z`"
+    ),
+    "warc-type": _Judged(
+        "conversion".__eq__, RECORD_TYPE, "warc-type is `{}`, expected `conversion`", _TAKE_CONVERSIONS
+    ),
+    "content-type": _Judged(
+        "text/plain".__eq__, RECORD_TYPE, "content-type is `{}`, expected `text/plain`", _TAKE_CONVERSIONS
+    ),
+    "content-length": _Judged(is_length, CONTENT_LENGTH, "content-length `{}` is no number", "write it in digits"),
+    "warc-block-digest": _Judged(
+        _BLOCK_DIGEST.fullmatch,
+        BLOCK_DIGEST,
+        "warc-block-digest `{}` is not `sha1:` and 32 base32 characters",
+        "keep the digest of the WARC record",
+    ),
+}
 
 
-def _judge_length(value: str, at: Location) -> Fault | None:
-    if is_length(value):
-        return None
-    message = f"content-length `{clipped(value)}` is no number"
-    return Fault(CONTENT_LENGTH, Problem(message, at, "write it in digits"))
-
-
-def _judge_digest(value: str, at: Location) -> Fault | None:
-    if _BLOCK_DIGEST.fullmatch(value):
-        return None
-    message = f"warc-block-digest `{clipped(value)}` is not `sha1:` and 32 base32 characters"
-    return Fault(BLOCK_DIGEST, Problem(message, at, "keep the digest of the WARC record"))
-
-
-def _judge_uri(value: str, at: Location) -> Fault | None:
-    if re.match(_URI, value):
-        return None
-    message = f"warc-target-uri `{clipped(value)}` is not a URI, expected a scheme and an address"
-    return Fault(TARGET_URI, Problem(message, at, "keep the address of the WARC record, like `https://example.org/`"))
-
-
-def _judge_type(value: str, at: Location) -> Fault | None:
-    return None if value == "conversion" else _other_type("warc-type", value, "conversion", at)
-
-
-def _judge_media_type(value: str, at: Location) -> Fault | None:
-    return None if value == "text/plain" else _other_type("content-type", value, "text/plain", at)
-
-
-def _other_type(name: str, value: str, expected: str, at: Location) -> Fault:
-    message = f"{name} is `{clipped(value)}`, expected `{expected}`"
-    return Fault(RECORD_TYPE, Problem(message, at, "take the text of conversion records only"))
-
-
-#: What judges the value of a header, by its name in lower case.
-VALUE_JUDGES: tuple[tuple[str, Callable[[str, Location], Fault | None]], ...] = (
-    ("warc-record-id", _judge_id),
-    ("warc-target-uri", _judge_uri),
-    ("warc-date", _judge_time),
-    ("warc-type", _judge_type),
-    ("content-type", _judge_media_type),
-    ("content-length", _judge_length),
-    ("warc-block-digest", _judge_digest),
-)
+def value_faults(headers: Mapping[str, str], at: Location) -> Iterator[tuple[str, Fault]]:
+    """Yield what is wrong with the values of headers by their names in lower case; `at` is the place of the record."""
+    for name, (is_right, rule, message, hint) in _JUDGED.items():
+        if name in headers and not is_right(headers[name]):
+            where = replace(at, pointer=f"/headers/{name}")
+            yield name, Fault(rule, Problem(message.format(clipped(headers[name])), where, hint))

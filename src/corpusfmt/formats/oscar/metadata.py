@@ -12,12 +12,12 @@ from corpusfmt.formats.languages import iso_639_3
 from corpusfmt.formats.oscar.headers import (
     LANGUAGES_HEADER,
     USUAL_HEADERS,
-    VALUE_JUDGES,
     are_right,
     clipped,
     fingerprint,
     fingerprints,
     is_length,
+    value_faults,
 )
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.metadata_rules import CONTENT_LANGUAGE, EMPTY_RECORD, HEADER_NAMES
@@ -121,10 +121,7 @@ class MetadataScan:
 
     def _add_unknown(self, line: int) -> None:
         self.found += 1
-        self.rows.offsets.append(UNKNOWN)
-        self.rows.counts.append(UNKNOWN)
-        self.rows.lengths.append(NO_LENGTH)
-        self.rows.lines.append(line)
+        self.rows.add(UNKNOWN, UNKNOWN, NO_LENGTH, line)
 
     def _judge_record(self, record: Any, duplicate_keys: Sequence[str], line: int, byte: int) -> None:
         for key in duplicate_keys[:1]:
@@ -146,10 +143,7 @@ class MetadataScan:
         headers = record.get("headers")
         length = self._judge_headers(headers, line, byte) if isinstance(headers, dict) else NO_LENGTH
         self.found += 1
-        self.rows.offsets.append(UNKNOWN if offset is None else offset)
-        self.rows.counts.append(UNKNOWN if count is None else count)
-        self.rows.lengths.append(length)
-        self.rows.lines.append(line)
+        self.rows.add(UNKNOWN if offset is None else offset, UNKNOWN if count is None else count, length, line)
 
     def _judge_headers(self, headers: Json, line: int, byte: int) -> int:
         """Judge the headers of one record; return its content-length, or `NO_LENGTH`."""
@@ -167,12 +161,8 @@ class MetadataScan:
         missing = [name for name in USUAL_HEADERS if name not in present]
         if missing and DOCUMENT_HEADER not in present:
             self._note_missing(line, missing)
-        for name, judge in VALUE_JUDGES:
-            value = strings.get(name)
-            if value is not None:
-                fault = judge(value, self.at(line, byte=byte, pointer=f"/headers/{name}"))
-                if fault is not None:
-                    self._sightings.note(*fault, name)
+        for name, fault in value_faults(strings, self.at(line, byte=byte)):
+            self._sightings.note(*fault, name)
         if LANGUAGES_HEADER in strings:
             self._judge_languages(line, strings[LANGUAGES_HEADER])
         identity = strings.get("warc-record-id")

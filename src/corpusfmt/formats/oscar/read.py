@@ -256,10 +256,7 @@ class _Pairs:
                 number = len(self._held_pieces)
         while len(self._held_records) < number and (record := next(self._records, None)):
             self._held_records.append(record)
-            rows.offsets.append(record.offset)
-            rows.counts.append(record.count)
-            rows.lengths.append(NO_LENGTH)
-            rows.lines.append(record.line)
+            rows.add(record.offset, record.count, NO_LENGTH, record.line)
 
     def _read_records(self, blocks: Iterable[Block | LongLine]) -> Iterator[_Record]:
         for line, number, byte, _ in _lines(blocks):

@@ -109,6 +109,12 @@ class Rows:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    def add(self, offset: int, count: int, length: int, line: int) -> None:
+        self.offsets.append(offset)
+        self.counts.append(count)
+        self.lengths.append(length)
+        self.lines.append(line)
+
     def drop(self, number: int) -> None:
         """Forget the first ones."""
         del self.offsets[:number], self.counts[:number], self.lengths[:number], self.lines[:number]
