@@ -1,4 +1,4 @@
-"""Documents are sorted into containers by language, then packed: where the target is laid out by language, the source not."""
+"""Documents are sorted by language, then packed: where the target is laid out by language, and the source is not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PART_BYTES = 500_000_000
 
 
 def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
-    """Documents are sorted by language, then packed."""
+    """Return what becomes of each language, and of each shard on the way there."""
     tasks = []
     for shard in shards:
         name = f"{shard.index:06d}"

@@ -17,7 +17,7 @@ from corpusfmt.engine.workplace import digest
 
 
 def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[Converted]:
-    """Shards become parts, or parts of a new size, with their attribute sets."""
+    """Return what becomes of each group of shards, with the attribute sets beside it."""
     writer, keys = job.way.writer, job.workplace.state / "keys"
     tasks = []
     for group, names in groups:

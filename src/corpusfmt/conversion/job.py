@@ -18,7 +18,7 @@ from corpusfmt.io.compress import all_there
 
 
 class Job(Struct, frozen=True):
-    """Settings, target and state; `settings` are all that was asked for, `side_by_side` says that there are several corpora."""
+    """`settings` are all that what is written depends on; `side_by_side` says that there are several corpora."""
 
     way: Way
     options: Options

@@ -34,12 +34,8 @@ def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnL
     for what, count in sorted(losses.items()):
         problem = Problem(f"not kept: {what}", Location("."), count=count)
         tally.add(replace(finding(LOSSY_CONVERSION, problem), severity=severity))
-    coverage = Coverage(
-        shards_seen=len(plan.shards),
-        shards_total=len(plan.shards),
-        documents=sum(each.documents for each in converted),
-        bytes=sum(shard.size for shard in plan.shards),
-    )
+    shards, documents = len(plan.shards), sum(each.documents for each in converted)
+    coverage = Coverage(shards, shards, documents, sum(shard.size for shard in plan.shards))
     for error in missing:
         coverage.gap(error.location.path, "layout", error.message)
     cut = sorted(path for each in converted for path in each.cut)

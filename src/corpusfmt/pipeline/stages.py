@@ -61,13 +61,13 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
             choices = (run.recipe.output, run.recipe.output.compressor, variant.name, variant.root)
             tasks.append(StageTask(name, argument, digest(basis, *choices)))
     sizes = [size for _, size in batches] * len(written)
-    packaged: dict[str, Packaged] = {}
+    by_label: dict[str, Packaged] = {}
     for result in run.stages.of_own_files.run_whole(
         "package", package, tasks, dict[str, Packaged], sizes, stands=_is_there
     ):
         for label, own in result.items():
-            packaged.setdefault(label, own).files |= own.files
-    return packaged
+            by_label.setdefault(label, own).files |= own.files
+    return by_label
 
 
 def _basis(run: Run, inputs: Sequence[tuple[Path, Processed]]) -> str:

@@ -91,12 +91,7 @@ class Slots:
             report_barred(entry, self._judge)
 
     def language(self) -> Language:
+        texts, metadata = self._parts["text"], self._parts["metadata"]
         return Language(
-            self._folder.code,
-            self._parts["text"],
-            self._parts["metadata"],
-            self._folder.at,
-            self._odd,
-            self._singles,
-            self._blocked,
+            self._folder.code, texts, metadata, self._folder.at, self._odd, self._singles, blocked=self._blocked
         )
