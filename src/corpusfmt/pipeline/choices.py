@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from dataclasses import dataclass
+from functools import cached_property
 
 from corpusfmt._version import VERSION
 from corpusfmt.engine.workplace import digest
@@ -15,7 +16,8 @@ from corpusfmt.pipeline.recipe import Recipe
 CODE_FORMAT = 6
 
 
-class Choices(Struct, frozen=True):
+@dataclass(frozen=True)
+class Choices:
     """What was chosen; `model` is the path that was given."""
 
     recipe: Recipe
@@ -23,7 +25,7 @@ class Choices(Struct, frozen=True):
     classifier: Classifier
     model: str | None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """What the result of a stage depends on."""
         return digest(
