@@ -24,7 +24,7 @@ struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-inline void require(bool condition, const char* reason) {
+CORPUSFMT_ONCE inline void require(bool condition, const char* reason) {
     if (!condition) throw MalformedModel(reason);
 }
 
