@@ -22,7 +22,8 @@ from typing import get_args
 import numpy as np
 
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.pipeline.dedup import HASHES, DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
+from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
+from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
 from corpusfmt.pipeline.recipe import HashName
 
 A_CONTAINER = 1_000_000

@@ -73,6 +73,19 @@ def test_formats_do_not_import_each_other() -> None:
                 assert ".".join(each.split(".")[:3]) not in others, f"{module.name} imports {each}"
 
 
+def test_stages_of_the_pipeline_do_not_import_each_other_in_a_circle() -> None:
+    # Each may import those behind it.
+    stages = ("seal", "intake", "package", "process", "dedup")
+    pipeline = PACKAGE / "pipeline"
+    assert set(stages) == {each.parent.name for each in pipeline.glob("*/__init__.py")}
+    for rank, stage in enumerate(stages):
+        for module in (pipeline / stage).glob("*.py"):
+            for each in imported(module):
+                assert not each.startswith(tuple(f"corpusfmt.pipeline.{other}." for other in stages[:rank])), (
+                    f"{stage}/{module.name} imports {each}"
+                )
+
+
 def test_rules_and_data_of_croissant_do_not_import_each_other() -> None:
     for one, other in (("rules", "data"), ("data", "rules")):
         for module in (PACKAGE / "formats" / "croissant" / one).glob("*.py"):
@@ -90,6 +103,19 @@ def test_formats_are_known_by_their_registry_only(layer: str) -> None:
     for module in modules:
         for each in imported(module):
             assert not each.startswith(named), f"{module.name} imports {each}"
+
+
+def test_no_function_is_longer_than_forty_lines() -> None:
+    """Signature and docstring aside."""
+    long = []
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
+                assert node.end_lineno is not None
+                if node.end_lineno - first.lineno >= 40:
+                    long.append(f"{module.relative_to(PACKAGE).as_posix()}:{node.lineno}: {node.name}")
+    assert not long
 
 
 BANNED = {

@@ -40,7 +40,12 @@ def clipped(text: str, limit: int = MOST_OF_A_VALUE) -> str:
         return text
     middle = f" … [{len(text):,} characters] … "
     half = max(limit - len(middle), 2) // 2
-    return f"{text[:half]}{middle}{text[-half:]}"
+    return shortened(text, limit, half, half, middle)
+
+
+def shortened(text: str, limit: int, head: int, tail: int, between: str = "…") -> str:
+    """Return a text of at most `limit` characters whole, of a longer one so many of its beginning and of its end."""
+    return text if len(text) <= limit else f"{text[:head]}{between}{text[-tail:]}"
 
 
 def clipped_message(message: str) -> str:

@@ -260,8 +260,8 @@ def test_data_that_is_not_there(tmp_path: Path) -> None:
 def test_what_changed_since_a_stop_starts_anew(changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"id": str(number), "text": LONG_LINE} for number in range(4)]
     path, out = described(tmp_path, rows, ID, TEXT), tmp_path / "out"
-    seal = import_module("corpusfmt.conversion.run")
-    monkeypatch.setattr(seal, "_seal", None)
+    run = import_module("corpusfmt.conversion.run")
+    monkeypatch.setattr(run, "seal", None)
     with pytest.raises(TypeError):
         corpusfmt.convert(path, out, to="dolma", shard_bytes=150)
     monkeypatch.undo()

@@ -50,7 +50,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "OSCAR": ("formats/oscar/**/*.py", "formats/oscar2/**/*.py"),
     "Dolma": ("formats/dolma/**/*.py",),
     "Croissant": ("formats/croissant/**/*.py",),
-    "pipeline": ("pipeline/*.py",),
+    "pipeline": ("pipeline/**/*.py",),
 }
 # Tests may look at each other's time, at processes and at the whole tree of files: a mutant says nothing to them.
 _LEFT_OUT = ("tests/mutants/", "tests/fuzz/", "tests/test_meta.py", "tests/test_contributing.py")

@@ -14,7 +14,8 @@ from oscar.corpus import gunzip, gz, jsonl, records, release, relisted, text_of,
 import corpusfmt
 from corpusfmt.formats.general import INVALID_UTF8
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
-from corpusfmt.formats.oscar.metadata import Rows, is_time
+from corpusfmt.formats.oscar.headers import is_time
+from corpusfmt.formats.oscar.records import Rows
 from corpusfmt.formats.oscar.ruleset import RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
 from corpusfmt.model import Finding, Location, Problem

@@ -28,14 +28,15 @@ from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.streams import Chunks
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline import process as process_module
-from corpusfmt.pipeline import wet
-from corpusfmt.pipeline.compact import CompactTask, compact
-from corpusfmt.pipeline.dedup import Bucket, DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
-from corpusfmt.pipeline.filters import AddressFilter
-from corpusfmt.pipeline.process import ProcessTask, stored_documents
+from corpusfmt.pipeline.dedup.compact import CompactTask, compact
+from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
+from corpusfmt.pipeline.dedup.repetitions import Bucket, DedupTask, buckets, dedup, first_occurrences
+from corpusfmt.pipeline.process import store, wet
+from corpusfmt.pipeline.process.documents import stored_documents
+from corpusfmt.pipeline.process.filters import AddressFilter
+from corpusfmt.pipeline.process.store import ProcessTask
+from corpusfmt.pipeline.process.wet import Batch, WetRecord, wet_batches
 from corpusfmt.pipeline.recipe import load_recipe, recipe_names
-from corpusfmt.pipeline.wet import Batch, WetRecord, wet_batches
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
@@ -312,7 +313,7 @@ def test_many_buckets_drop_the_same_lines(tmp_path: Path, monkeypatch: pytest.Mo
     for name in ("a", "b"):
         wet_file(tmp_path / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
     corpusfmt.build(tmp_path, tmp_path / "one" / "out")
-    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", 7)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.repetitions._LINES_A_BUCKET", 7)
     assert len(buckets("en", 200)) > 20
     corpusfmt.build(tmp_path, tmp_path / "many" / "out")
     assert tree(tmp_path / "one") == tree(tmp_path / "many")
@@ -325,7 +326,7 @@ def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         lines = [f"{LONG_LINE} {n} {name % 3}" for n in range(20)]
         wet_file(folder / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
     corpusfmt.build(folder, tmp_path / "apart" / "out")
-    monkeypatch.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
     stages = []
     corpusfmt.build(folder, tmp_path / "joined" / "out", progress=lambda stage, _: stages.append(stage))
     assert stages.count("compact") == 1 + 4  # told at its start, and of each task
@@ -333,7 +334,7 @@ def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.compact._LINES_A_SECTION", 10)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._LINES_A_SECTION", 10)
     rng = random.Random(5)
     inputs = [[rng.randrange(6) for _ in range(rng.randrange(5))] for _ in range(20)]
     paths = []
@@ -359,10 +360,10 @@ def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, mo
 def test_a_section_ends_where_texts_and_headers_reach_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [f"{LONG_LINE} {number}\n" for number in range(5)]
     path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(number, line) for number, line in enumerate(lines)])
-    monkeypatch.setattr(process_module, "_SECTION_BYTES", 2 * (len(lines[0]) + process_module._HEADERS_BYTES))
+    monkeypatch.setattr(store, "_SECTION_BYTES", 2 * (len(lines[0]) + store._HEADERS_BYTES))
     box = tmp_path / "a.box"
     task = ProcessTask(entry_of(str(path)), box, load_recipe("oscar-1.1"), AddressFilter(), None, "auto")
-    process_module.process(task)
+    store.process(task)
     with Container(box) as container:
         sections = [[each.text for each in section] for section in stored_documents(container, "en")]
     assert sections == [[each.encode() for each in lines[first : first + 2]] for first in (0, 2, 4)]
@@ -370,7 +371,7 @@ def test_a_section_ends_where_texts_and_headers_reach_its_size(tmp_path: Path, m
 
 def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpusfmt.build(SAMPLE, tmp_path / "one" / "out")
-    monkeypatch.setattr(process_module, "_SECTION_BYTES", 2000)
+    monkeypatch.setattr(store, "_SECTION_BYTES", 2000)
     corpusfmt.build(SAMPLE, tmp_path / "many" / "out")
     assert tree(tmp_path / "one") == tree(tmp_path / "many")
 

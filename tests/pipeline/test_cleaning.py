@@ -17,10 +17,10 @@ from support import LONG_LINE, corpus, run_cli, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.io.scan import is_certainly_nfc
-from corpusfmt.pipeline import cleaning
-from corpusfmt.pipeline.cleaning import NORMALISED, STRIPPED, cleaned
+from corpusfmt.pipeline.process import cleaning
+from corpusfmt.pipeline.process.cleaning import NORMALISED, STRIPPED, cleaned
+from corpusfmt.pipeline.process.wet import Batch, WetRecord
 from corpusfmt.pipeline.recipe import Lines
-from corpusfmt.pipeline.wet import Batch, WetRecord
 
 DECOMPOSED = unicodedata.normalize("NFD", "é")
 DIRTY = f"{LONG_LINE}\r\n\r{LONG_LINE}\r\r\n{LONG_LINE}\r{LONG_LINE}\n{LONG_LINE} {DECOMPOSED}\r\n"

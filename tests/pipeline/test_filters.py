@@ -13,9 +13,9 @@ from support import LONG_LINE, SAMPLE, run_cli, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.filters import Addresses, AddressList, addresses
-from corpusfmt.pipeline.filters import _loaded as loaded_addresses
 from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.process.filters import Addresses, AddressList, addresses
+from corpusfmt.pipeline.process.filters import _loaded as loaded_addresses
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
@@ -122,7 +122,7 @@ def test_a_list_of_addresses_is_known_by_its_content(tmp_path: Path, wet: Path) 
     listed = tmp_path / "deny.txt"
     listed.write_text("example.com\n")
     options = ("build", wet, "--output", out, "--deny-urls", listed)
-    code = "import corpusfmt.pipeline.run as run, os; run._package = lambda *_: os._exit(9)\n"
+    code = "import corpusfmt.pipeline.run as run, os; run.packaged = lambda *_: os._exit(9)\n"
     interrupted = [sys.executable, "-c", f"{code}from corpusfmt.cli import main; main()", *map(str, options)]
     assert subprocess.run(interrupted, check=False).returncode == 9
     listed.write_text("example.org\n")

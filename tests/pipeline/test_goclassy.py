@@ -18,10 +18,10 @@ import corpusfmt
 from corpusfmt.formats.languages import LABELS
 from corpusfmt.langid import Classified
 from corpusfmt.model import Report, UsageError
-from corpusfmt.pipeline import process
 from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.process import store
+from corpusfmt.pipeline.process.wet import Batch, WetRecord
 from corpusfmt.pipeline.recipe import load_recipe
-from corpusfmt.pipeline.wet import Batch, WetRecord
 
 ENGLISH = LONG_LINE.encode() + b"\n"
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt.\n".encode()
@@ -234,7 +234,7 @@ def test_a_probability_is_judged_as_fasttext_prints_it() -> None:
         load_recipe("dolma"), lines=load_recipe("goclassy-2019").lines
     )  # which has the scores
     classifier: Any = Scored(near)
-    (piece,) = process._pieces(iter([Batch.of([WetRecord(b"{}", ENGLISH * len(near))])]), recipe, classifier, Counter())
+    (piece,) = store._pieces(iter([Batch.of([WetRecord(b"{}", ENGLISH * len(near))])]), recipe, classifier, Counter())
     kept = piece.document.probabilities().tolist()
     assert kept == [score for score in near if float(f"{score:.6g}") > 0.8]
     assert 0 < len(kept) < len(near)

@@ -15,8 +15,8 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusfmt.pipeline import wet
 from corpusfmt.pipeline.hot import LineSet
+from corpusfmt.pipeline.process import wet
 from corpusfmt.pipeline.rules import WetDefect
 
 native = pytest.importorskip("corpusfmt.pipeline._native", reason="the native kernel is not built")

@@ -18,7 +18,7 @@ from support import LONG_LINE, SAMPLE, corpus, gzipped, run_cli, tree, wet_file,
 import corpusfmt
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.inputs import inputs_named, paths_listed
+from corpusfmt.pipeline.intake.inputs import inputs_named, paths_listed
 from corpusfmt.pipeline.options import Sourcing
 
 
@@ -166,7 +166,7 @@ def test_standard_input_is_kept_for_the_run_that_resumes(tmp_path: Path) -> None
     out = tmp_path / "out"
     code = (
         "import corpusfmt.pipeline.run as run, os\n"
-        "run._package = lambda *_: os._exit(9)\n"
+        "run.packaged = lambda *_: os._exit(9)\n"
         "from corpusfmt.cli import main; main()"
     )
     command = [sys.executable, "-c", code, "build", "-", "--output", str(out)]

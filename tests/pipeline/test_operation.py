@@ -70,7 +70,7 @@ def test_the_log_of_a_resumed_run_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     log = tmp_path / "log.jsonl"
     for raised, status in ((KeyboardInterrupt(), "interrupted"), (OSError(28, "No space left on device"), "failed")):
         with monkeypatch.context() as patched:
-            patched.setattr("corpusfmt.pipeline.run._package", lambda *_, error=raised: (_ for _ in ()).throw(error))
+            patched.setattr("corpusfmt.pipeline.run.packaged", lambda *_, error=raised: (_ for _ in ()).throw(error))
             with pytest.raises(type(raised)):
                 corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out", log=log)
         assert (events(log)[-1]["event"], events(log)[-1]["status"]) == ("run-end", status)

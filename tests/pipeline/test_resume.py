@@ -44,7 +44,7 @@ def wet(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stop(wet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stop:
-    """Start a run that stops once a step of it is reached: `_package` all inputs are stored, `_seal` all is published."""
+    """Start a run that stops once a step of it is reached: `packaged` all inputs are stored, `seal` all is published."""
 
     def started(step: str, *inputs: Path, **options: Any) -> None:
         with monkeypatch.context() as patched:
@@ -66,7 +66,7 @@ def resumed(tmp_path: Path, *inputs: Path, **options: Any) -> tuple[int, int]:
     return counts["taken_over"], counts["read"]
 
 
-@pytest.mark.parametrize("step", ["_package", "_seal"])
+@pytest.mark.parametrize("step", ["packaged", "seal"])
 @pytest.mark.parametrize(
     ("options", "counts"),
     [
@@ -95,7 +95,7 @@ def test_another_choice_runs_again_what_depends_on_it(
     assert not (tmp_path / "out" / ".corpusfmt").exists()
 
 
-@pytest.mark.parametrize("step", ["_package", "_seal"])
+@pytest.mark.parametrize("step", ["packaged", "seal"])
 def test_one_input_more_or_fewer_is_read_or_left_alone(tmp_path: Path, wet: Path, stop: Stop, step: str) -> None:
     inputs = sorted(wet.iterdir())
     stop(step, *inputs[1:])
@@ -106,7 +106,7 @@ def test_one_input_more_or_fewer_is_read_or_left_alone(tmp_path: Path, wet: Path
 
 
 def test_inputs_are_the_same_under_another_name(tmp_path: Path, wet: Path, stop: Stop) -> None:
-    stop("_package", wet.parent)
+    stop("packaged", wet.parent)
     manifest = (tmp_path / "out", *sorted(wet.iterdir()))
     assert resumed(tmp_path, *manifest[1:]) == (5, 0)
 
@@ -116,7 +116,7 @@ def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path, wet: Pa
     path = wet / "0.warc.wet"
     path.write_bytes(plain)
     (wet / "0.warc.wet.gz").unlink()
-    stop("_seal")
+    stop("seal")
     known = path.stat()
     path.write_bytes(plain.replace(b"human", b"woman"))
     os.utime(path, ns=(known.st_atime_ns, known.st_mtime_ns))
@@ -139,7 +139,7 @@ def test_an_input_that_changes_while_the_run_goes_on_is_no_input_of_it(tmp_path:
     assert resumed(tmp_path, wet) == (4, 1)
 
 
-@pytest.mark.parametrize("step", ["_package", "_seal"])
+@pytest.mark.parametrize("step", ["packaged", "seal"])
 def test_nothing_stays_of_a_language_that_is_gone(tmp_path: Path, wet: Path, stop: Stop, step: str) -> None:
     stop(step)
     for number in (1, 3):
@@ -150,7 +150,7 @@ def test_nothing_stays_of_a_language_that_is_gone(tmp_path: Path, wet: Path, sto
 
 
 def test_files_that_were_published_without_a_marker_are_known(tmp_path: Path, wet: Path, stop: Stop) -> None:
-    stop("_seal")
+    stop("seal")
     for marker in (tmp_path / "out" / ".corpusfmt" / "package").iterdir():
         marker.unlink()  # as if the run had been killed between the two
     assert resumed(tmp_path, wet / "0.warc.wet.gz") == (1, 0)
@@ -188,7 +188,7 @@ def markers(out: Path) -> list[Path]:
 
 def test_files_of_others_are_left_alone(tmp_path: Path, wet: Path, stop: Stop) -> None:
     out = tmp_path / "out"
-    stop("_seal")
+    stop("seal")
     (out / "de" / "notes.txt").write_text("mine")
     (out / "README.md").write_text("mine")
     corpusfmt.build(wet / "0.warc.wet.gz", out)
@@ -197,13 +197,13 @@ def test_files_of_others_are_left_alone(tmp_path: Path, wet: Path, stop: Stop) -
 
 
 def test_a_published_file_that_is_gone_is_made_again(tmp_path: Path, wet: Path, stop: Stop) -> None:
-    stop("_seal")
+    stop("seal")
     (tmp_path / "out" / "de" / "de_meta.jsonl.gz").unlink()
     assert resumed(tmp_path, wet) == (5, 0)
 
 
 def test_a_folder_that_was_moved_goes_on_where_it_is(tmp_path: Path, wet: Path, stop: Stop) -> None:
-    stop("_seal")
+    stop("seal")
     (tmp_path / "out").rename(tmp_path / "moved")
     shutil.copytree(tmp_path / "moved", tmp_path / "out")
     before = tree(tmp_path / "out")
@@ -244,13 +244,13 @@ def test_a_corpus_is_not_sealed_while_it_changes(tmp_path: Path, wet: Path, stop
     (wet / BROKEN).write_bytes(b"")
     corpusfmt.build(wet, out)
     assert (out / "MANIFEST.json").exists()
-    stop("_seal", wet / "0.warc.wet.gz")
+    stop("seal", wet / "0.warc.wet.gz")
     assert not (out / "MANIFEST.json").exists()
 
 
 def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, wet: Path, stop: Stop) -> None:
     sourcing = Sourcing(delete_input=True)
-    stop("_package", sourcing=sourcing)
+    stop("packaged", sourcing=sourcing)
     assert list(wet.iterdir()) == []
     again = Selection(min_lines=2)
     with pytest.raises(UsageError, match=r"0\.warc\.wet\.gz is gone, and what was stored of it is of no use"):
@@ -267,8 +267,8 @@ def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, 
 def test_what_is_missing_between_the_stages_is_made_again(
     tmp_path: Path, wet: Path, stop: Stop, stage: str, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", 2)
-    stop("_seal")
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    stop("seal")
     box = min((tmp_path / "out" / ".corpusfmt" / stage).glob("*.box"))
     data = box.read_bytes()
     if damage == "gone":
@@ -282,7 +282,7 @@ def test_what_is_missing_between_the_stages_is_made_again(
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_damage_between_the_stages_is_named_and_can_be_mended(tmp_path: Path, wet: Path, stop: Stop, jobs: str) -> None:
-    stop("_package")
+    stop("packaged")
     out = tmp_path / "out"
     box = min((out / ".corpusfmt" / "process").glob("*.box"))
     data = bytearray(box.read_bytes())
@@ -301,7 +301,7 @@ def test_inputs_that_are_gone_with_what_was_stored_of_them_are_not_forgotten(
     tmp_path: Path, wet: Path, stop: Stop
 ) -> None:
     sourcing = Sourcing(delete_input=True)
-    stop("_package", sourcing=sourcing)
+    stop("packaged", sourcing=sourcing)
     box = min((tmp_path / "out" / ".corpusfmt" / "process").glob("*.box"))
     box.unlink()
     with pytest.raises(

@@ -23,10 +23,10 @@ import corpusfmt
 from corpusfmt.engine.executors import available_processors
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline import fetch, supply
-from corpusfmt.pipeline.inputs import arrival_of
+from corpusfmt.pipeline.intake import fetch, supply
+from corpusfmt.pipeline.intake.inputs import arrival_of
+from corpusfmt.pipeline.intake.supply import remove_if_unchanged
 from corpusfmt.pipeline.options import Sourcing
-from corpusfmt.pipeline.supply import remove_if_unchanged
 
 COUNT = 5
 BROKEN = "broken.warc.wet.gz"
@@ -122,7 +122,7 @@ def test_a_run_whose_inputs_are_all_gone_resumes(
     (tmp_path / "wet.paths").write_text("".join(f"{path.name}\n" for path in copies.iterdir()))
     named = [*map(str, copies.iterdir()), str(copies), str(copies / "*.gz"), str(tmp_path / "wet.paths")]
     sourcing = Sourcing(delete_input=True, base=str(copies))
-    monkeypatch.setattr("corpusfmt.pipeline.run._package", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("corpusfmt.pipeline.run.packaged", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         corpusfmt.build(named, tmp_path / "out", sourcing=sourcing)
     monkeypatch.undo()
@@ -335,7 +335,7 @@ def test_what_was_downloaded_and_stored_is_not_downloaded_again(
 ) -> None:
     out = tmp_path / "out"
     sourcing = Sourcing(fetch_command=copying(files, tmp_path), fetch_ahead=1)
-    monkeypatch.setattr("corpusfmt.pipeline.run._package", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("corpusfmt.pipeline.run.packaged", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         corpusfmt.build(listed, out, sourcing=sourcing)
     monkeypatch.undo()
@@ -379,7 +379,7 @@ def test_running_inputs_wait_for_room_and_downloads_too(
     inputs_joined: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", inputs_joined)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", inputs_joined)
     sizes: list[int] = []
     corpusfmt.build(files, tmp_path / "all", progress=lambda *_: sizes.append(state_bytes(tmp_path / "all")))
     one = max(path.stat().st_size for path in files.iterdir())

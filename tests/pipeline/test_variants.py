@@ -17,11 +17,12 @@ import corpusfmt
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.langid import Classifier
 from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
-from corpusfmt.pipeline.dedup import DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
+from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
+from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
+from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.options import Selection, Sourcing
+from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.recipe import HashName, recipe_text
-from corpusfmt.pipeline.scratch import Scratch
-from corpusfmt.pipeline.shuffle import shuffled
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
@@ -166,7 +167,7 @@ def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypa
             on_disk.append(sum(path.stat().st_size for path in folder.glob("shuffle-*")))
             yield line
 
-    monkeypatch.setattr("corpusfmt.pipeline.package.shuffled", in_little_memory)
+    monkeypatch.setattr("corpusfmt.pipeline.package.write.shuffled", in_little_memory)
     with monkeypatch.context() as spied:
         spied.setattr(Scratch, "check", lambda scratch: needed.append(scratch.used))
         for number, (recipe, both) in enumerate(
@@ -314,8 +315,8 @@ def test_another_compressor_does_not_resume(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("a_bucket", [7, 2_000_000])
 def test_either_hash_drops_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a_bucket: int) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", a_bucket)
-    monkeypatch.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", 1)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.repetitions._LINES_A_BUCKET", a_bucket)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 1)
     inputs = wet_inputs(tmp_path / "wet")
     recipe = recipe_file(tmp_path, "oscar-1.1", ('hash = "xxh64"', 'hash = "xxh3_128"'))
     corpusfmt.build(inputs, tmp_path / "short")
@@ -353,7 +354,7 @@ def test_repetitions_are_those_of_whole_hashes(
     encode: Callable[[int], bytes],
     a_bucket: int,
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", a_bucket)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.repetitions._LINES_A_BUCKET", a_bucket)
     rng = random.Random(4)
     for _ in range(20):
         inputs = [[value(rng) for _ in range(rng.randrange(12))] for _ in range(3)]

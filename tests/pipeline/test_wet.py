@@ -11,9 +11,9 @@ from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_reco
 
 import corpusfmt
 from corpusfmt.model import Location
-from corpusfmt.pipeline import wet
+from corpusfmt.pipeline.process import wet
+from corpusfmt.pipeline.process.wet import Batch, WetRecord, wet_batches
 from corpusfmt.pipeline.rules import WetDefect, wet_fault
-from corpusfmt.pipeline.wet import Batch, WetRecord, wet_batches
 
 
 def ten(odd: bytes) -> bytes:

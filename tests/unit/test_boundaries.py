@@ -38,9 +38,9 @@ from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, li
 from corpusfmt.io.paths import open_named
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Rule, Severity
-from corpusfmt.pipeline.compact import groups
-from corpusfmt.pipeline.inputs import Input
-from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.pipeline.dedup.compact import groups
+from corpusfmt.pipeline.intake.inputs import Input
+from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.report.view import View
 from corpusfmt.rules import Grading, Judge
 

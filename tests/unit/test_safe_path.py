@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support import gzipped
 
-from corpusfmt.pipeline.fetch import Fetched
+from corpusfmt.pipeline.intake.fetch import Fetched
 from corpusfmt.safe_path import SafeStarts, drop_working_folder
 
 _ROW = b'{"id":"1","text":"All human beings are born free.","source":"s"}\n'

@@ -12,7 +12,9 @@ from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.inputs import FollowLinks, names, size
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages
-from corpusfmt.wording import clipped
+from corpusfmt.model import Report, Severity, UsageError
+from corpusfmt.report.text import human_size
+from corpusfmt.wording import clipped, plural
 
 _FILTERS, _LOW_RESOURCES, _OPERATION = "Filters", "Low resources", "Operation"
 
@@ -144,12 +146,8 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Make a corpus of WET files: lines classified by language, deduplicated, packed with metadata and checksums."""
-    from corpusfmt.engine.workplace import STATE
-    from corpusfmt.model import Severity, UsageError
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
-    from corpusfmt.report.text import human_size
-    from corpusfmt.wording import plural
 
     if langid not in {"auto", "native", "fasttext"}:
         raise UsageError(f"unknown --langid {clipped(langid)!r}; known: auto, native, fasttext")
@@ -175,6 +173,13 @@ def command(
             limits=limits,
             progress=show,
         )
+    _summarise(report, output)
+    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
+
+
+def _summarise(report: Report, output: Path) -> None:
+    from corpusfmt.engine.workplace import STATE
+
     if report.results.get("finished"):
         warn(f"nothing to do: {output} holds the finished corpus of these inputs and choices")
     for finding in report.findings:
@@ -197,4 +202,3 @@ def command(
     say(f"  lines dropped: {dropped}")
     if cleaned := report.results["stats"].get("cleaned"):
         say(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")
-    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))

@@ -13,6 +13,8 @@ from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
+from corpusfmt.model import Report, UsageError
+from corpusfmt.wording import plural
 
 
 class Loss(StrEnum):
@@ -153,8 +155,6 @@ def command(
 ) -> None:
     """Write a corpus in another format, checking what is read; nothing is lost in silence."""
     from corpusfmt.conversion import convert
-    from corpusfmt.model import UsageError
-    from corpusfmt.wording import plural
 
     if source == "-":
         raise UsageError("convert reads files and folders, not standard input: write it to a file and name that")
@@ -187,6 +187,11 @@ def command(
             limits=limits,
             progress=show,
         )
+    _summarise(report, destination)
+    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
+
+
+def _summarise(report: Report, destination: Path) -> None:
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     say(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
     for remark in report.findings:
@@ -202,4 +207,3 @@ def command(
         say(f"  not read to its end: {path}; how much of it is missing is unknown")
     if unread := report.results["unread"]:
         say(f"  not read: {plural(len(unread), 'file')}, like {unread[0]}")
-    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))

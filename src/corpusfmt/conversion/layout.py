@@ -10,7 +10,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.conversion.options import Losses, OnBadRecord
+from corpusfmt.conversion.attributes import LANGUAGE_SET
+from corpusfmt.conversion.options import Losses, OnBadRecord, Options, check_sets
+from corpusfmt.conversion.way import Way
 from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
@@ -41,6 +43,22 @@ class Group(Struct, frozen=True):
 
     name: Name
     shards: tuple[Shard, ...]
+
+
+class Work(Struct, frozen=True):
+    """Shards in order, and the groups of them that become files, each with the attribute sets that come out beside it.
+
+    There are no groups where documents are sorted by language first. `losses` are those of what is not read.
+    """
+
+    shards: Sequence[Shard]
+    groups: Sequence[tuple[Group, tuple[str, ...]]] | None
+    losses: dict[str, int]
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether there are several corpora."""
+        return len({shard.corpus for shard in self.shards}) > 1
 
 
 def name_of(shard: Shard) -> Name:
@@ -94,6 +112,34 @@ def _are_apart(folders: Iterable[str]) -> bool:
     paths = [tuple(each.split("/")) if each else () for each in folders]
     ancestors = {path[:depth] for path in paths for depth in range(len(path))}
     return ancestors.isdisjoint(paths) and all(len(path) <= FOLDERS_ABOVE for path in paths)
+
+
+def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
+    """Return what there is to convert. Raises `BadInput` or `UsageError` where it cannot be converted."""
+    reader, by_language = way.reader, way.writer.by_language
+    plan.refuse_unread()
+    refuse_incomplete(reader, plan, options.on_bad_record)
+    if not plan.shards:
+        raise UsageError(f"nothing to convert: no {way.source.name} data found")
+    check_sets(options, {name for shard in plan.shards for name in reader.attribute_sets(shard)})
+    losses = Losses(options.on_loss)
+    count_unread(reader, plan, losses)
+    shards = in_order(plan.shards)
+    if by_language and not are_filed(shards):
+        return Work(keep_apart(shards), None, dict(losses.counts))
+    grouped = groups(shards, by_language=by_language, cut_anew=cut_anew)
+    return Work(shards, [(group, _sets(way, options, group)) for group in grouped], dict(losses.counts))
+
+
+def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
+    """Return the attribute sets that come out beside the documents of a group. Raises `UsageError` for one too many."""
+    found = {name for shard in group.shards for name in way.reader.attribute_sets(shard)}
+    if way.writer.with_sets is None or options.merge:
+        return ()
+    new = {split.name for split in options.splits} | ({LANGUAGE_SET} if options.language_set else set())
+    if found & new:
+        raise UsageError(f"there is an attribute set {', '.join(sorted(found & new))} already: name another")
+    return tuple(sorted(found | new))
 
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:

@@ -59,8 +59,10 @@ class Options(Struct, frozen=True):
     language_set: bool = False
 
 
-def language_attribute_of(given: str) -> LanguageAttribute:
+def language_attribute_of(given: str | None) -> LanguageAttribute | None:
     """Take `SET/KEY` or `KEY` apart. Raises `UsageError`."""
+    if given is None:
+        return None
     set_name, _, key = given.rpartition("/")
     if not key or (set_name and not _names_a_folder(set_name)):
         raise UsageError(f"--lang-attribute takes SET/KEY, or KEY for embedded attributes; got {clipped(given)!r}")

@@ -107,13 +107,11 @@ class Stages(Struct, frozen=True):
         """
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
-        present = {path.name for path in folder.iterdir()}
         missing: list[StageTask[T]] = []
         counts = {"tasks": 0, "resumed": 0, "died": 0}
         self.workers.call()
         self._tell("stage-start", {"stage": name})
-        if self.progress:
-            self.progress(name, Progress(0, 0, 0, 0))
+        self._show(name, Progress(0, 0, 0, 0))
 
         def finished(task: StageTask[T], result: R | Died, resumed: bool) -> None:
             counts["tasks"] += 1
@@ -122,13 +120,10 @@ class Stages(Struct, frozen=True):
             progress = ended(task, result)
             facts = {"died": result.reason} if isinstance(result, Died) else {"result": msgspec.to_builtins(result)}
             self._tell("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
-            if self.progress:
-                self.progress(name, progress)
+            self._show(name, progress)
 
         def unfinished() -> Iterator[StageTask[T] | None]:
-            for task in tasks:
-                marker = _marker_name(task) if task else ""
-                found = _read_marker(folder / marker, task.fingerprint, kind) if task and marker in present else None
+            for task, found in _with_results(tasks, folder, kind):
                 if task and found is not None and (stands is None or stands(task.argument, found)):
                     finished(task, found, resumed=True)
                     continue
@@ -162,6 +157,10 @@ class Stages(Struct, frozen=True):
     def _tell(self, event: str, facts: Json) -> None:
         if self.log:
             self.log(event, facts)
+
+    def _show(self, stage: str, progress: Progress) -> None:
+        if self.progress:
+            self.progress(stage, progress)
 
     def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
         """Yield fingerprint and result of every marker of a stage: what it did, where the inputs tell no more."""
@@ -204,9 +203,14 @@ def _run_and_mark(folder: Path, function: Callable[[T], R], task: StageTask[T]) 
     return result
 
 
-def _read_marker(path: Path, fingerprint: str, kind: type[R]) -> R | None:
-    marker = _decoded(path, kind)
-    return marker[1] if marker is not None and marker[0] == fingerprint else None
+def _with_results(
+    tasks: Iterable[StageTask[T] | None], folder: Path, kind: type[R]
+) -> Iterator[tuple[StageTask[T] | None, R | None]]:
+    """Yield tasks with what their markers hold, None where there is no valid one."""
+    present = {path.name for path in folder.iterdir()}
+    for task in tasks:
+        marker = _decoded(folder / _marker_name(task), kind) if task and _marker_name(task) in present else None
+        yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
 
 
 def _fingerprint_in(path: Path) -> str | None:

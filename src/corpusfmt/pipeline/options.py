@@ -14,11 +14,11 @@ from corpusfmt.formats import refuse_barred
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.fetch import Fetched
-from corpusfmt.pipeline.filters import AddressFilter, addresses
-from corpusfmt.pipeline.inputs import LIST_SUFFIXES, inputs_named, paths_listed
+from corpusfmt.pipeline.intake.fetch import Fetched
+from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, inputs_named, paths_listed
+from corpusfmt.pipeline.intake.supply import Listed, Supply, Watched
+from corpusfmt.pipeline.process.filters import AddressFilter, addresses
 from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.pipeline.supply import Listed, Supply, Watched
 
 _FILE_NAME = re.compile(r"[^./\0][^/\0]*")
 _MOST_NAMED = 3

@@ -16,7 +16,6 @@ from corpusfmt.io.compress import COMPRESSION, CompressionName
 from corpusfmt.io.paths import read_named
 from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, UsageError
-from corpusfmt.pipeline.filters import Filter
 from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
@@ -70,6 +69,16 @@ class Output(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     def compressor(self) -> CompressionName:
         """What compresses, where anything is compressed."""
         return self.compression or COMPRESSION
+
+
+class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
+    """Which documents are kept: with at least `min_lines` kept lines, in one of `languages` (empty: in any language)
+    and in none of `exclude_languages`.
+    """
+
+    min_lines: Annotated[int, Meta(ge=1, le=10**9)] = 1
+    languages: tuple[str, ...] = ()
+    exclude_languages: tuple[str, ...] = ()
 
 
 class Recipe(Struct, forbid_unknown_fields=True, frozen=True):

@@ -385,13 +385,15 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
     if tree.documents:
         tree.neither = [placed.entry for placed in anywhere]
         tree.empty_sets = [*folders.values()]
-        return tree
-    for placed in anywhere:
-        kind = kind_of_name(placed.entry.name)
-        judge_of_all.check(DataFile(Location(placed.entry.path), placed.entry.name, kind))
-        if kind is not NameKind.FOREIGN:
-            tree.documents.append(placed)
+    else:
+        tree.documents = [placed for placed in anywhere if _has_fit_name(placed.entry, judge_of_all)]
     return tree
+
+
+def _has_fit_name(entry: Entry, judge: Judge) -> bool:
+    kind = kind_of_name(entry.name)
+    judge.check(DataFile(Location(entry.path), entry.name, kind))
+    return kind is not NameKind.FOREIGN
 
 
 def _is_ours(path: str) -> bool:

@@ -13,11 +13,10 @@ from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.rows.records import Row, object_rules
 from corpusfmt.io.text import json_type, pointer
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
+from corpusfmt.wording import shortened
 
 DOCUMENT_SPEC = "dolma-data-format#dolma-document-format"
 ATTRIBUTES_SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
-
-_SHOWN = 80
 
 
 class DocumentRow(Struct, frozen=True):
@@ -36,9 +35,7 @@ class AttributesRow(Struct, frozen=True):
 
 def clipped(value: object) -> str:
     """Return a value fit for a message: on one line, cut in the middle where it is long."""
-    text = repr(value) if not isinstance(value, str) else value
-    if len(text) > _SHOWN:
-        text = f"{text[: _SHOWN // 2]} … {text[-_SHOWN // 2 :]}"
+    text = shortened(value if isinstance(value, str) else repr(value), 80, 40, 40, " … ")
     return text.encode("unicode_escape").decode() if not text.isprintable() else text
 
 

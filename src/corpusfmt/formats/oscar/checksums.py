@@ -13,6 +13,7 @@ from corpusfmt.io.lines import Line, LongLine, lines
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
+from corpusfmt.wording import shortened
 
 _HASH_FIRST = re.compile(rb"([0-9A-Fa-f]{64})(  | \*| |\t)([^\0]+)")
 _NAME_FIRST = re.compile(rb"([^\0]+)\t([0-9A-Fa-f]{64})")
@@ -253,5 +254,4 @@ def _printable(name: bytes) -> str:
 
 def _shown(line: bytes) -> str:
     text = _printable(line)
-    text = text if text.isprintable() else ascii(text)[1:-1]
-    return text if len(text) <= 100 else f"{text[:60]}…{text[-30:]}"
+    return shortened(text if text.isprintable() else ascii(text)[1:-1], 100, 60, 30)

@@ -17,8 +17,10 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import Source, check, fingerprint_file, line_folder, record_folder
-from corpusfmt.formats.oscar.metadata import RECORD_ID, Unread, fingerprint, is_own, read_record
+from corpusfmt.formats.oscar.headers import fingerprint, is_own
+from corpusfmt.formats.oscar.metadata_rules import RECORD_ID
 from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
 from corpusfmt.io.keys import Place, repeated
 from corpusfmt.io.limits import UNLIMITED, limited
@@ -26,6 +28,7 @@ from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Location, Problem, Tally
 from corpusfmt.rules import Grading, Judge
+from corpusfmt.wording import shortened
 
 _Value = TypeVar("_Value")
 #: How many places are read again at a time.
@@ -173,7 +176,7 @@ def _line_key(line: bytes) -> tuple[bytes, str]:
 
     text = line.decode("utf-8", "replace")
     text = text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text[:200])
-    return blake2b(line, digest_size=16).digest(), text if len(text) <= 100 else f"{text[:60]}…{text[-30:]}"
+    return blake2b(line, digest_size=16).digest(), shortened(text, 100, 60, 30)
 
 
 def _judge_records(

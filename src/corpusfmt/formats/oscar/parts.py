@@ -49,6 +49,12 @@ def parse_name(name: str) -> DataName | None:
     return DataName(match["code"], role, digits, match["dedup"] is not None)
 
 
+def role_of(name: str) -> Role | None:
+    """Return the role of a data file by its name, None where it is not one of those that the schema has."""
+    parsed = parse_name(name)
+    return parsed.role if parsed else None
+
+
 def checksum_code(name: str) -> str | None:
     """Return the language code of a checksum list's name, None where it is not named like one."""
     match = _CHECKSUM_NAME.fullmatch(name)

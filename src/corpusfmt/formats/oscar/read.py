@@ -28,8 +28,10 @@ from corpusfmt.formats.oscar.keep import (
     kept_document,
     restored,
 )
-from corpusfmt.formats.oscar.layout import Pairing
-from corpusfmt.formats.oscar.metadata import (
+from corpusfmt.formats.oscar.layout_rules import Pairing
+from corpusfmt.formats.oscar.parts import Part, parse_name
+from corpusfmt.formats.oscar.pieces import Piece, pieces
+from corpusfmt.formats.oscar.records import (
     NO_LENGTH,
     UNKNOWN,
     Rows,
@@ -39,8 +41,6 @@ from corpusfmt.formats.oscar.metadata import (
     read_record,
     schema_fault,
 )
-from corpusfmt.formats.oscar.parts import Part, parse_name
-from corpusfmt.formats.oscar.pieces import Piece, pieces
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, separator_not_empty
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
@@ -256,10 +256,7 @@ class _Pairs:
                 number = len(self._held_pieces)
         while len(self._held_records) < number and (record := next(self._records, None)):
             self._held_records.append(record)
-            rows.offsets.append(record.offset)
-            rows.counts.append(record.count)
-            rows.lengths.append(NO_LENGTH)
-            rows.lines.append(record.line)
+            rows.add(record.offset, record.count, NO_LENGTH, record.line)
 
     def _read_records(self, blocks: Iterable[Block | LongLine]) -> Iterator[_Record]:
         for line, number, byte, _ in _lines(blocks):

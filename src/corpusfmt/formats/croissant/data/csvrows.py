@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -63,18 +63,20 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
     if missing:
         faults: list[Trouble] = [*source.take_faults(), *nowhere(source.path, missing, header)]
         yield Batch(source.path, 0, {take: [] for take in takes}, [], faults=faults)
-        return
-    places = [place_of[take.name] for take in takes]
+    else:
+        yield from _batches(source, delimiter, len(header), {take: place_of[take.name] for take in takes})
+
+
+def _batches(source: TableLines, delimiter: str, width: int, places: Mapping[Take, int]) -> Iterator[Batch]:
     csv.field_size_limit(MAX_LINE_BYTES)
-    width = len(header)
     rows = csv.reader(source.text(), delimiter=delimiter)
     kept: list[list[str]] = []
     starts: list[int] = []
-    faults = []
+    faults: list[Trouble] = []
 
     def batch() -> Batch:
         columns = list(zip(*kept, strict=True)) if kept else [()] * width
-        picked = {take: [cell or None for cell in columns[place]] for take, place in zip(takes, places, strict=True)}
+        picked = {take: [cell or None for cell in columns[place]] for take, place in places.items()}
         return Batch(source.path, len(kept), picked, starts, faults=faults)
 
     broken = None
@@ -99,15 +101,16 @@ def body(source: TableLines, delimiter: str, header: Sequence[str], takes: Seque
             kept.append(row)
             starts.append(source.first_line)
         elif row and not source.is_broken:
-            message = f"a row of {len(row)} cells, the header has {width}"
-            at = Location(source.path, line=source.first_line)
-            faults.append(
-                Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that hold the delimiter or a line end"))
-            )
+            faults.append(_odd_width(Location(source.path, line=source.first_line), len(row), width))
     faults += source.take_faults()
     yield batch()
     if broken is not None:
         raise Broken(broken)
+
+
+def _odd_width(at: Location, cells: int, width: int) -> Fault:
+    message = f"a row of {cells} cells, the header has {width}"
+    return Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that hold the delimiter or a line end"))
 
 
 def _unreadable(path: str, line: int, error: str) -> Fault:

@@ -26,6 +26,7 @@ from corpusfmt.formats.croissant.model.contexts import (
 from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
 from corpusfmt.io.limits import meter
 from corpusfmt.io.text import escaped
+from corpusfmt.wording import shortened
 
 # A name ending in "//" after its colon is never taken for a compact IRI, whatever prefixes a context declares.
 _STAMP = "corpusfmt://place"
@@ -481,5 +482,4 @@ def _without_stamps(value: Any) -> Any:
 
 
 def _clip(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 60 else f"{text[:40]}…{text[-16:]}"
+    return shortened(value if isinstance(value, str) else repr(value), 60, 40, 16)

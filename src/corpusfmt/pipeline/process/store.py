@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,20 +13,21 @@ import msgspec
 from msgspec import Struct, field
 
 from corpusfmt.io.compress import scratch_member
-from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.publish import publish
-from corpusfmt.io.streams import Chunks, DigestReader, FaultKind, StreamFault
+from corpusfmt.io.streams import DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
-from corpusfmt.pipeline.cleaning import cleaned
-from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
-from corpusfmt.pipeline.filters import AddressFilter, Selector
-from corpusfmt.pipeline.goclassy import GoclassyReader
+from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet, documents
+from corpusfmt.pipeline.process.cleaning import cleaned
+from corpusfmt.pipeline.process.documents import StoredDocument
+from corpusfmt.pipeline.process.filters import AddressFilter, Selector
+from corpusfmt.pipeline.process.goclassy import GoclassyReader
+from corpusfmt.pipeline.process.wet import Batch, batches, wet_batches, wet_chunks
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.wet import Batch, batches, wet_batches, wet_chunks
 
 # What one language may hold in memory before it becomes a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
@@ -37,34 +35,6 @@ _SECTION_BYTES = 4 * 1024 * 1024
 _MOST_SEEN = 1_000_000
 # About what the headers of a record take.
 _HEADERS_BYTES = 1024
-
-
-class StoredDocument(Struct, array_like=True, gc=False):
-    """One (record, language): the record's headers, a JSON object, and its kept lines, each with its LF.
-
-    Where the recipe asks for them, `scores` are the lines' probabilities (float32 in native order).
-    """
-
-    headers: bytes
-    lines: int
-    text: bytes
-    scores: bytes = b""
-
-    def split(self) -> list[bytes]:
-        """Return the lines without their LFs."""
-        return self.text.split(b"\n")[: self.lines]
-
-    def only(self, choice: Sequence[bool | int]) -> StoredDocument:
-        """Return a document of some of the lines, those for which `choice` says so."""
-        kept = list(compress(self.split(), choice))
-        return StoredDocument(self.headers, len(kept), b"\n".join((*kept, b"")), self.scores_only(choice))
-
-    def probabilities(self) -> array[float]:
-        return array("f", self.scores)
-
-    def scores_only(self, choice: Sequence[bool | int]) -> bytes:
-        """Return the scores of some of the lines, where there are any."""
-        return self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
 
 
 class ProcessTask(Struct, frozen=True):
@@ -300,13 +270,3 @@ def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
         container.add(label, scratch_member(msgspec.msgpack.encode(language.documents)))
         language.documents.clear()
         language.section_bytes = 0
-
-
-def stored_documents(container: Container, label: str) -> Iterator[list[StoredDocument]]:
-    """Yield what a container holds of one language, section by section, in the order of its input."""
-    decoder = msgspec.msgpack.Decoder(list[StoredDocument])
-    for section in container.sections(label):
-        with container.intact():
-            documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
-        container.forget()
-        yield documents

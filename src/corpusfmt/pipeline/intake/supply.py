@@ -16,8 +16,8 @@ from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
-from corpusfmt.pipeline.inputs import STANDARD_INPUT, Arrival, Input, arrival_of, wet_files
-from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Arrival, Input, arrival_of, wet_files
+from corpusfmt.pipeline.intake.scratch import Scratch
 
 #: The file that says that nothing more will come into a watched folder.
 DONE = "_DONE"

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from corpusfmt.model import Json
+from corpusfmt.pipeline.intake.take import Taken
+from corpusfmt.pipeline.package.write import Packaged
 from corpusfmt.pipeline.size import Size, Sizes
+
+
+def sizes_of(taken: Sequence[Taken], packaged: Mapping[str, Packaged]) -> dict[str, Sizes]:
+    """Return the sizes of each language of the corpus."""
+    sizes = {label: Sizes(Size(), each.final) for label, each in packaged.items()}
+    for each in taken:
+        for label, size in each.processed.original.items():
+            sizes[label].original += size
+    return sizes
 
 
 def stats(sizes: Mapping[str, Sizes], cleaned: Mapping[str, int]) -> Json:

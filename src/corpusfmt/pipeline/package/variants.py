@@ -9,7 +9,7 @@ from msgspec import Struct
 from corpusfmt.formats import named_format
 from corpusfmt.formats.describing import Describer
 from corpusfmt.formats.parts import Writer
-from corpusfmt.pipeline.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
+from corpusfmt.pipeline.package.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
 from corpusfmt.pipeline.recipe import Output, Recipe
 
 #: The `source` of documents, where the format that they are written in does not say another.

@@ -11,7 +11,7 @@ import msgspec
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.compress import FileFacts, all_there
 from corpusfmt.model import Coverage, Json, Report, Tally
-from corpusfmt.pipeline.supply import Supply
+from corpusfmt.pipeline.intake.supply import Supply
 
 MANIFEST, STATS = "MANIFEST.json", "stats.json"
 

@@ -17,12 +17,12 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
 from corpusfmt.io.scan import count_lines, count_words
 from corpusfmt.model import Document
-from corpusfmt.pipeline.dedup import first_occurrences
-from corpusfmt.pipeline.process import StoredDocument, stored_documents
+from corpusfmt.pipeline.dedup.repetitions import first_occurrences
+from corpusfmt.pipeline.package.shuffle import shuffled
+from corpusfmt.pipeline.package.variants import ATTRIBUTE_SET, Form, Variant, form_of, language_attribute, writer_of
+from corpusfmt.pipeline.process.documents import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
-from corpusfmt.pipeline.shuffle import shuffled
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.variants import ATTRIBUTE_SET, Form, Variant, form_of, language_attribute, writer_of
 
 
 class PackageTask(Struct, frozen=True):

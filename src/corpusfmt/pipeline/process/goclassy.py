@@ -1,4 +1,4 @@
-"""What the program of Ortiz Suarez, Sagot and Romary (2019), goclassy, reads of a WET file, and what it writes.
+"""What the program of Ortiz Suarez, Sagot and Romary (2019), goclassy, reads of a WET file.
 
 Where the program itself ends with an error (a damaged gzip stream, a file without any line that is kept), the file is
 named or gives nothing here, and the others are used.
@@ -6,21 +6,12 @@ named or gives nothing here, and the others are used.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import BinaryIO
 
-from corpusfmt.formats.describing import BCP_47, Contents, Describer, RecordSetOf, language_in, lines_of
-from corpusfmt.formats.languages import LABELS
-from corpusfmt.formats.parts import Item, Writer
-from corpusfmt.io.compress import CompressionName, FileFacts
-from corpusfmt.io.publish import publish_bytes
-from corpusfmt.model import Document
-from corpusfmt.pipeline.wet import MOST_RECORD_BYTES, ChunkFile, WetRecord
+from corpusfmt.pipeline.process.wet import MOST_RECORD_BYTES, ChunkFile, WetRecord
 
 _VERSION_LINE = b"WARC/1.0\r\n"
 _LENGTH_NAME = b"content-length:"
@@ -85,52 +76,3 @@ class GoclassyReader:
     def _skip_line(self) -> None:
         while (piece := self._file.readline(_MOST_LINE_BYTES)) and not piece.endswith(b"\n"):
             pass
-
-
-class PlainWriter:
-    """Text into one open file, as it comes."""
-
-    def __init__(self, files: Sequence[BinaryIO], _compression: CompressionName) -> None:
-        (self._file,) = files
-        self._digest = hashlib.sha256()
-        self.text_bytes = 0
-
-    def add(self, text: bytes) -> None:
-        self._file.write(text)
-        self._digest.update(text)
-        self.text_bytes += len(text)
-
-    def finish(self) -> list[FileFacts]:
-        """Return size and digest of the file."""
-        return [FileFacts(self.text_bytes, self._digest.hexdigest())]
-
-
-def empty_files(destination: Path, present: Collection[str], aside: Path) -> dict[str, FileFacts]:
-    """Write the files of the languages that are not present: the program opens all 176 before it reads anything."""
-    facts = FileFacts(0, hashlib.sha256().hexdigest())
-    absent = {f"classified/{label}.txt": facts for label in sorted(LABELS) if label not in present}
-    for path in absent:
-        publish_bytes(destination / path, b"", aside=aside)
-    return absent
-
-
-def _item(document: Document) -> Item[bytes]:
-    return Item(f"{document.text}\n".encode())
-
-
-#: One plain text file for each language, all in one folder.
-GOCLASSY = Writer(
-    item=_item,
-    open_part=PlainWriter,
-    names=lambda stem, _part: [f"{stem}.txt"],
-    by_language=False,
-    folder=lambda _label: "classified",
-    seal=lambda _folder, _files, _aside: {},
-)
-
-
-def _lines(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
-    yield lines_of(paths)
-
-
-GOCLASSY_DESCRIBER = Describer("Text by language as goclassy writes it", _lines, language_in, BCP_47)

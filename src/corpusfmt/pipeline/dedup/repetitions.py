@@ -7,19 +7,16 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-import xxhash
 from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
 from corpusfmt.pipeline import hot
-from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
+from corpusfmt.pipeline.dedup.keys import HASHES, keys_of
 from corpusfmt.pipeline.recipe import HashName
 
 # How many lines a bucket may have: sorting costs some 64 bytes each.
@@ -27,19 +24,6 @@ _LINES_A_BUCKET = 2_000_000
 _FIRST_WORDS = 1 << 64
 #: What a line takes in `DedupTask.drops`, where it is a repetition: its number.
 DROP_BYTES = 8
-
-
-class Hash(NamedTuple):
-    """A hash of lines: what makes a set of about so many lines, and how many 64-bit words it gives, big-endian."""
-
-    line_set: Callable[[int], LineSet | Xxh64LineSet]
-    words: int
-
-
-HASHES: Mapping[HashName, Hash] = {
-    "xxh64": Hash(Xxh64LineSet, 1),
-    "xxh3_128": Hash(partial(LineSet, xxhash.xxh3_128_digest), 2),
-}
 
 
 class Bucket(Struct, frozen=True):
@@ -55,19 +39,6 @@ def buckets(label: str, lines: int) -> list[Bucket]:
     """Return the ranges of hashes into which the lines of a language are cut: it depends on their number alone."""
     of = max(1, -(-lines // _LINES_A_BUCKET))
     return [Bucket(label, number, of, lines // of) for number in range(of)]
-
-
-def keys_of(label: str) -> str:
-    """Return the key of a container under which the hashes and numbers of a language's lines stand, sorted by hash."""
-    return f"{label} keys"
-
-
-def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:
-    """Return what stands under `keys_of`: the words of the hashes, then the lines' numbers, each as a column.
-
-    `hashes` are those of consecutive lines. All are native 64-bit integers, in the order of the first word, ties in order.
-    """
-    return hot.sorted_keys(hashes, HASHES[name].words)
 
 
 class DedupTask(Struct, frozen=True):

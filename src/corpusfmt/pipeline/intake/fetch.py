@@ -21,8 +21,8 @@ from corpusfmt.engine.executors import available_processors
 from corpusfmt.engine.workplace import DOWNLOADS
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Json, UsageError
-from corpusfmt.pipeline.inputs import Arrival, Input
-from corpusfmt.pipeline.scratch import Scratch
+from corpusfmt.pipeline.intake.inputs import Arrival, Input
+from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.wording import clipped
 
 ATTEMPTS = 3

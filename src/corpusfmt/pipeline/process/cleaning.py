@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from corpusfmt.io.scan import is_certainly_nfc
+from corpusfmt.pipeline.process.wet import Batch, WetRecord
 from corpusfmt.pipeline.recipe import Lines
-from corpusfmt.pipeline.wet import Batch, WetRecord
 
 STRIPPED, NORMALISED = "stripped of carriage returns", "normalised to NFC"
 

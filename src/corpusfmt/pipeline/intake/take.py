@@ -15,18 +15,16 @@ from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.publish import PARTIAL_PREFIX
-from corpusfmt.langid import BackendChoice
 from corpusfmt.model import Incomplete, Json, UsageError
-from corpusfmt.pipeline.compact import groups
-from corpusfmt.pipeline.dedup import DROP_BYTES
-from corpusfmt.pipeline.filters import AddressFilter
-from corpusfmt.pipeline.inputs import Arrival, Input
-from corpusfmt.pipeline.process import Processed, ProcessTask, process
-from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.pipeline.scratch import Scratch
-from corpusfmt.pipeline.shuffle import bytes_on_disk
-from corpusfmt.pipeline.supply import Supply
-from corpusfmt.pipeline.variants import variants
+from corpusfmt.pipeline.choices import Choices
+from corpusfmt.pipeline.dedup.compact import groups
+from corpusfmt.pipeline.dedup.repetitions import DROP_BYTES
+from corpusfmt.pipeline.intake.inputs import Arrival, Input
+from corpusfmt.pipeline.intake.scratch import Scratch
+from corpusfmt.pipeline.intake.supply import Supply
+from corpusfmt.pipeline.package.shuffle import bytes_on_disk
+from corpusfmt.pipeline.package.variants import variants
+from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 
 _STAGE = "process"
 
@@ -48,24 +46,24 @@ def _take(task: _TakeTask) -> Taken:
 
 
 class Intake(Struct):
-    """Takes all inputs of a supply; `fingerprint` is of all that a result depends on besides its input."""
+    """Takes all inputs of a supply."""
 
     stages: Stages
     supply: Supply
     scratch: Scratch
-    fingerprint: str
-    recipe: Recipe
-    addresses: AddressFilter
-    model: str | None
-    backend: BackendChoice
+    choices: Choices
     log: Callable[[str, Json], None]
 
     _running: set[str] = field(default_factory=set)
-    #: How many inputs an earlier run had taken that are as they were, and how many were read by this one; whether there
-    #: was anything to take over.
-    taken_over: int = 0
-    read: int = 0
+    _taken_over: int = 0
+    _read: int = 0
+    #: Whether there was anything to take over.
     resumed: bool = False
+
+    @property
+    def counts(self) -> Json:
+        """Return how many inputs an earlier run had taken that are as they were, and how many were read by this one."""
+        return {"taken_over": self._taken_over, "read": self._read}
 
     def take_all(self) -> list[tuple[Path, Taken]]:
         """Return container and result of each input, in the order of inputs, whichever came first.
@@ -97,12 +95,14 @@ class Intake(Struct):
             languages.update(result.processed.original)
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
-        self.read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._stands)
+        self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._stands)
         if not taken:
             raise Incomplete("no input has come: run the same command again once there are some")
         self.scratch.check()
         self._remove_others({each.input.task_id for each in taken.values()})
-        self.taken_over = max(0, len(taken) - self.read)
+        self._taken_over = max(0, len(taken) - self._read)
+        if self.resumed:
+            self.log("resume", self.counts)
         ordered = sorted(taken.values(), key=lambda each: each.input.rank)
         return [(self._container(each.input), each) for each in ordered]
 
@@ -143,7 +143,7 @@ class Intake(Struct):
             if arrival is None:
                 yield None
             elif arrival.entry is None:
-                self.read += 1
+                self._read += 1
                 failed = Taken(arrival.input, Processed(defect=arrival.defect))
                 self._end(arrival, failed)
                 taken[arrival.input.key] = failed
@@ -163,7 +163,10 @@ class Intake(Struct):
 
     def _task(self, arrival: Arrival, entry: Entry) -> StageTask[_TakeTask]:
         container = self._container(arrival.input)
-        argument = ProcessTask(entry, container, self.recipe, self.addresses, self.model, self.backend)
+        chosen = self.choices
+        argument = ProcessTask(
+            entry, container, chosen.recipe, chosen.addresses, chosen.model, chosen.classifier.backend
+        )
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
     def _end(self, arrival: Arrival, result: Taken) -> None:
@@ -183,14 +186,14 @@ class Intake(Struct):
 
     def _later(self, processed: Processed) -> int:
         """Return the bytes that the later stages write for an input at most, beside joined containers and the corpus."""
-        drops = sum(processed.stored.values()) * DROP_BYTES if self.recipe.deduplication.lines else 0
-        if self.recipe.output.shuffle_seed is None:
+        drops = sum(processed.stored.values()) * DROP_BYTES if self.choices.recipe.deduplication.lines else 0
+        if self.choices.recipe.output.shuffle_seed is None:
             return drops
         shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in processed.original.values())
-        return drops + shuffled * len(variants(self.recipe))
+        return drops + shuffled * len(variants(self.choices.recipe))
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / f"{each.task_id}.box"
 
     def _fingerprint(self, each: Input) -> str:
-        return digest(self.fingerprint, each.key, each.size, each.version)
+        return digest(self.choices.fingerprint, each.key, each.size, each.version)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
-from corpusfmt.pipeline.dedup import HASHES, keys_of
+from corpusfmt.pipeline.dedup.keys import HASHES, keys_of
 from corpusfmt.pipeline.recipe import HashName
 
 if TYPE_CHECKING:

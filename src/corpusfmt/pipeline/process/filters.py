@@ -6,26 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.lists import entries_of
-from corpusfmt.pipeline.wet import Batch
+from corpusfmt.pipeline.process.wet import Batch
+from corpusfmt.pipeline.recipe import Filter
 
 _URL = re.compile(r"(?:[^:/?#]+://)?(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
-
-
-class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
-    """Which documents are kept: with at least `min_lines` kept lines, in one of `languages` (empty: in any language)
-    and in none of `exclude_languages`.
-    """
-
-    min_lines: Annotated[int, Meta(ge=1, le=10**9)] = 1
-    languages: tuple[str, ...] = ()
-    exclude_languages: tuple[str, ...] = ()
 
 
 class Addresses(Struct, frozen=True):

@@ -1,0 +1,49 @@
+"""Documents are sorted by language, then packed: where the target is laid out by language, and the source is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from corpusfmt.conversion.job import Job, is_there
+from corpusfmt.conversion.layout import unnested_folders
+from corpusfmt.conversion.stages import Converted, PackTask, SortTask, pack_language, sort_shard
+from corpusfmt.engine.stages import StageTask
+from corpusfmt.formats import Shard
+from corpusfmt.io.containers import is_container
+
+#: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
+PART_BYTES = 500_000_000
+
+
+def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
+    """Return what becomes of each language, and of each shard on the way there."""
+    tasks = []
+    for shard in shards:
+        name = f"{shard.index:06d}"
+        container = job.workplace.state / "sort" / f"{name}.box"
+        argument = SortTask(job.reading(shard), container, job.workplace.aside(name))
+        tasks.append(StageTask(name, argument, job.fingerprint([shard])))
+    sizes = [shard.size for shard in shards]
+    sorted_shards = job.stages.run_whole(
+        "sort", sort_shard, tasks, Converted, sizes, stands=lambda task, _: is_container(task.container)
+    )
+    containers = tuple(task.argument.container for task in tasks)
+    part_bytes = job.size or PART_BYTES
+    fingerprint = job.fingerprint(shards)
+    folders: Counter[str] = Counter()
+    for each in sorted_shards:
+        folders.update(each.folders)
+    packs = []
+    unnested = unnested_folders(folders)
+    for folder in sorted(folders):
+        name = quote(folder, safe="")
+        aside = job.workplace.aside(name)
+        pack = PackTask(job.target, folder, unnested[folder], containers, part_bytes, job.options.on_loss, aside)
+        packs.append(StageTask(name, pack, fingerprint))
+    sizes = [folders[pack.argument.folder] for pack in packs]
+    packed = job.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=is_there)
+    return [*packed, *(replace(each, documents=0) for each in sorted_shards)]

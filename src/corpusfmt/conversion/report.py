@@ -1,0 +1,51 @@
+"""What is to be said of a conversion that has ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from corpusfmt.conversion.options import OnLoss
+from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
+from corpusfmt.conversion.stages import Converted
+from corpusfmt.conversion.way import Way
+from corpusfmt.formats import Plan
+from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally
+
+# What was lost although nothing may be was named by an option.
+_LOSS_SEVERITIES: Mapping[str, Severity] = {"error": Severity.INFO, "warn": Severity.WARNING, "allow": Severity.INFO}
+
+
+def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnLoss, files: int) -> Report:
+    """Return the report: what is known of the source, what was lost, what could not be read."""
+    missing = list(plan.errors(way.reader.missing_rules))
+    losses: Counter[str] = Counter()
+    for each in converted:
+        losses.update(each.losses)
+    tally = Tally()
+    for remark in plan.tally.findings:
+        if remark.severity is Severity.INFO:
+            tally.add(remark)
+    for error in missing:
+        tally.add(replace(error, severity=Severity.WARNING))
+    severity = _LOSS_SEVERITIES[on_loss]
+    for what, count in sorted(losses.items()):
+        problem = Problem(f"not kept: {what}", Location("."), count=count)
+        tally.add(replace(finding(LOSSY_CONVERSION, problem), severity=severity))
+    shards, documents = len(plan.shards), sum(each.documents for each in converted)
+    coverage = Coverage(shards, shards, documents, sum(shard.size for shard in plan.shards))
+    for error in missing:
+        coverage.gap(error.location.path, "layout", error.message)
+    cut = sorted(path for each in converted for path in each.cut)
+    for path in cut:
+        coverage.gap(path, "rest of the file", "it breaks off, how much is missing is unknown")
+    report = Report(way.target.name, way.target_version, tally, coverage)
+    report.results = {
+        "files": files,
+        "rejected": sum(each.rejected for each in converted),
+        "cut": cut,
+        "losses": dict(losses),
+    }
+    return report

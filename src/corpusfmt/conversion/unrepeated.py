@@ -1,0 +1,77 @@
+"""A conversion in which no two documents have the same name: tasks whose documents repeat earlier ones run twice."""
+
+from __future__ import annotations
+
+import shutil
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from corpusfmt.conversion.job import Job
+from corpusfmt.conversion.repeats import Identified, Identity, repeats_among, repetition_in, write_repeats
+from corpusfmt.conversion.rules import finding
+from corpusfmt.conversion.stages import Converted, DirectTask, IdentifyTask, identify
+from corpusfmt.engine.stages import StageTask
+from corpusfmt.engine.workplace import digest
+from corpusfmt.io.keys import Batch, repeated_in_batches
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.model import BadInput
+
+
+def unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], keys: Path) -> list[Converted]:
+    """Convert so that no two documents have the same name. Tasks whose documents have names of earlier ones run twice."""
+    whole = digest([task.fingerprint for task in tasks])
+    repeats = job.workplace.state / "repeats" / whole
+    if not (repeats / "whole").exists():
+        converted = job.converted(tasks, weights)
+        shutil.rmtree(repeats.parent, ignore_errors=True)
+        if not _find_repeats(job, tasks, keys, repeats):
+            return converted
+        publish_bytes(repeats / "whole", b"")
+    return job.converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
+
+
+def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:
+    """Write down which documents are to be rejected, and tell whether there are any. Raises `BadInput` if none may be."""
+    by_index = {task.argument.index: task for task in tasks}
+    any_found = False
+    first_with: dict[str, Identity] = {}
+    for number, batch in enumerate(repeated_in_batches(keys)):
+        if not batch.continues:
+            first_with.clear()
+        for task, rows, identified in _identified(job, by_index, batch):
+            repeats = repeats_among(rows, identified, first_with)
+            repeat = next(repeats, None)
+            if repeat is None:
+                continue
+            if job.options.on_bad_record == "stop":
+                raise BadInput(finding(*repetition_in(identified, *repeat)))
+            write_repeats(found / task.id / f"{number:06d}.jsonl", chain([repeat], repeats))
+            any_found = True
+    return any_found
+
+
+def _identified(
+    job: Job, tasks: Mapping[int, StageTask[DirectTask]], batch: Batch
+) -> Iterator[tuple[StageTask[DirectTask], array[int], Identified]]:
+    """Yield the tasks that candidates are of, which of their documents those are, and what names them, read again."""
+    asked = []
+    for index, rows in batch.rows_by_shard():
+        fingerprint = digest(tasks[index].fingerprint, rows.tobytes())
+        asked.append(StageTask(tasks[index].id, IdentifyTask(tasks[index].argument, rows), fingerprint))
+    weights = [sum(reading.shard.size for reading in each.argument.task.readings) for each in asked]
+    results = job.stages.run_whole("identify", identify, asked, Identified, weights)
+    for each, result in zip(asked, results, strict=True):
+        yield tasks[each.argument.task.index], each.argument.rows, result
+
+
+def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
+    """Return a task that leaves out the documents that `repeats` names, those that `whole` found; without any, the task."""
+    if not repeats.exists():
+        return task
+    return replace(
+        task, argument=replace(task.argument, repeats=repeats), fingerprint=digest(task.fingerprint, "repeats", whole)
+    )

@@ -1,0 +1,221 @@
+"""OSC101 to OSC109 and OSC401: what can be wrong with directories, file names and parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from corpusfmt.formats.languages import LABEL, LABELS, V2_LABELS
+from corpusfmt.formats.oscar.parts import DataName, Role, data_name, role_of
+from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
+from corpusfmt.io.paths import Entry
+from corpusfmt.model import Location, Problem, Severity
+
+
+class DirectoryName(Struct, frozen=True):
+    """The name of a directory under the root of a release."""
+
+    at: Location
+    name: str
+
+
+class FileName(Struct, frozen=True):
+    """The name of a file in a language directory, and what it means (None: it is no name of the schema)."""
+
+    at: Location
+    name: str
+    language: str
+    code: str | None
+    parsed: DataName | None
+    version: str
+
+
+class Pairing(Struct, frozen=True):
+    """Text and metadata parts of a language by number, None where there is a single file."""
+
+    code: str
+    texts: Mapping[int | None, Entry]
+    metadata: Mapping[int | None, Entry]
+
+
+class Language(Pairing, frozen=True):
+    """A language directory: its parts, part numbers written oddly, and single files."""
+
+    at: Location
+    odd_numbers: Sequence[tuple[Entry, str]]
+    singles: Sequence[Entry]
+    blocked: bool
+
+    @property
+    def numbers(self) -> set[int]:
+        return {number for number in (*self.texts, *self.metadata) if number is not None}
+
+
+@RULES.rule("OSC102", "bad-directory-name", on=DirectoryName, spec=LAYOUT)
+def bad_directory_name(directory: DirectoryName) -> Iterator[Problem]:
+    """A directory of the release is not named by a language code of two or three lower-case letters.
+
+    Why: readers find languages by directory name; they do not find this one.
+    Example: `EN/`, `english/`, `multi/` (which belongs to schema v2).
+    Fix: name it by the code of its language.
+    """
+    if LABEL.fullmatch(directory.name):
+        return
+    hint = "name it by its language code, like `en`"
+    if directory.name in V2_LABELS or directory.name.endswith("_meta"):
+        hint = "this is a name of the releases 22.01 and 23.01 (schema v2), not of 1.0 or 1.1"
+    yield Problem(f"directory `{directory.name}` is no language code", directory.at, hint)
+
+
+@RULES.rule(
+    "OSC103", "unknown-language", on=DirectoryName, severity=Severity.WARNING, spec=LAYOUT, requires=("OSC102",)
+)
+def unknown_language(directory: DirectoryName) -> Iterator[Problem]:
+    """A directory is named by a code that is not one of the 176 labels of fastText's lid.176.
+
+    Why: the languages of OSCAR are those that its classifier knows; another code is a slip or another classifier's.
+    Example: `gsw/`, which 1.x calls `als`.
+    Fix: use the label of lid.176, or ignore this rule for a corpus that was classified otherwise.
+    """
+    if directory.name not in LABELS:
+        known_as = V2_LABELS.get(directory.name)
+        hint = f"OSCAR 1.x calls this language `{known_as}`" if known_as else "use one of the 176 labels of lid.176"
+        yield Problem(f"`{directory.name}` is not a label of lid.176", directory.at, hint)
+
+
+NO_LANGUAGE_DIRECTORY = RULES.finding(
+    "OSC101",
+    "no-language-directory",
+    """There is no language directory under the root.
+
+    Why: there is nothing to read.
+    Example: an empty folder; a folder of archives that were not unpacked.
+    Fix: give the folder that holds `af/`, `de/`, …, a single language directory, or a single part.
+    """,
+    spec=LAYOUT,
+    requires=("OSC102",),
+)
+
+
+@RULES.rule("OSC104", "wrong-file-prefix", on=FileName, spec=LAYOUT)
+def wrong_file_prefix(file: FileName) -> Iterator[Problem]:
+    """The name of a file does not start with the code of its directory.
+
+    Why: loaders build file names from the code, so they do not find this one; or it is another language's text.
+    Example: `de/af.txt.gz`.
+    Fix: move the file to its language, or rename it.
+    """
+    if file.code is not None and file.code != file.language:
+        message = f"`{file.name}` starts with `{file.code}`, expected `{file.language}`"
+        yield Problem(message, file.at, f"move it to `{file.code}/`, or rename it")
+
+
+@RULES.rule("OSC108", "unexpected-data-file", on=FileName, spec=LAYOUT)
+def unexpected_data_file(file: FileName) -> Iterator[Problem]:
+    """A data file has a name that the schema does not have.
+
+    Why: no reader finds it, so its documents are lost to all of them.
+    Example: `en.txt` (not compressed), `en_dedup_part_1.txt.gz`, metadata in a 1.0 release.
+    Fix: compress it with gzip and name it `LL.txt.gz`, `LL_part_N.txt.gz`, `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`.
+    """
+    if file.parsed is not None and file.parsed.role == "metadata" and file.version == "1.0":
+        yield Problem(f"metadata file `{file.name}` in a 1.0 release", file.at, "1.0 has no metadata: remove it")
+    elif file.code is None:
+        names = "`LL.txt.gz` or `LL_part_N.txt.gz`"
+        if file.version != "1.0":
+            names += ", `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`"
+        hint = f"name it {names.replace('LL', file.language)}, compressed with gzip"
+        yield Problem(f"`{file.name}` is no name of a data file", file.at, hint)
+
+
+STRAY_ENTRY = RULES.finding(
+    "OSC109",
+    "stray-entry",
+    """Something lies where the schema has nothing: a nested directory (an error), or another file (a warning).
+
+    Why: readers ignore it, or take it for data.
+    Example: `en/old/`, `en/en/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
+    Fix: move it out of the release; move the files of a language that is nested in itself one level up.
+    """,
+    grades={"minor": Severity.WARNING},
+    spec=LAYOUT,
+)
+
+
+@RULES.rule("OSC105", "no-text-file", on=Language, spec=LAYOUT, requires=("OSC104", "OSC108"))
+def no_text_file(language: Language) -> Iterator[Problem]:
+    """A language directory has no text file.
+
+    Why: a language without text is no language of the release.
+    Example: a directory with nothing but metadata or a checksum list.
+    Fix: bring the text back, or remove the directory.
+    """
+    if not language.texts and not language.blocked:
+        hint = f"bring back `{language.code}.txt.gz` or `{language.code}_part_N.txt.gz`, or remove the directory"
+        yield Problem("no text file", language.at, hint)
+
+
+@RULES.rule("OSC106", "mixed-single-and-parts", on=Language, spec=LAYOUT)
+def mixed_single_and_parts(language: Language) -> Iterator[Problem]:
+    """A language has both a single file and numbered parts, or text of one kind and metadata of the other.
+
+    Why: nobody can tell whether the single file is the whole, or one more part.
+    Example: `en.txt.gz` beside `en_part_1.txt.gz`; `en.txt.gz` with `en_meta_part_1.jsonl.gz`.
+    Fix: keep the one or the other; number all parts.
+    """
+    texts = [entry for entry in language.singles if role_of(entry.name) == "text"]
+    if language.singles and (language.numbers or len(texts) > 1):
+        single = language.singles[0] if language.numbers else texts[0]
+        beside = f"part {min(language.numbers)}" if language.numbers else f"`{texts[1].name}`"
+        at = Location(single.path)
+        message = f"single file `{single.name}` beside {beside}"
+        yield Problem(message, at, "keep either one file or parts numbered from 1")
+
+
+@RULES.rule("OSC107", "part-numbering", on=Language, spec=LAYOUT, requires=("OSC106",))
+def part_numbering(language: Language) -> Iterator[Problem]:
+    """Parts are not numbered 1, 2, 3, … without gap, zero or padding.
+
+    Why: readers count up from 1 and stop at the first number that is missing.
+    Example: `en_part_1`, `en_part_3`; `en_part_0`; `en_part_01`.
+    Fix: bring the missing part back, or number the parts again.
+    """
+    for entry, digits in language.odd_numbers:
+        hint = "number parts from 1" if int(digits) == 0 else f"write `{int(digits)}`"
+        yield Problem(f"part number `{digits}` of `{entry.name}`", Location(entry.path), hint)
+    present = sorted(number for number in language.numbers if number > 0)
+    gaps = [(low + 1, high - 1) for low, high in pairwise([0, *present]) if high - low > 1]
+    if gaps:
+        missing = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in gaps[:5])
+        missing += ", …" if len(gaps) > 5 else ""
+        count = present[-1] - len(present)
+        message = f"part {missing} missing, there are {len(present)} parts up to {present[-1]}"
+        yield Problem(message, language.at, f"bring back part {missing}, or number the parts again", count=count)
+
+
+@RULES.rule(
+    "OSC401",
+    "part-without-metadata",
+    on=Pairing,
+    grades=ONLY_1_1,
+    spec=LAYOUT,
+    requires=("OSC105", "OSC106"),
+)
+def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
+    """A text part has no metadata part of the same number, or metadata no text.
+
+    Why: the two are read together; without its partner, a part can only be skipped.
+    Example: `en_part_3.txt.gz` without `en_meta_part_3.jsonl.gz`.
+    Fix: bring the missing file back. Parts pair by number, not by their order in a listing.
+    """
+    roles: tuple[tuple[Mapping[int | None, Entry], Mapping[int | None, Entry], Role], ...] = (
+        (pairing.texts, pairing.metadata, "metadata"),
+        (pairing.metadata, pairing.texts, "text"),
+    )
+    for here, there, missing_role in roles:
+        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
+            missing = data_name(pairing.code, missing_role, number)
+            at = Location(here[number].path)
+            yield Problem(f"no `{missing}` beside `{here[number].name}`", at, f"bring back `{missing}`")

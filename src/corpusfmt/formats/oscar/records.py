@@ -1,0 +1,174 @@
+"""The lines of a metadata file as records: many usual ones at once, or one to the letter of the published schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from corpusfmt.formats.general import bad_json, bad_text
+from corpusfmt.formats.oscar.headers import USUAL_HEADERS, Headers, clipped
+from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_SCHEMA
+from corpusfmt.io.text import JsonFault, TextFault, pointer, strict_json, utf8_fault
+from corpusfmt.model import Fault, Json, Location, Problem
+
+# A row whose offset cannot be known; it may stand for any document.
+UNKNOWN = -1
+#: No file has so many lines.
+BEYOND = 1 << 63
+#: Larger than any size: what a record without a usable content-length is compared with.
+NO_LENGTH = 1 << 80
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Record(Struct, forbid_unknown_fields=True):
+    headers: Headers
+    nb_sentences: _Count
+    offset: _Count
+
+
+# Quotation marks of a record that has the nine headers once and nothing else: two for each name and each string.
+_QUOTES = 2 * (3 + 2 * len(USUAL_HEADERS))
+_QUOTES_OF_A_HEADER = 4
+
+_decoder = msgspec.json.Decoder(Record)
+
+
+def schema_fault(value: Any, at: Location) -> Fault | None:
+    """Return the first deviation of a record from the published schema, header values aside."""
+    found = _deviation(value)
+    if found is None:
+        return None
+    place, message = found
+    hint = "write `headers` (an object), `offset` and `nb_sentences` (integers from 0)"
+    return Fault(METADATA_SCHEMA, Problem(message, replace(at, pointer=place), hint))
+
+
+def header_fault(headers: Json, at: Location) -> Fault | None:
+    """Return what is said of the first header that is not a string."""
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            message = f"header `{clipped(name)}` is {described(value)}, expected a string"
+            where = replace(at, pointer=pointer("headers", name))
+            return Fault(HEADER_NOT_STRING, Problem(message, where, "write it as a string"))
+    return None
+
+
+def _deviation(value: Any) -> tuple[str, str] | None:
+    if not isinstance(value, dict):
+        return "", f"the record is {described(value)}, expected an object"
+    for name in ("headers", "nb_sentences", "offset"):
+        if name not in value:
+            return "", f"no `{name}`"
+    if not isinstance(value["headers"], dict):
+        return "/headers", f"`headers` is {described(value['headers'])}, expected an object"
+    for name in ("nb_sentences", "offset"):
+        if as_count(value[name]) is None:
+            return f"/{name}", f"`{name}` is {described(value[name])}, expected an integer from 0"
+    return None
+
+
+def as_count(value: Any) -> int | None:
+    """Return an integer from 0 as JSON Schema draft-07 sees it (3.0 is one, true is not), None for anything else.
+
+    What is beyond any file is cut to `BEYOND`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not value.is_integer():
+        return None
+    return min(int(value), BEYOND) if value >= 0 else None
+
+
+def described(value: Any) -> str:
+    """Return a JSON value in few words."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"`{clipped(repr(value))}`" if abs(value) < 1e300 else "a number beyond 1e300"
+    if isinstance(value, str):
+        return f'the string `"{clipped(value)}"`'
+    return "an array" if isinstance(value, list) else "an object"
+
+
+class Rows:
+    """The records of a part as they come: offset, lines, content-length, line in the file (from 1)."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.counts: list[int] = []
+        self.lengths: list[int] = []
+        self.lines: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def add(self, offset: int, count: int, length: int, line: int) -> None:
+        self.offsets.append(offset)
+        self.counts.append(count)
+        self.lengths.append(length)
+        self.lines.append(line)
+
+    def drop(self, number: int) -> None:
+        """Forget the first ones."""
+        del self.offsets[:number], self.counts[:number], self.lengths[:number], self.lines[:number]
+
+
+class Unread(Struct, frozen=True):
+    """Why a line of metadata cannot be read; `blank` where it cannot stand for a record."""
+
+    why: JsonFault | TextFault
+    blank: bool = False
+
+    def reported(self, at: Location) -> Fault:
+        """Return what is to be said of it, at the place of the line."""
+        if isinstance(self.why, JsonFault):
+            return bad_json(at, self.why)
+        byte = None if at.byte is None else at.byte + self.why.column - 1
+        return bad_text(Location(at.path, at.line, byte, self.why.column), self.why.reason)
+
+
+class Decoded(Struct, frozen=True):
+    """A JSON value, and names that stand twice in one object."""
+
+    value: Any
+    duplicate_keys: Sequence[str]
+
+
+def read_record(data: bytes) -> Decoded | Unread:
+    """Decode a line of metadata to the letter of JSON."""
+    try:
+        found = strict_json(data)
+    except UnicodeDecodeError:
+        fault = utf8_fault(data)
+        assert fault is not None
+        return Unread(fault)
+    except JsonFault as error:
+        return Unread(error, blank=not data.strip(b" \t\r"))
+    return Decoded(found.value, found.duplicate_keys)
+
+
+def usual_records(data: bytes) -> list[Record] | None:
+    """Decode a block in which each line is one record with the usual headers once; None where any is not.
+
+    msgspec keeps the last of two equal names, and does not care about line ends: the number of quotation marks tells
+    whether there is a name or a string that the decoded records do not have, the line ends must stand between records.
+    """
+    if b"\\" in data:
+        return None
+    try:
+        records: list[Record] = _decoder.decode_lines(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    number = len(records)
+    without = sum(record.headers.languages is None for record in records)
+    whole_lines = data.startswith(b"{") and data.count(b"}\n{") == number - 1 and data.endswith((b"}\n", b"}"))
+    if not whole_lines or data.count(b"\n") not in (number, number - 1):
+        return None
+    return records if data.count(b'"') == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None

@@ -1,0 +1,1 @@
+"""Stages `compact` and `dedup`: many containers joined into few, and the lines found that repeat an earlier one."""

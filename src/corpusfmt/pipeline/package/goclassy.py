@@ -1,0 +1,64 @@
+"""What goclassy writes: one plain text file for each language."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from corpusfmt.formats.describing import BCP_47, Contents, Describer, RecordSetOf, language_in, lines_of
+from corpusfmt.formats.languages import LABELS
+from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.io.compress import CompressionName, FileFacts
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.model import Document
+
+
+class PlainWriter:
+    """Text into one open file, as it comes."""
+
+    def __init__(self, files: Sequence[BinaryIO], _compression: CompressionName) -> None:
+        (self._file,) = files
+        self._digest = hashlib.sha256()
+        self.text_bytes = 0
+
+    def add(self, text: bytes) -> None:
+        self._file.write(text)
+        self._digest.update(text)
+        self.text_bytes += len(text)
+
+    def finish(self) -> list[FileFacts]:
+        """Return size and digest of the file."""
+        return [FileFacts(self.text_bytes, self._digest.hexdigest())]
+
+
+def empty_files(destination: Path, present: Collection[str], aside: Path) -> dict[str, FileFacts]:
+    """Write the files of the languages that are not present: the program opens all 176 before it reads anything."""
+    facts = FileFacts(0, hashlib.sha256().hexdigest())
+    absent = {f"classified/{label}.txt": facts for label in sorted(LABELS) if label not in present}
+    for path in absent:
+        publish_bytes(destination / path, b"", aside=aside)
+    return absent
+
+
+def _item(document: Document) -> Item[bytes]:
+    return Item(f"{document.text}\n".encode())
+
+
+#: One plain text file for each language, all in one folder.
+GOCLASSY = Writer(
+    item=_item,
+    open_part=PlainWriter,
+    names=lambda stem, _part: [f"{stem}.txt"],
+    by_language=False,
+    folder=lambda _label: "classified",
+    seal=lambda _folder, _files, _aside: {},
+)
+
+
+def _lines(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
+    yield lines_of(paths)
+
+
+GOCLASSY_DESCRIBER = Describer("Text by language as goclassy writes it", _lines, language_in, BCP_47)

@@ -1,0 +1,37 @@
+"""What a manifest says of what a corpus was made of, and became."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.model import Json
+from corpusfmt.pipeline.intake.take import Taken
+from corpusfmt.pipeline.process.store import Processed
+from corpusfmt.pipeline.size import Sizes
+
+
+def made(taken: Sequence[Taken], outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes]) -> Json:
+    """Return what a manifest says of what a corpus was made of, and became."""
+    dropped, changed = Counter[str](), Counter[str]()
+    for each in taken:
+        dropped.update(each.processed.dropped)
+        changed.update(each.processed.cleaned)
+    dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
+    return {
+        "inputs": [{"name": each.input.path, "size": each.input.size} | _fate(each.processed) for each in taken],
+        "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
+        **({"cleaned": dict(sorted(changed.items()))} if changed else {}),
+        "files": {path: msgspec.to_builtins(facts) for path, facts in outputs.items()},
+    }
+
+
+def _fate(processed: Processed) -> Json:
+    if processed.quarantined is not None:
+        return {"quarantined": processed.quarantined}
+    cut = {} if processed.cut is None else {"cut": processed.cut}
+    padding = {} if processed.padding is None else {"padding": processed.padding.reason}
+    return {"sha256": processed.sha256, "records": processed.records} | cut | padding
