@@ -120,7 +120,7 @@ def main() -> None:
 
 def join_all(patched: pytest.MonkeyPatch) -> None:
     """Have few containers joined, as else only those of many inputs are."""
-    patched.setattr("corpusfmt.pipeline.compact._SMALLEST_GROUP", 1)
+    patched.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 1)
 
 
 if __name__ == "__main__":
