@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import fsspec
 import pytest
@@ -64,18 +64,28 @@ def fill_store() -> None:
 # Stock fastText and zlib: what is there wherever this is tested.
 _BUILD = partial(corpusfmt.build, "kept://wet", langid="fasttext", compression="zlib-6")
 _CONVERT = partial(corpusfmt.convert, "kept://dolma", on_bad_record="quarantine", compression="zlib-6")
-#: By name: the package that has its `CODE_FORMAT`, what runs in a destination, its last stage, and how often a whole run
-#: goes through that one.
-RUNS: dict[str, tuple[str, Run, str, int]] = {
-    "build": ("pipeline", _BUILD, "package", 1),
-    "convert-to-dolma": ("conversion", partial(_CONVERT, to="dolma"), "convert", 2),
-    "convert-to-oscar": ("conversion", partial(_CONVERT, to="oscar"), "pack", 1),
+
+
+class Unfinished(NamedTuple):
+    """A run of a package that is interrupted when a stage has ended, of several times the `nth`."""
+
+    package: str
+    run: Run
+    stage: str
+    nth: int = 1
+
+
+RUNS = {
+    "build": Unfinished("pipeline", _BUILD, "package"),
+    "convert-to-dolma-first": Unfinished("conversion", partial(_CONVERT, to="dolma"), "identify"),
+    "convert-to-dolma": Unfinished("conversion", partial(_CONVERT, to="dolma"), "convert", nth=2),
+    "convert-to-oscar": Unfinished("conversion", partial(_CONVERT, to="oscar"), "pack"),
 }
 
 
 def code_format(name: str) -> int:
     """Return the number that the package of a run has for what it leaves on disk."""
-    sources = (path.read_text("utf-8") for path in (PACKAGE / RUNS[name][0]).rglob("*.py"))
+    sources = (path.read_text("utf-8") for path in (PACKAGE / RUNS[name].package).rglob("*.py"))
     (number,) = (number for text in sources for number in re.findall(r"^CODE_FORMAT = (\d+)$", text, re.MULTILINE))
     return int(number)
 
@@ -84,10 +94,10 @@ def folder_of(name: str) -> Path:
     return KEPT / f"{name}-{code_format(name)}"
 
 
-def interrupt(name: str, destination: Path, *, times: int) -> None:
-    """Run until the last stage has ended so many times, and no further."""
+def interrupt(name: str, destination: Path, *, nth: int) -> None:
+    """Run until the stage has ended so many times, and no further."""
     _, run, last, _ = RUNS[name]
-    left = times
+    left = nth
 
     def stop(stage: str, progress: corpusfmt.Progress) -> None:
         nonlocal left
@@ -114,7 +124,7 @@ def main() -> None:
             for older in KEPT.glob(f"{name}-[0-9]*"):
                 shutil.rmtree(older)
             destination = folder_of(name) / "out"
-            interrupt(name, destination, times=RUNS[name][3])
+            interrupt(name, destination, nth=RUNS[name].nth)
             (destination / ".corpusfmt" / "lock").unlink()
 
 
