@@ -298,3 +298,18 @@ def test_each_dependency_says_what_it_is_for() -> None:
     page = (REPOSITORY / "docs" / "design.md").read_text("utf-8").partition("## What is installed")[2]
     rows = re.findall(r"^\| ([a-z][\w.-]+)(?: \(.*\))? \| \w", page.partition("\n## ")[0], re.MULTILINE)
     assert sorted(rows[1:]) == sorted(Requirement(each).name for each in asked)
+
+
+def test_each_module_says_whom_it_is_for() -> None:
+    """What CONTRIBUTING imports for formats is theirs, and provisional; of the rest, only what is documented is public."""
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
+    shown = set(re.findall(r"^from (corpusfmt\S*) import", text, re.MULTILINE))
+    audiences: dict[str, str] = {}
+    for path in PACKAGE.rglob("*.py"):
+        name = ".".join(["corpusfmt", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
+        audience, colon, _ = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition(": ")
+        assert (name, colon) == (name, ": ")
+        audiences[name] = audience
+    assert set(audiences.values()) == {"Public", "For formats", "Internal"}
+    assert {name for name, audience in audiences.items() if audience == "Public"} == {"corpusfmt", "corpusfmt.langid"}
+    assert {name for name in shown if audiences[name] != "For formats"} == set()

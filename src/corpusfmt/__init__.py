@@ -1,4 +1,4 @@
-"""Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.
+"""Public: Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.
 
 >>> import corpusfmt
 >>> report = corpusfmt.validate("oscar/")

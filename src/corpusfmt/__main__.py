@@ -1,4 +1,4 @@
-"""`python -m corpusfmt`."""
+"""Internal: `python -m corpusfmt`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Published data that ships with the package: `schemas/` and `pipeline/`, top-level folders of a checkout."""
+"""Internal: Published data that ships with the package: `schemas/` and `pipeline/`, top-level folders of a checkout."""
 
 from __future__ import annotations
 

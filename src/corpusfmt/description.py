@@ -1,4 +1,6 @@
-"""Describe a corpus as a Croissant document: its files with sizes and SHA-256, its languages, and its records."""
+"""Internal: Describe a corpus as a Croissant document: its files with sizes and SHA-256, its languages, and its
+records.
+"""
 
 from __future__ import annotations
 

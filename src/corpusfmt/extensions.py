@@ -1,4 +1,4 @@
-"""Formats and reports of other distributions, by their entry points. For the modules that look them up."""
+"""Internal: Formats and reports of other distributions, by their entry points. For the modules that look them up."""
 
 from __future__ import annotations
 

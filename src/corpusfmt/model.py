@@ -1,4 +1,4 @@
-"""The nouns of corpusfmt: what a rule is, what it finds, and what a run reports."""
+"""For formats: The nouns of corpusfmt: what a rule is, what it finds, and what a run reports."""
 
 from __future__ import annotations
 

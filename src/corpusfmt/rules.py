@@ -1,4 +1,6 @@
-"""The rule registry, and the judge that runs checks over subjects and takes what readers report, for one shard."""
+"""For formats: The rule registry, and the judge that runs checks over subjects and takes what readers report, for
+one shard.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the working folder, which may hold a stranger's data, off the path that modules are imported from.
+"""Internal: Keeps the working folder, which may hold a stranger's data, off the path that modules are imported from.
 
 Imports only what Python itself has loaded by now: anything else could come from that folder.
 """

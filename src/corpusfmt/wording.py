@@ -1,4 +1,5 @@
-"""Text from data, made fit for a message and for the medium that shows it: one function a medium. Standard library only.
+"""Internal: Text from data, made fit for a message and for the medium that shows it: one function a medium.
+Standard library only.
 
 JSON holds values exactly. Everywhere else a name or value may neither end a line, nor begin one, nor act in it.
 """

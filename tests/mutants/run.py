@@ -282,7 +282,8 @@ def run(chosen: Sequence[tuple[str, Mutant]], done: dict[str, Any], workers: int
             group, mutant = pending.pop(0)
             in_turn = in_order(noticing(mutant, lines, declared), durations)
             tests = list(dict.fromkeys(name if (name := _function(test)) in renamed else test for test in in_turn))
-            if is_settled(done.get(key_of(mutant)), tests):
+            known = done.get(key_of(mutant))
+            if is_settled(known, tests) or (known and reason_of(mutant.module, mutant.line, mutant.after)):
                 continue
             if not tests:
                 yield key_of(mutant), Result(mutant, group, "unreached", "", 0, 0.0, digest_of(tests))

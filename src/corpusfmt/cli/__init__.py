@@ -1,4 +1,4 @@
-"""The command line: one file a command; the only place of the package that prints or exits."""
+"""Internal: The command line: one file a command; the only place of the package that prints or exits."""
 
 __all__ = ["main"]
 

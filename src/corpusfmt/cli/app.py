@@ -1,4 +1,4 @@
-"""The commands of `corpusfmt`, gathered."""
+"""Internal: The commands of `corpusfmt`, gathered."""
 
 from __future__ import annotations
 

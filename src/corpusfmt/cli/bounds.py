@@ -1,4 +1,4 @@
-"""The options that bound a run, the same for every command that reads data."""
+"""Internal: The options that bound a run, the same for every command that reads data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`corpusfmt build`."""
+"""Internal: `corpusfmt build`."""
 
 from __future__ import annotations
 

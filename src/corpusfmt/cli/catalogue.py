@@ -1,4 +1,4 @@
-"""`corpusfmt rule`, `recipe`, `formats` and `detect`: what corpusfmt knows, and what it takes a path for."""
+"""Internal: `corpusfmt rule`, `recipe`, `formats` and `detect`: what corpusfmt knows, and what it takes a path for."""
 
 from __future__ import annotations
 

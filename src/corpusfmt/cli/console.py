@@ -1,4 +1,4 @@
-"""Lines of text for people: nothing that came from data or from the system can forge or hide one."""
+"""Internal: Lines of text for people: nothing that came from data or from the system can forge or hide one."""
 
 from __future__ import annotations
 

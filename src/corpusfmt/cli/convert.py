@@ -1,4 +1,4 @@
-"""`corpusfmt convert`."""
+"""Internal: `corpusfmt convert`."""
 
 from __future__ import annotations
 

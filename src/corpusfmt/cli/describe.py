@@ -1,4 +1,4 @@
-"""`corpusfmt describe`."""
+"""Internal: `corpusfmt describe`."""
 
 from __future__ import annotations
 

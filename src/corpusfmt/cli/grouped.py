@@ -1,4 +1,4 @@
-"""Help pages whose options stand in groups, without the boxes that a pipe would have to carry."""
+"""Internal: Help pages whose options stand in groups, without the boxes that a pipe would have to carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user named on the command line: globs expanded, standard input spooled, several reports as one."""
+"""Internal: What the user named on the command line: globs expanded, standard input spooled, several reports as one."""
 
 from __future__ import annotations
 

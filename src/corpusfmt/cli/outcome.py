@@ -1,4 +1,6 @@
-"""How a command ends: exceptions and reports turned into exit statuses, and reports written where they were asked for."""
+"""Internal: How a command ends: exceptions and reports turned into exit statuses, and reports written where they
+were asked for.
+"""
 
 from __future__ import annotations
 

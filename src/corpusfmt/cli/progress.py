@@ -1,4 +1,6 @@
-"""Progress on standard error: a bar on a terminal, a heartbeat line elsewhere, nothing at all for a short run."""
+"""Internal: Progress on standard error: a bar on a terminal, a heartbeat line elsewhere, nothing at all for a short
+run.
+"""
 
 from __future__ import annotations
 

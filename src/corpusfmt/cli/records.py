@@ -1,4 +1,4 @@
-"""`corpusfmt records`."""
+"""Internal: `corpusfmt records`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`corpusfmt report render`."""
+"""Internal: `corpusfmt report render`."""
 
 from __future__ import annotations
 

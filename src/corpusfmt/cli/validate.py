@@ -1,4 +1,4 @@
-"""`corpusfmt validate`."""
+"""Internal: `corpusfmt validate`."""
 
 from __future__ import annotations
 

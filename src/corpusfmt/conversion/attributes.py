@@ -1,4 +1,4 @@
-"""What is known about documents: attributes embedded in them, and rows of attribute sets beside them."""
+"""Internal: What is known about documents: attributes embedded in them, and rows of attribute sets beside them."""
 
 from __future__ import annotations
 

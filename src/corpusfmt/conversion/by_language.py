@@ -1,4 +1,6 @@
-"""Documents are sorted by language, then packed: where the target is laid out by language, and the source is not."""
+"""Internal: Documents are sorted by language, then packed: where the target is laid out by language, and the source
+is not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shards become files: each for itself, or as parts of a new size."""
+"""Internal: Shards become files: each for itself, or as parts of a new size."""
 
 from __future__ import annotations
 

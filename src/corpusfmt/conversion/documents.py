@@ -1,4 +1,4 @@
-"""The documents of one shard on their way: rejected records, what options add, and the language."""
+"""Internal: The documents of one shard on their way: rejected records, what options add, and the language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversion that runs: what all its stages need to know."""
+"""Internal: A conversion that runs: what all its stages need to know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which shards of the source become which files of the target."""
+"""Internal: Which shards of the source become which files of the target."""
 
 from __future__ import annotations
 

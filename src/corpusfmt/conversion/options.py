@@ -1,4 +1,4 @@
-"""What a conversion is asked to do."""
+"""Internal: What a conversion is asked to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names a document occurs once in what is written, where the target asks for that.
+"""Internal: What names a document occurs once in what is written, where the target asks for that.
 
 Each task leaves the hashes of its documents' names on disk. Where hashes are equal the documents are read again: of those
 whose names are equal indeed the first one stays, the others stop the run or are rejected when their tasks run once more.

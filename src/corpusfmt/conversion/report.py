@@ -1,4 +1,4 @@
-"""What is to be said of a conversion that has ended."""
+"""Internal: What is to be said of a conversion that has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a conversion, rather than with what is converted."""
+"""Internal: What can be wrong with a conversion, rather than with what is converted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert: plan, stages, the sealed corpus, the report.
+"""Internal: Convert: plan, stages, the sealed corpus, the report.
 
 Shards map to shards and keep their order. Where the target is laid out by language and the source is not, documents are
 first sorted into containers by language, then packed: two stages, bounded memory.

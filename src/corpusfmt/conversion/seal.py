@@ -1,4 +1,6 @@
-"""The end of a conversion: what a folder of files needs besides them, and a description, which is written last."""
+"""Internal: The end of a conversion: what a folder of files needs besides them, and a description, which is written
+last.
+"""
 
 from __future__ import annotations
 

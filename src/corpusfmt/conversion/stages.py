@@ -1,9 +1,10 @@
-"""The tasks of a conversion, each run in any process: shards to parts, shards to containers, containers to parts."""
+"""Internal: The tasks of a conversion, each run in any process: shards to parts, shards to containers, containers
+to parts.
+"""
 
 from __future__ import annotations
 
 import io
-import json
 import posixpath
 from array import array
 from collections import Counter
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from corpusfmt.conversion.attributes import forget_language
 from corpusfmt.conversion.documents import Documents, Reading
@@ -33,8 +34,6 @@ T = TypeVar("T")
 
 _SECTION_BYTES = 4 * 1024 * 1024
 _RENAMED = {"`_dedup` in the name of a text that repeats a line": 1}
-# In front of a stored document whose numbers only the standard library's decoder keeps.
-_WIDE = b"!"
 
 
 class Target(Struct, frozen=True):
@@ -228,10 +227,7 @@ def pack_language(task: PackTask) -> Converted:
 
 
 def _stored(document: Document) -> bytes:
-    try:
-        return msgspec.json.encode(document) + b"\n"
-    except OverflowError:
-        return _WIDE + json.dumps(asdict(document)).encode() + b"\n"
+    return msgspec.json.encode(document) + b"\n"
 
 
 def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document]]:
@@ -243,8 +239,7 @@ def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document
                     data = b"".join(Chunks(io.BytesIO(section), "gzip"))
                 for line in data.split(b"\n")[:-1]:
                     result.documents += 1
-                    document = Document(**json.loads(line[1:])) if line.startswith(_WIDE) else decode(line)
-                    yield task.folder, document
+                    yield task.folder, decode(line)
 
 
 def _items(writer: Writer[T], documents: Iterable[tuple[str, Document]], losses: Losses) -> Iterator[T]:

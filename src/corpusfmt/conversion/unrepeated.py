@@ -1,4 +1,6 @@
-"""A conversion in which no two documents have the same name: tasks whose documents repeat earlier ones run twice."""
+"""Internal: A conversion in which no two documents have the same name: tasks whose documents repeat earlier ones
+run twice.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From which format to which: what reads, what writes, and which options they can take."""
+"""Internal: From which format to which: what reads, what writes, and which options they can take."""
 
 from __future__ import annotations
 

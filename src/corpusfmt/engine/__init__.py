@@ -1,1 +1,1 @@
-"""Plan, map, reduce: the one seam that `validate`, `convert` and `build` share."""
+"""Internal: Plan, map, reduce: the one seam that `validate`, `convert` and `build` share."""

@@ -1,4 +1,6 @@
-"""A user's settings, from a TOML file: which rules to ignore or grade otherwise, where, and why; what a dataset is."""
+"""Internal: A user's settings, from a TOML file: which rules to ignore or grade otherwise, where, and why; what a
+dataset is.
+"""
 
 from __future__ import annotations
 

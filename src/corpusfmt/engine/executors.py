@@ -1,4 +1,4 @@
-"""Where tasks run: anything with `concurrent.futures.Executor.submit`."""
+"""Internal: Where tasks run: anything with `concurrent.futures.Executor.submit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A lock on a file, held by one process at a time and given back by the system when that process ends, however it ends."""
+"""Internal: A lock on a file, held by one process at a time and given back by the system when that process ends,
+however it ends.
+"""
 
 from __future__ import annotations
 

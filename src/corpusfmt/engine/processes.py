@@ -1,4 +1,4 @@
-"""Worker processes of this machine: forked where that is safe, else from a fork server, elsewhere spawned."""
+"""Internal: Worker processes of this machine: forked where that is safe, else from a fork server, elsewhere spawned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How far the shards of a run are, also within one that is large, in whatever process of this machine it is read."""
+"""Internal: How far the shards of a run are, also within one that is large, in whatever process of this machine it
+is read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Run tasks on any executor: results in task order, a sliding window for back-pressure, dead workers survived."""
+"""Internal: Run tasks on any executor: results in task order, a sliding window for back-pressure, dead workers
+survived.
+"""
 
 from __future__ import annotations
 

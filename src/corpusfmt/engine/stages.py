@@ -1,4 +1,4 @@
-"""Stages of tasks with files between them, resumed by one listing: a marker for each task, written last.
+"""Internal: Stages of tasks with files between them, resumed by one listing: a marker for each task, written last.
 
 A marker holds the fingerprint of everything that the task's result depends on, and the result itself. A task whose
 marker carries another fingerprint, or says what is not so any more, runs again.

@@ -1,4 +1,4 @@
-"""Validate a path: plan, check every shard, judge the whole."""
+"""Internal: Validate a path: plan, check every shard, judge the whole."""
 
 from __future__ import annotations
 

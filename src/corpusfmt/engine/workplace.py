@@ -1,4 +1,6 @@
-"""An output folder while it is being made: claimed by one run at a time, resumed by the next, left clean at its end."""
+"""Internal: An output folder while it is being made: claimed by one run at a time, resumed by the next, left clean
+at its end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The formats, found by walking this package: a module with a `FORMAT`, or a package whose module `format` has one.
+"""For formats: The formats, found by walking this package: a module with a `FORMAT`, or a package whose module
+`format` has one.
 
 That a package does not import its `format` spares those who want a part of it, like a writer, the rest.
 """

@@ -1,4 +1,6 @@
-"""What a format says of its corpora, for descriptions of them: a sentence, record sets with their fields, languages."""
+"""For formats: What a format says of its corpora, for descriptions of them: a sentence, record sets with their
+fields, languages.
+"""
 
 from __future__ import annotations
 

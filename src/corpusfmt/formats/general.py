@@ -1,4 +1,4 @@
-"""Rules about bytes, lines and JSON that hold for every format."""
+"""For formats: Rules about bytes, lines and JSON that hold for every format."""
 
 from __future__ import annotations
 

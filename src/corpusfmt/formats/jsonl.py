@@ -1,4 +1,4 @@
-"""JSON Lines of whatever maker: objects with a text, and whatever else there is of a document."""
+"""Internal: JSON Lines of whatever maker: objects with a text, and whatever else there is of a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Languages by the labels of fastText's lid.176, which OSCAR goes by: which releases hold which, and their ISO names."""
+"""Internal: Languages by the labels of fastText's lid.176, which OSCAR goes by: which releases hold which, and
+their ISO names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""mC4: JSON Lines with the text of a page, its address and the time of its crawl; the file is named for the language."""
+"""Internal: mC4: JSON Lines with the text of a page, its address and the time of its crawl; the file is named for
+the language.
+"""
 
 from __future__ import annotations
 

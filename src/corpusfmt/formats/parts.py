@@ -1,4 +1,6 @@
-"""Writing a corpus: numbered parts, streams that grow to a size and are then continued in the next file."""
+"""For formats: Writing a corpus: numbered parts, streams that grow to a size and are then continued in the next
+file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document keeps of the OSCAR record that it was made of, so that the way back loses nothing.
+"""Internal: What a document keeps of the OSCAR record that it was made of, so that the way back loses nothing.
 
 `Document.metadata` holds `language` and `url` for people, and under `oscar` the whole record as a JSON text: its keys
 differ from record to record, and a column of texts is what every JSON loader can take.

@@ -1,4 +1,4 @@
-"""What the first row of a JSON Lines file tells about its format."""
+"""Internal: What the first row of a JSON Lines file tells about its format."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Streams, lines, digests, paths and publishing: every byte that is read or written passes here."""
+"""Internal: Streams, lines, digests, paths and publishing: every byte that is read or written passes here."""

@@ -1,4 +1,6 @@
-"""Compressed outputs whose bytes depend on their content alone: no time, no name; sized and hashed while written."""
+"""Internal: Compressed outputs whose bytes depend on their content alone: no time, no name; sized and hashed while
+written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file that holds many streams, by key: what a task leaves for the tasks of the next stage.
+"""Internal: One file that holds many streams, by key: what a task leaves for the tasks of the next stage.
 
 Instead of a file for each (input, language) there is one container for each input: sections one after the other, each at
 a multiple of eight bytes, and an index at the end. A reader takes the sections of one key without touching the others.

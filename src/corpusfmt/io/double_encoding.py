@@ -1,4 +1,5 @@
-"""UTF-8 that was read as Windows-1252 or Latin-1 and encoded once more (`cafÃ©`): is a line such text, and what was it?
+"""Internal: UTF-8 that was read as Windows-1252 or Latin-1 and encoded once more (`cafÃ©`): is a line such text,
+and what was it?
 
 A character is taken back to the byte that it was read from. A run of characters beyond ASCII is garbled where these bytes
 are strict UTF-8 from the first to the last, as hardly any run of real words is. What is left are accented letters before

@@ -1,4 +1,5 @@
-"""Blocks of JSON Lines decoded by a decoder in C, and what such a decoder hides: names that stand twice in one object.
+"""Internal: Blocks of JSON Lines decoded by a decoder in C, and what such a decoder hides: names that stand twice
+in one object.
 
 They are found by counting: in strict JSON every quotation mark that no backslash escapes opens or closes a string, so the
 bytes of a block tell how many strings it has, and what was decoded tells how many were kept. A name that stood twice was

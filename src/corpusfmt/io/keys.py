@@ -1,4 +1,4 @@
-"""Which keys occur twice among billions, in bounded memory and on local disk.
+"""Internal: Which keys occur twice among billions, in bounded memory and on local disk.
 
 Writers collect (64-bit hash, position) pairs and spill them as sorted runs; a reader takes one range of hashes at a time
 from all runs. Equal hashes are candidates only: the caller re-reads them, so a collision never becomes a finding.

@@ -1,4 +1,4 @@
-"""Bounds of a run: how far data may expand, how much of it may be read, how long that may take.
+"""Internal: Bounds of a run: how far data may expand, how much of it may be read, how long that may take.
 
 Whoever runs a task enters `limited`. Streams, archives and readers of tables account to it once a chunk; going over a
 bound raises `LimitReached`, which no reader takes for a fault of the data.

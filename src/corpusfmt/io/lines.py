@@ -1,4 +1,6 @@
-"""Lines and blocks of lines with their places. Only LF ends a line: NEL, U+2028, VT, FF and CR occur inside real text."""
+"""Internal: Lines and blocks of lines with their places. Only LF ends a line: NEL, U+2028, VT, FF and CR occur
+inside real text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files read in batches of bounded memory, with pyarrow, which its callers import."""
+"""Internal: Parquet files read in batches of bounded memory, with pyarrow, which its callers import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and folders, local or remote (`s3://` and friends through fsspec), as one kind of listing.
+"""Internal: Files and folders, local or remote (`s3://` and friends through fsspec), as one kind of listing.
 
 This is the one place that opens input, and so the one that decides what may be opened: regular files below the root that
 the user named. What a link leads to elsewhere is opened only where links are to be followed; nothing below /proc, /sys and

@@ -1,4 +1,4 @@
-"""Outputs that appear whole or not at all: written aside, synced, renamed.
+"""Internal: Outputs that appear whole or not at all: written aside, synced, renamed.
 
 What is there already and no regular file, as a device, a FIFO or a process substitution, is written as it is.
 

@@ -1,4 +1,4 @@
-"""Scans of text that Python has no fast way for, by a native kernel where it is built."""
+"""Internal: Scans of text that Python has no fast way for, by a native kernel where it is built."""
 
 from __future__ import annotations
 

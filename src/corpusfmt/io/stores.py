@@ -1,4 +1,6 @@
-"""Stores that fsspec serves: what fails there is an `OSError`, whatever the library raises that talks to them."""
+"""Internal: Stores that fsspec serves: what fails there is an `OSError`, whatever the library raises that talks to
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed streams, read in bounded memory to their very end.
+"""Internal: Compressed streams, read in bounded memory to their very end.
 
 Only a stream whose last byte was read and whose checksums agree has been read: a truncated member, a wrong CRC or
 bytes after the end raise `StreamFault`, after everything readable was handed out.

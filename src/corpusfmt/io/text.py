@@ -1,4 +1,4 @@
-"""UTF-8 and JSON judged to the letter, with the place of the first fault."""
+"""For formats: UTF-8 and JSON judged to the letter, with the place of the first fault."""
 
 from __future__ import annotations
 

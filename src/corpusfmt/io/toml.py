@@ -1,4 +1,4 @@
-"""TOML that a user names: settings and recipes."""
+"""Internal: TOML that a user names: settings and recipes."""
 
 from __future__ import annotations
 

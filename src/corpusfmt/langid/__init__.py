@@ -1,4 +1,5 @@
-"""Language identification with fastText models: the labels and scores of stock fastText, about ten times faster.
+"""Public: Language identification with fastText models: the labels and scores of stock fastText, about ten times
+faster.
 
     >>> from corpusfmt.langid import Classifier
     >>> Classifier().predict(["Alle Menschen sind frei und gleich an Würde und Rechten geboren."])

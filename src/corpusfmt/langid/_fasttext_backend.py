@@ -1,4 +1,4 @@
-r"""The stock backend: any of the packages that install the module `fasttext`. Importing this module imports it.
+r"""Internal: The stock backend: any of the packages that install the module `fasttext`. Importing this module imports it.
 
 All of them answer `model.f.predict(text + "\n", k, threshold, "strict")` with the same bits, while their Python
 wrappers differ and partly fail (the list form in fasttext-predict, the single form of fasttext 0.9.3 under NumPy 2).

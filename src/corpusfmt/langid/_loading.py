@@ -1,4 +1,4 @@
-"""Choosing a backend, loading a model once per process."""
+"""Internal: Choosing a backend, loading a model once per process."""
 
 from __future__ import annotations
 

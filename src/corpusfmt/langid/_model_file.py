@@ -1,4 +1,4 @@
-"""fastText model files: where to find one, and what it is, without loading it.
+"""Internal: fastText model files: where to find one, and what it is, without loading it.
 
 The layout is that of fastText 0.9 (`FastText::saveModel` in its source; there is no other description).
 """

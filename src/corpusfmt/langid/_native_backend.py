@@ -1,4 +1,6 @@
-"""The native backend: our own kernel for fastText models. Importing this module needs the compiled extension."""
+"""Internal: The native backend: our own kernel for fastText models. Importing this module needs the compiled
+extension.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What language identification gives back, and what both of its backends agree on."""
+"""Internal: What language identification gives back, and what both of its backends agree on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""All that a corpus depends on besides its inputs: the recipe with its filters, lists of addresses, the classifier."""
+"""Internal: All that a corpus depends on besides its inputs: the recipe with its filters, lists of addresses, the
+classifier.
+"""
 
 from __future__ import annotations
 

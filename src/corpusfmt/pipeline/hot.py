@@ -1,4 +1,4 @@
-"""What a build does for each header and each line, by a native kernel where it is built."""
+"""Internal: What a build does for each header and each line, by a native kernel where it is built."""
 
 from __future__ import annotations
 

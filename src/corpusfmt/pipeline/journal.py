@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object a line, appended as things happen."""
+"""Internal: The log of a run: one JSON object a line, appended as things happen."""
 
 from __future__ import annotations
 

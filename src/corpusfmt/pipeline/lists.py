@@ -1,4 +1,4 @@
-"""Lists that the user gives as files: one entry a line, blank lines left out."""
+"""Internal: Lists that the user gives as files: one entry a line, blank lines left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run can be asked for besides its recipe: filters, and how inputs come and go."""
+"""Internal: What a run can be asked for besides its recipe: filters, and how inputs come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes: each choice of the pipeline as data, with its source (`pipeline/*.toml`, `schemas/recipe/`)."""
+"""Internal: Recipes: each choice of the pipeline as data, with its source (`pipeline/*.toml`, `schemas/recipe/`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a WET file: such a file is quarantined whole, and named."""
+"""Internal: What can be wrong with a WET file: such a file is quarantined whole, and named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the pipeline: inputs taken, stages run, the corpus sealed."""
+"""Internal: Run the pipeline: inputs taken, stages run, the corpus sealed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much text there is: in documents, lines, words and bytes."""
+"""Internal: How much text there is: in documents, lines, words and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages after `process`, cut into tasks and run one after the other: `compact`, `dedup`, `package`."""
+"""Internal: The stages after `process`, cut into tasks and run one after the other: `compact`, `dedup`, `package`."""
 
 from __future__ import annotations
 

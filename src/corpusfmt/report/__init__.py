@@ -1,4 +1,4 @@
-"""A report in the shapes that people and machines read: one small function per output, one table."""
+"""Internal: A report in the shapes that people and machines read: one small function per output, one table."""
 
 from __future__ import annotations
 

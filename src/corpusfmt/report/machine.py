@@ -1,4 +1,4 @@
-"""Reports for machines: JSON, JSON Lines, SARIF, JUnit, and the annotations of GitHub and GitLab."""
+"""Internal: Reports for machines: JSON, JSON Lines, SARIF, JUnit, and the annotations of GitHub and GitLab."""
 
 from __future__ import annotations
 

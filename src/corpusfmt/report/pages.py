@@ -1,4 +1,4 @@
-"""Reports as pages: Markdown for the step summary of a CI job, HTML for a browser."""
+"""Internal: Reports as pages: Markdown for the step summary of a CI job, HTML for a browser."""
 
 from __future__ import annotations
 

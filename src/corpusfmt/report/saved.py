@@ -1,4 +1,4 @@
-"""Saved reports read back: to render them again, and as the baseline of a later run."""
+"""Internal: Saved reports read back: to render them again, and as the baseline of a later run."""
 
 from __future__ import annotations
 

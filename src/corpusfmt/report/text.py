@@ -1,4 +1,4 @@
-"""Reports for people at a terminal or reading a log: no boxes, no path clipped, nothing in it but text."""
+"""Internal: Reports for people at a terminal or reading a log: no boxes, no path clipped, nothing in it but text."""
 
 from __future__ import annotations
 

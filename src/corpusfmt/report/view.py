@@ -1,4 +1,6 @@
-"""What a report shows of a run, whatever the output: the worst findings up to a limit, and all that was not checked."""
+"""Internal: What a report shows of a run, whatever the output: the worst findings up to a limit, and all that was
+not checked.
+"""
 
 from __future__ import annotations
 

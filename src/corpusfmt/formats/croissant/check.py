@@ -1,4 +1,4 @@
-"""Checking one description: from bytes to nodes to rules."""
+"""Internal: Checking one description: from bytes to nodes to rules."""
 
 from __future__ import annotations
 

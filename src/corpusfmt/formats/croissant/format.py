@@ -1,4 +1,4 @@
-"""Croissant: descriptions of data sets for machine learning, by the specification of 1.0."""
+"""Internal: Croissant: descriptions of data sets for machine learning, by the specification of 1.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are descriptions, and which of those at a path are checked."""
+"""Internal: Which files are descriptions, and which of those at a path are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions inside web pages: the JSON-LD scripts of an HTML file."""
+"""Internal: Descriptions inside web pages: the JSON-LD scripts of an HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Write Croissant 1.0 descriptions of corpora (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html)."""
+"""Internal: Write Croissant 1.0 descriptions of corpora
+(https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that must line up: same number, same order, same ids and sources."""
+"""Internal: Rows that must line up: same number, same order, same ids and sources."""
 
 from __future__ import annotations
 

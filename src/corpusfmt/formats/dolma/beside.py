@@ -1,4 +1,4 @@
-"""Attribute sets read in step with their documents: row by row, held to the same ids and sources."""
+"""Internal: Attribute sets read in step with their documents: row by row, held to the same ids and sources."""
 
 from __future__ import annotations
 

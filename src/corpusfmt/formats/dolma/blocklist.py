@@ -1,4 +1,4 @@
-"""Documents that must not be in a release: takedown requests, evaluation sets, manual inspection."""
+"""Internal: Documents that must not be in a release: takedown requests, evaluation sets, manual inspection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check one documents file with all its attributes files, and the dataset as a whole."""
+"""Internal: Check one documents file with all its attributes files, and the dataset as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fast accept: tell in a few vectorised steps that a block of rows is clean beyond doubt.
+"""Internal: Fast accept: tell in a few vectorised steps that a block of rows is clean beyond doubt.
 
 A decoder in C reads the values; names that stand twice in one object, and names that no one asked for, are found by
 counting strings (`io.jsonlines`). As every string was then decoded, every string is strict UTF-8.

@@ -1,4 +1,4 @@
-"""How Dolma corpora are described."""
+"""Internal: How Dolma corpora are described."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dolma: documents as JSON Lines, and sets of attributes that line up with them row by row."""
+"""Internal: Dolma: documents as JSON Lines, and sets of attributes that line up with them row by row."""
 
 from __future__ import annotations
 

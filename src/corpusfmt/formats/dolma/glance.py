@@ -1,4 +1,4 @@
-"""What a check needs of clean rows, by a native kernel where it is built and by `clean` where it is not.
+"""Internal: What a check needs of clean rows, by a native kernel where it is built and by `clean` where it is not.
 
 Both give the same columns. Neither takes a row that a rule has something to say of, but which other rows they leave to
 the rules is theirs to choose.

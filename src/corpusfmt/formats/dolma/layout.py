@@ -1,4 +1,4 @@
-"""Which files make a dataset: documents, the attributes that belong to them, and what else lies around."""
+"""Internal: Which files make a dataset: documents, the attributes that belong to them, and what else lies around."""
 
 from __future__ import annotations
 

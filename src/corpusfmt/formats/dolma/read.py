@@ -1,4 +1,4 @@
-"""Read one documents file, with the attribute sets beside it, as a stream of documents."""
+"""Internal: Read one documents file, with the attribute sets beside it, as a stream of documents."""
 
 from __future__ import annotations
 

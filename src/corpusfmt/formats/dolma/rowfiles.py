@@ -1,4 +1,4 @@
-"""The rows of one file, block after block: clean ones at a glance, the others judged by the rules."""
+"""Internal: The rows of one file, block after block: clean ones at a glance, the others judged by the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of documents and of attributes: what each field may be."""
+"""Internal: Rows of documents and of attributes: what each field may be."""
 
 from __future__ import annotations
 

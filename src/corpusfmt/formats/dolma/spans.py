@@ -1,4 +1,4 @@
-"""Spans: half-open ranges of code points of the text on the same row, with a score."""
+"""Internal: Spans: half-open ranges of code points of the text on the same row, with a score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""(source, id) occurs once in the whole dataset: hashes on disk tell the candidates, the files themselves decide."""
+"""Internal: (source, id) occurs once in the whole dataset: hashes on disk tell the candidates, the files themselves
+decide.
+"""
 
 from __future__ import annotations
 

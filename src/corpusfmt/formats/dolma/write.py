@@ -1,4 +1,4 @@
-"""Write Dolma documents and attribute sets: one JSON object a line, gzip, the files of one part in step."""
+"""Internal: Write Dolma documents and attribute sets: one JSON object a line, gzip, the files of one part in step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OSC5xx: do the records of a part say where its documents stand?
+"""Internal: OSC5xx: do the records of a part say where its documents stand?
 
 Documents and records are compared as they come. As long as both tell the same first line and number of lines, nothing
 is looked at closely. Where they part, the smallest change that makes them agree again is sought: a wrong number, a

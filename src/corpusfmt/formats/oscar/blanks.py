@@ -1,4 +1,6 @@
-"""Lines that OSCAR takes for separators: left out of a text on writing, listed in a header, put back on reading."""
+"""Internal: Lines that OSCAR takes for separators: left out of a text on writing, listed in a header, put back on
+reading.
+"""
 
 from __future__ import annotations
 

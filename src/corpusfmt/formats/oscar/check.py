@@ -1,4 +1,4 @@
-"""Check one part: text and metadata read in step, in one pass, with their digests."""
+"""Internal: Check one part: text and metadata read in step, in one pass, with their digests."""
 
 from __future__ import annotations
 

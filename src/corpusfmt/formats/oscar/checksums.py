@@ -1,4 +1,6 @@
-"""OSC2xx: the checksum list of a language, in the three notations that releases use, and the digests that it lists."""
+"""Internal: OSC2xx: the checksum list of a language, in the three notations that releases use, and the digests that
+it lists.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What only all parts together show: OSC309 (duplicate lines of a language) and OSC602 (record ids that occur twice).
+"""Internal: What only all parts together show: OSC309 (duplicate lines of a language) and OSC602 (record ids that
+occur twice).
 
 Hashes of all lines and ids lie in `options.scratch`; equal hashes are candidates, which are read again before anything
 is said, so that a collision never becomes a finding. Candidates are taken a batch at a time: memory stays bounded.

@@ -1,4 +1,4 @@
-"""How corpora of OSCAR 1.0 and 1.1 are described."""
+"""Internal: How corpora of OSCAR 1.0 and 1.1 are described."""
 
 from __future__ import annotations
 

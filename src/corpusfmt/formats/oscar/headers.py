@@ -1,4 +1,6 @@
-"""The headers of a record: whether all values are right, what is wrong with one, and what tells records apart."""
+"""Internal: The headers of a record: whether all values are right, what is wrong with one, and what tells records
+apart.
+"""
 
 from __future__ import annotations
 

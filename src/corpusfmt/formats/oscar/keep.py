@@ -1,4 +1,6 @@
-"""What OSCAR has no field for: kept in headers of our own, and what of a document its record gives by itself."""
+"""Internal: What OSCAR has no field for: kept in headers of our own, and what of a document its record gives by
+itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version a layout is, and what there is to check in it."""
+"""Internal: Which version a layout is, and what there is to check in it."""
 
 from __future__ import annotations
 

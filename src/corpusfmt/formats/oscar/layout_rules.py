@@ -1,4 +1,4 @@
-"""OSC101 to OSC109 and OSC401: what can be wrong with directories, file names and parts."""
+"""Internal: OSC101 to OSC109 and OSC401: what can be wrong with directories, file names and parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scan of a metadata file: each record against the published schema and the headers of WARC."""
+"""Internal: The scan of a metadata file: each record against the published schema and the headers of WARC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OSC402 to OSC404 and OSC601 to OSC608: what can be wrong with a metadata record and its headers."""
+"""Internal: OSC402 to OSC404 and OSC601 to OSC608: what can be wrong with a metadata record and its headers."""
 
 from __future__ import annotations
 

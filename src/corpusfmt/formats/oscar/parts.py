@@ -1,4 +1,4 @@
-"""What a release is made of: the names of its files, its parts, and what a plan tells the check of a part."""
+"""Internal: What a release is made of: the names of its files, its parts, and what a plan tells the check of a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as they stand in a text: cut at separators, many at a time where nothing is odd."""
+"""Internal: Documents as they stand in a text: cut at separators, many at a time where nothing is odd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the documents of one part, in order, judging what is read as it is read."""
+"""Internal: Read the documents of one part, in order, judging what is read as it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The lines of a metadata file as records: many usual ones at once, or one to the letter of the published schema."""
+"""Internal: The lines of a metadata file as records: many usual ones at once, or one to the letter of the published
+schema.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of OSCAR 1.0 and 1.1: one set that every module of this package adds to."""
+"""Internal: The rules of OSCAR 1.0 and 1.1: one set that every module of this package adds to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OSC110: whether the lines of a 1.0 release are documents, which only its parts together show."""
+"""Internal: OSC110: whether the lines of a 1.0 release are documents, which only its parts together show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The entries of a language directory, each in its place: parts, the checksum list, or what does not belong."""
+"""Internal: The entries of a language directory, each in its place: parts, the checksum list, or what does not
+belong.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies at a path: the language directories of a release, or of each release of a collection."""
+"""Internal: What lies at a path: the language directories of a release, or of each release of a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""OSC3xx: the text of a part, judged block by block with vectorised counts; only what is not clean is looked at closely."""
+"""Internal: OSC3xx: the text of a part, judged block by block with vectorised counts; only what is not clean is
+looked at closely.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write OSCAR 1.0 and 1.1: text and metadata in step, and the checksum list of a language.
+"""Internal: Write OSCAR 1.0 and 1.1: text and metadata in step, and the checksum list of a language.
 
 Canonical form: every document is its lines and one blank line, the last one too, as the 2021 release has it
 (OSCAR schema v1.1.0, "File formats").

@@ -1,4 +1,4 @@
-"""How corpora of OSCAR 22.01 and 23.01 are described."""
+"""Internal: How corpora of OSCAR 22.01 and 23.01 are described."""
 
 from __future__ import annotations
 

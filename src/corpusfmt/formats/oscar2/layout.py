@@ -1,4 +1,6 @@
-"""Which files make a release by schema 2: JSON Lines named for their language, in folders of a language or not."""
+"""Internal: Which files make a release by schema 2: JSON Lines named for their language, in folders of a language
+or not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the records of a release become documents, and which are clean at a glance."""
+"""Internal: How the records of a release become documents, and which are clean at a glance."""
 
 from __future__ import annotations
 

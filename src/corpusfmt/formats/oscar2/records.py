@@ -1,4 +1,4 @@
-"""Records: a text with the headers of its page and what OSCAR says of it."""
+"""Internal: Records: a text with the headers of its page and what OSCAR says of it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Parquet: a table with a column of texts as a source, documents as columns as a target."""
+"""Internal: Parquet: a table with a column of texts as a source, documents as columns as a target."""

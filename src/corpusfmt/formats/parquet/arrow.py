@@ -1,4 +1,4 @@
-"""pyarrow, imported where it is used; which columns become JSON, and how."""
+"""Internal: pyarrow, imported where it is used; which columns become JSON, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check one Parquet file, and the corpus as a whole."""
+"""Internal: Check one Parquet file, and the corpus as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tables of documents are described."""
+"""Internal: How tables of documents are described."""
 
 from __future__ import annotations
 

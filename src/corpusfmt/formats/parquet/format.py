@@ -1,4 +1,4 @@
-"""Parquet: a table with a column of texts as a source, documents as columns as a target."""
+"""Internal: Parquet: a table with a column of texts as a source, documents as columns as a target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files make a corpus: every Parquet file below a path."""
+"""Internal: Which files make a corpus: every Parquet file below a path."""
 
 from __future__ import annotations
 

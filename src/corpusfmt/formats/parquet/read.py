@@ -1,4 +1,4 @@
-"""Read one Parquet file as a stream of documents."""
+"""Internal: Read one Parquet file as a stream of documents."""
 
 from __future__ import annotations
 

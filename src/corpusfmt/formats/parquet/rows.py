@@ -1,4 +1,4 @@
-"""Tables and their rows: which columns hold what, and what a row must have."""
+"""Internal: Tables and their rows: which columns hold what, and what a row must have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry that the modules of this format add their rules to."""
+"""Internal: The registry that the modules of this format add their rules to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Write documents as Parquet: their fields as columns, JSON texts for objects, zstd, row groups of bounded size."""
+"""Internal: Write documents as Parquet: their fields as columns, JSON texts for objects, zstd, row groups of
+bounded size.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file of rows: opened, decompressed to its end, and cut into blocks of whole lines."""
+"""Internal: One file of rows: opened, decompressed to its end, and cut into blocks of whole lines."""
 
 from __future__ import annotations
 

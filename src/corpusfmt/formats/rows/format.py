@@ -1,4 +1,6 @@
-"""Formats of files of rows, each row a document: all of them but the rules about a row and what it becomes."""
+"""For formats: Formats of files of rows, each row a document: all of them but the rules about a row and what it
+becomes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check and read files of rows: clean blocks at a glance, other lines by the rules."""
+"""Internal: Check and read files of rows: clean blocks at a glance, other lines by the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows as objects: what holds for those of every format, and how a format takes its own."""
+"""For formats: Rows as objects: what holds for those of every format, and how a format takes its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as rows of JSON Lines: one object a line, gzip; the files of one part in step."""
+"""For formats: Documents as rows of JSON Lines: one object a line, gzip; the files of one part in step."""
 
 from __future__ import annotations
 

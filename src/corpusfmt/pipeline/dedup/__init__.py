@@ -1,1 +1,3 @@
-"""Stages `compact` and `dedup`: many containers joined into few, and the lines found that repeat an earlier one."""
+"""Internal: Stages `compact` and `dedup`: many containers joined into few, and the lines found that repeat an
+earlier one.
+"""

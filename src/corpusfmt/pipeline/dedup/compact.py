@@ -1,4 +1,4 @@
-"""Stage `compact`: the containers of many inputs joined into one, so that later stages open few files.
+"""Internal: Stage `compact`: the containers of many inputs joined into one, so that later stages open few files.
 
 Without it every language would open every input's container: with the 60,000 files of a snapshot, millions of times.
 """

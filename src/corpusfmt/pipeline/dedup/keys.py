@@ -1,4 +1,4 @@
-"""The hashes of lines: which there are, and how a container keeps those of a language."""
+"""Internal: The hashes of lines: which there are, and how a container keeps those of a language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage `dedup`: which lines of one language are repetitions, over all inputs, in bounded memory.
+"""Internal: Stage `dedup`: which lines of one language are repetitions, over all inputs, in bounded memory.
 
 The first occurrence in input order stays. Lines are compared by hashes of their bytes: by xxh64, as the release was
 (Ortiz Suarez, Sagot and Romary 2019, with runiq), at 10^9 lines of a language expect 0.03 false repetitions; by xxh3_128,

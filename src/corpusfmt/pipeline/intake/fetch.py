@@ -1,4 +1,4 @@
-"""Inputs that the user's own command downloads, a few ahead of those that are worked on."""
+"""Internal: Inputs that the user's own command downloads, a few ahead of those that are worked on."""
 
 from __future__ import annotations
 

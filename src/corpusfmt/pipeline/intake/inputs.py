@@ -1,4 +1,4 @@
-"""The WET files of a run: named, in folders, by patterns, or in a list like Common Crawl's `wet.paths`."""
+"""Internal: The WET files of a run: named, in folders, by patterns, or in a list like Common Crawl's `wet.paths`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What is to be said of inputs once all are taken: which were left out, and why there is no corpus without them."""
+"""Internal: What is to be said of inputs once all are taken: which were left out, and why there is no corpus
+without them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound on what a run keeps on disk beside its output."""
+"""Internal: The bound on what a run keeps on disk beside its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where the inputs of a run come from, one after the other: a list, a folder that fills, or somebody's own downloads."""
+"""Internal: Where the inputs of a run come from, one after the other: a list, a folder that fills, or somebody's
+own downloads.
+"""
 
 from __future__ import annotations
 

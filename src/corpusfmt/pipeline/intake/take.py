@@ -1,4 +1,6 @@
-"""Stage `process` over inputs as they come: each classified and stored once, the bound on scratch space kept."""
+"""Internal: Stage `process` over inputs as they come: each classified and stored once, the bound on scratch space
+kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goclassy writes: one plain text file for each language."""
+"""Internal: What goclassy writes: one plain text file for each language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put any number of lines in an order that a seed alone decides, in bounded memory and on local disk.
+"""Internal: Put any number of lines in an order that a seed alone decides, in bounded memory and on local disk.
 
 A line's key is the xxh64, under the seed, of its number in the order in which lines come; lines are written in the order
 of their keys. So the order depends on the seed and on how many lines there are, and on nothing else.

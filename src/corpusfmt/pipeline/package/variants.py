@@ -1,4 +1,6 @@
-"""What a recipe writes: one corpus, or the original and the deduplicated one side by side as releases have them."""
+"""Internal: What a recipe writes: one corpus, or the original and the deduplicated one side by side as releases
+have them.
+"""
 
 from __future__ import annotations
 

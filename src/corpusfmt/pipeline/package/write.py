@@ -1,4 +1,4 @@
-"""Stage `package`: the documents of one language as the files of a release."""
+"""Internal: Stage `package`: the documents of one language as the files of a release."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Stage `process`: one WET file read, its lines cleaned, filtered, classified and stored by language."""
+"""Internal: Stage `process`: one WET file read, its lines cleaned, filtered, classified and stored by language."""

@@ -1,4 +1,6 @@
-"""What a recipe may have changed in lines before they are measured and classified: carriage returns, normalisation."""
+"""Internal: What a recipe may have changed in lines before they are measured and classified: carriage returns,
+normalisation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container holds of a language: documents, section by section."""
+"""Internal: What a container holds of a language: documents, section by section."""
 
 from __future__ import annotations
 

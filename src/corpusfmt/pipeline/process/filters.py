@@ -1,4 +1,6 @@
-"""Which pages, languages and documents a run keeps, beyond the choices of lines: by address, by label, by length."""
+"""Internal: Which pages, languages and documents a run keeps, beyond the choices of lines: by address, by label, by
+length.
+"""
 
 from __future__ import annotations
 

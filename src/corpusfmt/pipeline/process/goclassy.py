@@ -1,4 +1,4 @@
-"""What the program of Ortiz Suarez, Sagot and Romary (2019), goclassy, reads of a WET file.
+"""Internal: What the program of Ortiz Suarez, Sagot and Romary (2019), goclassy, reads of a WET file.
 
 Where the program itself ends with an error (a damaged gzip stream, a file without any line that is kept), the file is
 named or gives nothing here, and the others are used.

@@ -1,4 +1,4 @@
-"""Stage `process`: one WET file into one container of documents by language."""
+"""Internal: Stage `process`: one WET file into one container of documents by language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read WET files: Common Crawl's WARC files of extracted text.
+"""Internal: Read WET files: Common Crawl's WARC files of extracted text.
 
 Canonical files (WARC/1.0, CRLF header lines, exact Content-Length) are read in one go; from the first record on that is
 not canonical, warcio reads the headers, record by record. Records are framed here in any case: warcio's own iterator skips

@@ -1,4 +1,4 @@
-"""The files that seal a corpus: written last, and withdrawn first."""
+"""Internal: The files that seal a corpus: written last, and withdrawn first."""
 
 from __future__ import annotations
 

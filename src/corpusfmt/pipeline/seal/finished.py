@@ -1,4 +1,6 @@
-"""A build that has ended: the same command again has nothing to do, and another one must not touch the corpus."""
+"""Internal: A build that has ended: the same command again has nothing to do, and another one must not touch the
+corpus.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a manifest says of what a corpus was made of, and became."""
+"""Internal: What a manifest says of what a corpus was made of, and became."""
 
 from __future__ import annotations
 

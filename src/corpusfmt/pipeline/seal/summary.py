@@ -1,4 +1,4 @@
-"""The size of what was built, by language: for machines, and as the table of the OSCAR paper."""
+"""Internal: The size of what was built, by language: for machines, and as the table of the OSCAR paper."""
 
 from __future__ import annotations
 

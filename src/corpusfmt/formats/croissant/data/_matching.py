@@ -1,4 +1,6 @@
-"""The helper process of `patterns`: runs regular expressions, one request a line. Imports nothing of corpusfmt."""
+"""Internal: The helper process of `patterns`: runs regular expressions, one request a line. Imports nothing of
+corpusfmt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives read in place, to their end and in bounded memory: nothing is ever written to disk."""
+"""Internal: Archives read in place, to their end and in bounded memory: nothing is ever written to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of one file, many at a time and column by column, with the place of each row."""
+"""Internal: The rows of one file, many at a time and column by column, with the place of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Values as their data types have them: nothing is cut, rounded or guessed. What cannot be one raises `ValueError`.
+"""Internal: Values as their data types have them: nothing is cut, rounded or guessed. What cannot be one raises
+`ValueError`.
 
 Values are those of JSON, and bytes; dates and times stay ISO 8601 text. None is no value, of any type.
 """

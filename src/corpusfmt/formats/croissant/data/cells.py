@@ -1,4 +1,5 @@
-"""Tables judged a block at a time: the cells of many rows as arrays, and what can be said of a column without a loop.
+"""Internal: Tables judged a block at a time: the cells of many rows as arrays, and what can be said of a column
+without a loop.
 
 Only what is plainly right is accepted here. Whatever is not, down to a single cell, is left to the reader of the
 standard library and to the casts, so that both come to the same verdict.

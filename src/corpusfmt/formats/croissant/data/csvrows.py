@@ -1,4 +1,4 @@
-"""Rows of CSV and TSV files, with the line that each starts in."""
+"""Internal: Rows of CSV and TSV files, with the line that each starts in."""
 
 from __future__ import annotations
 

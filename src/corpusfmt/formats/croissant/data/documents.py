@@ -1,4 +1,4 @@
-"""A record set as a source of documents: which records are meant, which of their fields hold text and id."""
+"""Internal: A record set as a source of documents: which records are meant, which of their fields hold text and id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local files that a description's FileObjects and FileSets stand for, archives read in place."""
+"""Internal: The local files that a description's FileObjects and FileSets stand for, archives read in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""CRO6xx, the files behind the description (--data), and CRO7xx, records that are to be documents (convert)."""
+"""Internal: CRO6xx, the files behind the description (--data), and CRO7xx, records that are to be documents
+(convert).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Glob patterns over paths: `*` and `?` stay within a path segment, `**` as a whole segment crosses them.
+"""Internal: Glob patterns over paths: `*` and `?` stay within a path segment, `**` as a whole segment crosses them.
 
 A pattern without a slash is about names, as in `.gitignore`: it matches at any depth.
 

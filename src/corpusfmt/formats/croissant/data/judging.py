@@ -1,4 +1,4 @@
-"""Judges the data behind a description: types, transformations, keys and foreign keys, in bounded memory."""
+"""Internal: Judges the data behind a description: types, transformations, keys and foreign keys, in bounded memory."""
 
 from __future__ import annotations
 

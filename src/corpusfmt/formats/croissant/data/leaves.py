@@ -1,4 +1,6 @@
-"""Where the values of a field come from, and what becomes of them on the way: source, extraction, transformations, type."""
+"""Internal: Where the values of a field come from, and what becomes of them on the way: source, extraction,
+transformations, type.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows by key, on local disk, so that a join takes no memory for the size of what is joined."""
+"""Internal: Rows by key, on local disk, so that a join takes no memory for the size of what is joined."""
 
 from __future__ import annotations
 

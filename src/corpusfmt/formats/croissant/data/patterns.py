@@ -1,4 +1,4 @@
-"""Regular expressions under a time limit.
+"""Internal: Regular expressions under a time limit.
 
 A pattern such as `(a+)+$` takes longer than the age of the world on a text of sixty characters, and nothing in this
 process could interrupt it. So patterns run in a helper process, many texts at a time; one that does not answer in time

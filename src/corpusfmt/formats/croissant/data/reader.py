@@ -1,4 +1,4 @@
-"""Reads the records of a record set: a stream of rows out of its source, with what is joined to them."""
+"""Internal: Reads the records of a record set: a stream of rows out of its source, with what is joined to them."""
 
 from __future__ import annotations
 

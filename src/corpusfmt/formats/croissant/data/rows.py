@@ -1,4 +1,4 @@
-"""Rows out of open files: tables, JSON, JSON Lines, lines of text, and whole files."""
+"""Internal: Rows out of open files: tables, JSON, JSON Lines, lines of text, and whole files."""
 
 from __future__ import annotations
 

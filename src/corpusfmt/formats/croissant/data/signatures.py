@@ -1,4 +1,6 @@
-"""What the first bytes of a file say about its format, for formats that nothing here reads: is it what it claims to be?"""
+"""Internal: What the first bytes of a file say about its format, for formats that nothing here reads: is it what it
+claims to be?
+"""
 
 from __future__ import annotations
 

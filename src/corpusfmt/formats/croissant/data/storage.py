@@ -1,4 +1,6 @@
-"""The local files behind a description, judged in one pass over each: presence, size, digest, what file sets select."""
+"""Internal: The local files behind a description, judged in one pass over each: presence, size, digest, what file
+sets select.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records of one record set of a description, for those who want them and not a verdict."""
+"""Internal: The records of one record set of a description, for those who want them and not a verdict."""
 
 from __future__ import annotations
 

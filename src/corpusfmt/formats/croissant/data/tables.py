@@ -1,4 +1,4 @@
-"""CSV and TSV files for judging: whole blocks accepted at a time, and as rows what is not plainly right."""
+"""Internal: CSV and TSV files for judging: whole blocks accepted at a time, and as rows what is not plainly right."""
 
 from __future__ import annotations
 

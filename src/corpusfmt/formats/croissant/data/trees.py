@@ -1,4 +1,6 @@
-"""How the sources of a record set hang together: one that gives the records, and those that are joined to it."""
+"""Internal: How the sources of a record set hang together: one that gives the records, and those that are joined to
+it.
+"""
 
 from __future__ import annotations
 

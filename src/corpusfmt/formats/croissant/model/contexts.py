@@ -1,4 +1,6 @@
-"""JSON-LD contexts: where a document has them, what they name, and the few remote ones that need no network."""
+"""Internal: JSON-LD contexts: where a document has them, what they name, and the few remote ones that need no
+network.
+"""
 
 from __future__ import annotations
 

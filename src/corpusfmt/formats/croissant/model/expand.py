@@ -1,4 +1,5 @@
-"""JSON-LD expansion, offline: what the names of a description mean, with the place of every node in the author's text.
+"""Internal: JSON-LD expansion, offline: what the names of a description mean, with the place of every node in the
+author's text.
 
 Descriptions of the plain kind (one context object of simple terms) are expanded here in one pass; everything else goes
 through PyLD. Tests hold both ways to the same nodes. For PyLD each node carries its number as a private property.

@@ -1,4 +1,5 @@
-"""Filters of JSON paths, as RFC 9535 compares: `?@.id > 1 && @['kind'] == "a"`, existence, `&&`, `||`, `!` and parentheses.
+"""Internal: Filters of JSON paths, as RFC 9535 compares: `?@.id > 1 && @['kind'] == "a"`, existence, `&&`, `||`,
+`!` and parentheses.
 
 What is beyond that (functions, regular expressions, queries that may select several values) raises `FilterFault`.
 """

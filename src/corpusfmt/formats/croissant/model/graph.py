@@ -1,4 +1,6 @@
-"""A description as the specification speaks of it: data sets, files, record sets, fields, and what refers to what."""
+"""Internal: A description as the specification speaks of it: data sets, files, record sets, fields, and what refers
+to what.
+"""
 
 from __future__ import annotations
 

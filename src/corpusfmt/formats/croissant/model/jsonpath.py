@@ -1,4 +1,6 @@
-"""JSON paths (Goessner's, with filters): parsed, so that a wrong one is told of and a right one can be followed."""
+"""Internal: JSON paths (Goessner's, with filters): parsed, so that a wrong one is told of and a right one can be
+followed.
+"""
 
 from __future__ import annotations
 

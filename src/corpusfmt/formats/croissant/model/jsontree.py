@@ -1,4 +1,5 @@
-"""A JSON document as text, as a value, and as places: which line, column and byte each JSON pointer stands at.
+"""Internal: A JSON document as text, as a value, and as places: which line, column and byte each JSON pointer
+stands at.
 
 Decoding is that of `io.text`; the map of places is built by a scanner of our own, and only when a finding needs one.
 """

@@ -1,4 +1,6 @@
-"""The nodes of an expanded description, under short names: `sc:name` whether the author's schema.org was http or https."""
+"""Internal: The nodes of an expanded description, under short names: `sc:name` whether the author's schema.org was
+http or https.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the specification as one table: class → property → range, cardinality, requirement.
+"""Internal: The tables of the specification as one table: class → property → range, cardinality, requirement.
 
 The rules judge by it, and `schemas/croissant/1.0/shapes.ttl` is written from it.
 """

@@ -1,4 +1,4 @@
-"""What the texts of a description mean: dates, sizes, paths, regular expressions."""
+"""Internal: What the texts of a description mean: dates, sizes, paths, regular expressions."""
 
 from __future__ import annotations
 

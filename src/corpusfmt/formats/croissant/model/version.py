@@ -1,4 +1,4 @@
-"""The versions of Croissant: how documents name them."""
+"""Internal: The versions of Croissant: how documents name them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that schema.org and Croissant define, as far as the rules ask for them."""
+"""Internal: Names that schema.org and Croissant define, as far as the rules ask for them."""
 
 from __future__ import annotations
 

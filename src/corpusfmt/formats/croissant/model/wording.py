@@ -1,4 +1,4 @@
-"""How messages show values and lists of nodes."""
+"""Internal: How messages show values and lists of nodes."""
 
 from __future__ import annotations
 

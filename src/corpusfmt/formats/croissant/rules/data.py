@@ -1,4 +1,4 @@
-"""CRO5xx: records and examples inside the description."""
+"""Internal: CRO5xx: records and examples inside the description."""
 
 from __future__ import annotations
 

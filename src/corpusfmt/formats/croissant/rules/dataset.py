@@ -1,4 +1,4 @@
-"""CRO2xx: the data set as a whole, and what the tables say of values."""
+"""Internal: CRO2xx: the data set as a whole, and what the tables say of values."""
 
 from __future__ import annotations
 

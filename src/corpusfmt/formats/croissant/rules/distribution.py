@@ -1,4 +1,4 @@
-"""CRO3xx: files and sets of files."""
+"""Internal: CRO3xx: files and sets of files."""
 
 from __future__ import annotations
 

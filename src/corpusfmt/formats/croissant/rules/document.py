@@ -1,4 +1,4 @@
-"""CRO1xx: the document as text, as JSON and as JSON-LD; identifiers and references."""
+"""Internal: CRO1xx: the document as text, as JSON and as JSON-LD; identifiers and references."""
 
 from __future__ import annotations
 

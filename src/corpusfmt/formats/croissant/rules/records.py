@@ -1,4 +1,6 @@
-"""CRO4xx: record sets, fields, and where their data comes from; the features for machine learning (CRO521 on)."""
+"""Internal: CRO4xx: record sets, fields, and where their data comes from; the features for machine learning (CRO521
+on).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The table of shapes as SHACL: `python -m corpusfmt.formats.croissant.rules.shacl > schemas/croissant/1.0/shapes.ttl`.
+"""Internal: The table of shapes as SHACL: `python -m corpusfmt.formats.croissant.rules.shacl >
+schemas/croissant/1.0/shapes.ttl`.
 
 Each constraint is a property shape of its own, named after the rule that tells of it here, with the severity of profile
 strict; that of profile standard stands beside it.
