@@ -266,3 +266,10 @@ def test_identified_lines_become_spans(tmp_path: Path) -> None:
         "oscar__language__en": [[6, 11, 0.8]],
     }
     corpusfmt.convert(tmp_path / "out", tmp_path / "oscar", to="oscar")
+
+
+def test_where_a_document_comes_from(tmp_path: Path) -> None:
+    corpusfmt.convert(release(tmp_path / "in", [record()]), tmp_path / "out", to="dolma")
+    (document,) = documents(tmp_path / "out")
+    assert (document["metadata"]["url"], document["metadata"]["language"]) == ("http://a.example", "de")
+    assert (document["source"], document["created"]) == ("oscar", "2021-09-16T11:07:14Z")

@@ -121,6 +121,8 @@ def test_what_is_wrong_is_rejected_with_its_bytes(tmp_path: Path) -> None:
         (each.finding.code, each.finding.location.line, each.raw) for each in found if isinstance(each, Rejected)
     ]
     assert rejected == [("JSL301", 2, b'{"text": null}'), ("GEN302", 4, b""), ("GEN301", 5, b""), ("GEN301", 6, b"")]
+    blank, again = [each.finding.location.byte for each in found if isinstance(each, Rejected)][2:]
+    assert (blank, again) == (path.read_bytes().index(b"\n\n\n") + 1, path.read_bytes().index(b"\n\n\n") + 2)
     ids = [each.id for each in found if isinstance(each, Document)]
     assert [identity.rpartition(":")[0] for identity in ids] == ["a.jsonl:1", "a.jsonl:3", "a.jsonl:7"]
     assert fmt.check(shard, options).coverage.documents == 6
@@ -206,3 +208,8 @@ def test_what_leads_out_of_the_folder_is_told_once(tmp_path: Path) -> None:
         ("GEN002", "b.jsonl"),
         ("GEN002", "c.jsonl.xz"),
     ]
+
+
+def test_what_is_neither_compressed_nor_rows_is_damaged(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl.gz").write_bytes(b"<html>")
+    assert corpusfmt.validate(tmp_path / "a.jsonl.gz", format="jsonl").by_rule == {"GEN101": 1}
