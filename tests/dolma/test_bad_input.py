@@ -13,6 +13,7 @@ import pytest
 from dolma.corpus import Json, attributes, check, codes, documents, encoded, packed, write
 
 import corpusfmt
+from corpusfmt.formats.dolma.rows import clipped
 from corpusfmt.model import Report
 
 ROW = b'{"id":"1","text":"t","source":"s"}\n'
@@ -192,3 +193,10 @@ def test_a_cr_alone_ends_no_line(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(row + b"\r\n" + row.replace(b"1", b"2") + b"\r\n")
     (finding,) = corpusfmt.validate(tmp_path).findings
     assert (finding.code, finding.count, finding.location.line, finding.location.byte) == ("DOL204", 2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("x" * 80, "x" * 80), ("x" * 81, "x" * 40 + " … " + "x" * 40), ("é\n", "\\xe9\\n")]
+)
+def test_values_in_messages_are_on_one_line_and_not_long(value: str, shown: str) -> None:
+    assert clipped(value) == shown

@@ -213,3 +213,7 @@ def test_what_leads_out_of_the_folder_is_told_once(tmp_path: Path) -> None:
 def test_what_is_neither_compressed_nor_rows_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(b"<html>")
     assert corpusfmt.validate(tmp_path / "a.jsonl.gz", format="jsonl").by_rule == {"GEN101": 1}
+
+
+def test_documents_are_written_below_data() -> None:
+    assert formats()["jsonl"].writers["1.0"].folder("a") == "data/a"

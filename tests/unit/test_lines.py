@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import lines_of, texts
 
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines, runs
-from corpusfmt.io.text import JsonFault, json_line, strict_json, utf8_fault
+from corpusfmt.io.text import DepthFault, JsonFault, json_line, parsed_json, strict_json, utf8_fault
 
 
 def cut(data: bytes, size: int) -> Iterator[bytes]:
@@ -136,3 +136,9 @@ def test_json_lines_come_back(value: object) -> None:
 
 def test_integers_beyond_64_bits_are_written_out() -> None:
     assert json_line({"n": 2**70, "é": -(2**70)}) == f'{{"n":{2**70},"é":{-(2**70)}}}\n'.encode()
+
+
+def test_a_million_values_are_the_most() -> None:
+    assert len(parsed_json("[" + "0," * 999_998 + "0]").value) == 999_999
+    with pytest.raises(DepthFault, match="more than 1000000 values"):
+        parsed_json("[" + "0," * 1_000_000 + "0]")
