@@ -409,3 +409,9 @@ def test_a_description_that_leads_out_of_its_folder_is_one(tmp_path: Path) -> No
     (tmp_path / "croissant.json").write_text("{}", "utf-8")
     (tmp_path / "data/croissant.json").symlink_to("../croissant.json")
     assert FORMAT.detect(entry_of(str(tmp_path / "data"))) == Detection("", "the name croissant.json")
+
+
+def test_a_field_without_an_id_is_asked_for_nowhere(tmp_path: Path) -> None:
+    unnamed = {name: value for name, value in inline("b").items() if name != "@id"} | {"name": "b"}
+    content = document(recordSet=record_set(inline("a"), unnamed, data=[{"r/a": "x"}]))
+    assert found(tmp_path, content, "CRO504") == []

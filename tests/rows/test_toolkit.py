@@ -8,11 +8,13 @@ import pytest
 from support import REPOSITORY
 
 import corpusfmt
+from corpusfmt.formats import CheckOptions, Rejected, formats
 from corpusfmt.formats.describing import FieldOf
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.format import row_format, row_rules
 from corpusfmt.formats.rows.records import Records, document_of
 from corpusfmt.formats.rows.writing import rows_writer
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document, Json
 from corpusfmt.rules import RuleSet
 
@@ -58,3 +60,12 @@ def test_rows_are_the_places_of_documents(tmp_path: Path) -> None:
     path.write_text('{"text":"a","id":"1"}\n{"text":"b","id":"2"}\n{"text":"c","id":"1"}\n', "utf-8")
     with pytest.raises(BadInput, match=r"^a\.jsonl:3: CNV106 source `jsonl`, id `1`: also at a\.jsonl:1$"):
         corpusfmt.convert(path, tmp_path / "out", to="dolma", source_format="jsonl")
+
+
+def test_equal_rows_are_rejected_each_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text":5}\n' * 3)
+    fmt, options = formats()["jsonl"], CheckOptions(version="1.0")
+    (shard,) = fmt.plan(entry_of(str(tmp_path / "a.jsonl")), options).shards
+    assert fmt.reader is not None
+    found = [each.finding.location for each in fmt.reader.read(shard, options) if isinstance(each, Rejected)]
+    assert [(at.line, at.byte) for at in found] == [(1, 0), (2, 11), (3, 22)]

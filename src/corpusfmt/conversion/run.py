@@ -31,7 +31,7 @@ from corpusfmt.io.paths import Entry, entry_of, refuse_remote
 from corpusfmt.io.publish import refuse_link
 from corpusfmt.model import BadInput, Report, UsageError
 
-#: Changes with every change of what a conversion writes: what an older version left unfinished starts anew.
+#: Changes with every change of what a conversion writes: what another version left unfinished is refused.
 CODE_FORMAT = 7
 
 

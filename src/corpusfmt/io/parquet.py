@@ -94,9 +94,6 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return True
-
     def seek(self, offset: int, whence: int = 0, /) -> int:
         return self._file.seek(offset, whence)
 
