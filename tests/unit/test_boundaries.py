@@ -298,6 +298,10 @@ def test_a_named_file_is_opened_where_it_is(tmp_path: Path) -> None:
     for named, expected in (("memory://named/list", b"there"), (str(path), b"here")):
         with open_named(named) as file:
             assert file.read() == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_named_file_may_be_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with os.fdopen(os.open(tmp_path / "fifo", os.O_RDWR), "wb") as written:
         written.write(b"here")

@@ -28,6 +28,7 @@ from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
+from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Location
 
 T = TypeVar("T")
@@ -187,7 +188,7 @@ def sort_shard(task: SortTask) -> Converted:
         for document in documents.of_language(None):
             assert document.lang is not None
             folder = prefix + document.lang
-            line = _stored(document)
+            line = json_line(document)
             waiting.setdefault(folder, []).append(line)
             sizes[folder] += len(line)
             folders[folder] += len(line)
@@ -224,10 +225,6 @@ def pack_language(task: PackTask) -> Converted:
     result.files = {f"{folder}/{name}": facts for name, facts in files.items()}
     result.losses = dict(losses.counts)
     return result
-
-
-def _stored(document: Document) -> bytes:
-    return msgspec.json.encode(document) + b"\n"
 
 
 def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document]]:

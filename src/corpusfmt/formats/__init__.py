@@ -293,8 +293,9 @@ def refuse_barred(entry: Entry) -> None:
 def detect(entry: Entry) -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` where none does, `BadInput` where links may be why.
 
-    No two formats claim the same path but for general ones, which come last, so the order is free. To import few, those are asked first that it is likely to be,
-    and Croissant last, unless the file has the name of a description; formats of other distributions after all of ours.
+    No two formats claim the same path but for general ones, which come last, so the order is free. To import few, those are
+    asked first that it is likely to be, and Croissant last, unless the file has the name of a description; formats of other
+    distributions after all of ours.
     """
     refuse_barred(entry)
     described = entry.name.endswith((".json", ".jsonld", ".html"))

@@ -8,7 +8,7 @@ from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.describing import FieldOf
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.format import row_format, row_rules
-from corpusfmt.formats.rows.records import Record, Records, document_of
+from corpusfmt.formats.rows.records import Record, Records, document_of, language_in
 from corpusfmt.formats.rows.writing import rows_writer
 from corpusfmt.io.text import json_type
 from corpusfmt.model import Document, Json, Location, Problem
@@ -50,10 +50,9 @@ class AnyRecords(Records):
         super().__init__(shard, options)
         self.text = options.reading.text_field or "text"
         self.required = (self.text,)
-        self._named_id = options.reading.id_field
 
     def _id_name(self, row: Json) -> str | None:
-        return self._named_id or ("id" if "id" in row else None)
+        return self.options.reading.id_field or ("id" if "id" in row else None)
 
     def are_clean(self, rows: list[Json]) -> bool:
         ids = (row.get(name) for row in rows if (name := self._id_name(row)) is not None)
@@ -71,8 +70,8 @@ class AnyRecords(Records):
         document = document_of(fields, self.text, self._id_name(row), place, source=FORMAT.name)
         if isinstance(metadata, dict):
             document.extra, document.metadata = document.metadata or {}, metadata
-            language = metadata.get("language")
-            document.lang = language if isinstance(language, str) else document.lang
+            language = language_in(metadata)
+            document.lang = document.lang if language is None else language
         return document
 
 

@@ -6,11 +6,12 @@ differ from record to record, and a column of texts is what every JSON loader ca
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from xxhash import xxh3_64_intdigest
 
+from corpusfmt.io.jsonlines import Integer
 from corpusfmt.io.text import json_line, json_object
 from corpusfmt.model import Document, Json
 
@@ -19,9 +20,8 @@ PROVENANCE = "oscar"
 #: In the record, the `source` that tells the variants of a release apart, where there are several.
 OWN_SOURCE = "source"
 
-_Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 # Nearly all are like this; what is not is left to the decoder of the standard library, which takes more for JSON.
-_decode_usual = msgspec.json.Decoder(dict[str, str | dict[str, _Integer | dict[str, str]]]).decode
+_decode_usual = msgspec.json.Decoder(dict[str, str | dict[str, Integer | dict[str, str]]]).decode
 
 
 def metadata_of(own: Json, *, language: str) -> Json:

@@ -14,13 +14,17 @@ from corpusfmt.model import Json
 _MOST_BYTES = 8 * 1024 * 1024
 
 
-def first_row_has(entry: Entry, *names: str) -> bool:
-    """Tell whether the first row of a file is an object with these names, or looks like one that cannot be decoded."""
+def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool:
+    """Tell whether the first row of a file is an object with these names, or looks like one that cannot be decoded.
+
+    `without` is a name that tells the rows of another format.
+    """
     head = _first_row(entry)
     row = _object(head)
-    if row is None:
-        return head.startswith(b"{") and all(f'"{name}"'.encode() in head for name in names)
-    return all(name in row for name in names)
+    if row is not None:
+        return all(name in row for name in names) and without not in row
+    found = [name for name in (*names, without) if name is not None and f'"{name}"'.encode() in head]
+    return head.startswith(b"{") and found == [*names]
 
 
 def first_row(entry: Entry) -> Json:

@@ -243,7 +243,7 @@ def _documents_in(entry: Entry) -> Detection | None:
 
 
 def _holds_attributes(entry: Entry) -> bool:
-    return _is_data(entry) and first_row_has(entry, "id", "attributes") and not first_row_has(entry, "text")
+    return _is_data(entry) and first_row_has(entry, "id", "attributes", without="text")
 
 
 def _is_data(entry: Entry) -> bool:

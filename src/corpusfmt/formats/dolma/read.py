@@ -11,6 +11,7 @@ from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_document, located_lines
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.reading import rejections
+from corpusfmt.formats.rows.records import language_in
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageError
 from corpusfmt.rules import Grading, Judge
@@ -89,16 +90,10 @@ def _document(row: Json, text: str) -> Document:
         id=row["id"],
         text=text,
         source=row.get("source"),
-        lang=_language(metadata or {}),
+        lang=language_in(metadata),
         added=row.get("added"),
         created=row.get("created"),
         metadata=metadata,
         attributes=row.get("attributes"),
         extra=extra,
     )
-
-
-def _language(metadata: Json) -> str | None:
-    """Return the language that a document is filed under, by its own word."""
-    language = metadata.get("language")
-    return language if isinstance(language, str) else None

@@ -18,12 +18,12 @@ from corpusfmt.formats.dolma.rows import (
     odd_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import json_of, report_text
+from corpusfmt.formats.general import json_of
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
-from corpusfmt.formats.rows.records import object_on
+from corpusfmt.formats.rows.records import judged_row
 from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import json_object, pointer
+from corpusfmt.io.text import json_object
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
@@ -190,24 +190,12 @@ def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
 
 def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge one row of documents, which follows itself so many times; return its object where it has one."""
-    found = object_on(line, at, judge, times)
-    if found is None:
-        return None
-    place, row = found
-    judge.check(DocumentRow(place, row), times)
-    if isinstance(text := row.get("text"), str):
-        report_text(text, replace(place, pointer=pointer("text")), judge, times)
-    return row
+    return judged_row(line, at, judge, DocumentRow, text="text", times=times)
 
 
 def judged_attributes(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge one row of attributes, as `judged_document`, but not its spans; return its object where it has one."""
-    found = object_on(line, at, judge, times)
-    if found is None:
-        return None
-    place, row = found
-    judge.check(AttributesRow(place, row), times)
-    return row
+    return judged_row(line, at, judge, AttributesRow, text=None, times=times)
 
 
 def _string(value: object) -> str | None:

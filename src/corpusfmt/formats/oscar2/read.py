@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired, TypedDict
-
-import msgspec
+from typing import Any, NotRequired, TypedDict
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.oscar2.records import Record
@@ -12,12 +10,13 @@ from corpusfmt.formats.oscar2.ruleset import EMPTY_FILE, RULES
 from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.formats.rows.records import Records, are_of
+from corpusfmt.io.jsonlines import Integer
 from corpusfmt.model import Document, Json, Location
 
 
 class _Identification(TypedDict):
     label: str
-    prob: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | float
+    prob: Integer | float
 
 
 class _Metadata(TypedDict):

@@ -20,7 +20,7 @@ from corpusfmt.formats.parquet.rows import (
 )
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.rows.reading import rejections
-from corpusfmt.formats.rows.records import NAMED, document_of
+from corpusfmt.formats.rows.records import NAMED, document_of, language_in
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Fault, Json, Location
 from corpusfmt.rules import Grading, Judge
@@ -61,8 +61,7 @@ def _rejections(found: Columns | Row | Fault, shard: Shard) -> Iterator[Rejected
 def _restored(fields: Json) -> Document:
     metadata, attributes, extra = (_parsed(fields[name]) for name in JSON_COLUMNS)
     named = {name: fields[name] for name in NAMED}
-    language = (metadata or {}).get("language")
-    lang = language if isinstance(language, str) else None
+    lang = language_in(metadata)
     return Document(
         fields[ID], fields[TEXT], **named, lang=lang, metadata=metadata, attributes=attributes, extra=extra or {}
     )

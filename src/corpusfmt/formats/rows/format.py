@@ -107,10 +107,9 @@ class _Files(Struct, frozen=True):
     def detect(self, entry: Entry) -> Detection | None:
         listed = walk(entry) if entry.kind == "directory" else iter([entry])
         first = next(filter(self.is_data, listed), None)
-        if first is None or not first_row_has(first, *self.fields):
+        of_dolma = None if "id" in self.fields else "id"
+        if first is None or not first_row_has(first, *self.fields, without=of_dolma):
             return None
-        if "id" not in self.fields and first_row_has(first, "id"):
-            return None  # rows of Dolma
         return Detection(self.version, f"rows with {' and '.join(self.fields)}")
 
     def plan(self, entry: Entry, options: CheckOptions) -> Plan:

@@ -79,10 +79,20 @@ def field_rule(rules: RuleSet, code: str) -> None:
                 yield Problem(f"`{name}` is {found}, not a string", record.at, "write it as one string")
 
 
-def object_on(
-    line: bytes, at: Location, judge: Judge, times: int = 1, id_of: Callable[[Json], Any] = lambda row: row.get("id")
-) -> tuple[Location, Json] | None:
-    """Judge a line as a row, `times` of which follow each other; return its object, if any, and its place with its id."""
+def judged_row(
+    line: bytes,
+    at: Location,
+    judge: Judge,
+    subject: Callable[[Location, Json], Struct],
+    *,
+    text: str | None,
+    times: int = 1,
+    id_of: Callable[[Json], Any] = lambda row: row.get("id"),
+) -> Json | None:
+    """Judge a line, which follows itself so many times, as a row and as a subject of its format; return its object, if any.
+
+    `text` is the name of a text that may be encoded twice.
+    """
     decoded = json_of(line, at, judge, times)
     if decoded is None:
         return None
@@ -90,7 +100,12 @@ def object_on(
     name = id_of(row) if isinstance(row, dict) else None
     at = replace(at, record=name if isinstance(name, str) else None)
     judge.check(Row(at, decoded), times)
-    return (at, row) if isinstance(row, dict) else None
+    if not isinstance(row, dict):
+        return None
+    judge.check(subject(at, row), times)
+    if text is not None and isinstance(found := row.get(text), str):
+        report_text(found, replace(at, pointer=pointer(text)), judge, times)
+    return row
 
 
 _decode = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
@@ -136,14 +151,7 @@ class Records(ABC):
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Judge a line, which follows itself so many times; return its object where it has one."""
-        found = object_on(line, at, judge, times, self.id_of)
-        if found is None:
-            return None
-        at, row = found
-        judge.check(self.record(at, row), times)
-        if isinstance(text := row.get(self.text), str):
-            report_text(text, replace(at, pointer=pointer(self.text)), judge, times)
-        return row
+        return judged_row(line, at, judge, self.record, text=self.text, times=times, id_of=self.id_of)
 
 
 def are_of(schema: Any, rows: list[Json]) -> bool:
@@ -153,6 +161,12 @@ def are_of(schema: Any, rows: list[Json]) -> bool:
     except msgspec.ValidationError:
         return False
     return True
+
+
+def language_in(metadata: Json | None) -> str | None:
+    """Return the language that a document is filed under, by its own word."""
+    language = (metadata or {}).get("language")
+    return language if isinstance(language, str) else None
 
 
 #: Strings that are fields of a document by their names.
@@ -174,5 +188,4 @@ def document_of(fields: Json, text: str, identity: str | None, place: str, *, so
     else:
         name = f"{place}:{xxh3_64_hexdigest(content.encode())}"
         rest["corpusfmt_synthetic_id"] = True
-    language = rest.get("language")
-    return Document(name, content, **named, lang=language if isinstance(language, str) else None, metadata=rest)
+    return Document(name, content, **named, lang=language_in(rest), metadata=rest)

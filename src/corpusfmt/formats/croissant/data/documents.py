@@ -27,6 +27,7 @@ from corpusfmt.formats.croissant.data.stream import (
 from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.model.nodes import Literal
 from corpusfmt.formats.croissant.ruleset import RULES
+from corpusfmt.formats.rows.records import language_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import MAX_DEPTH, json_line, json_type
 from corpusfmt.model import Document, Fault, Finding, Json, Location, Problem, Tally, UsageError
@@ -184,14 +185,13 @@ class _Maker:
         own: dict[str, str | None] = {
             name: fields.pop(name) for name in _NAMED if isinstance(fields.get(name, 0), str | None)
         }
-        language = fields.get("language")
         return Document(
             made,
             text,
             source=own.get("source") or SOURCE,
             added=own.get("added"),
             created=own.get("created"),
-            lang=language if isinstance(language, str) else None,
+            lang=language_in(fields),
             metadata=fields or None,
         )
 
