@@ -1,20 +1,20 @@
-# `make demo` and `make test` need Python 3.11 or later, and nothing else installed.
+# `make demo` and `make test` need only Python 3.11 or later.
 PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
 BIN = $(VENV)/bin
 
-# Without bytecode each of the thousands of processes that tests start would compile all modules again.
+# Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED = --require-hashes --requirement
 
-# Installed once for each state of the project file, the locks and the native kernels.
+# Reinstalled when the project file, the locks or the native kernels change.
 $(VENV)/.runs: pyproject.toml setup.py locks/build.txt $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "corpusfmt needs Python 3.11 or later: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
@@ -42,11 +42,80 @@ test: $(VENV)/.develops
 attacks: $(VENV)/.develops
 	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
 
-## Write the fixtures that their functions make; what no function makes is named, and nothing is written.
+## Flip one bit in the state of an unfinished run, FLIPS times, and resume the run.
+FLIPS ?= 500
+flips: $(VENV)/.develops
+	CORPUSFMT_FLIPS=$(FLIPS) $(BIN)/python -m pytest -n auto tests/golden/test_flipped_bits.py
+
+## Test properties with PROPERTIES times as many examples as `make test`, and others every time, from the seed that is printed.
+PROPERTIES ?= 10
+PROPERTIES_SEED ?= $(shell $(PYTHON) -c 'import random; print(random.randrange(2**32))')
+properties: $(VENV)/.develops
+	CORPUSFMT_PROPERTIES=$(PROPERTIES) $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$(PROPERTIES_SEED) tests
+
+## Load what `describe` and `fix` write with mlcroissant, in its own environment, and compare the records.
+MLCROISSANT ?= build/mlcroissant
+$(MLCROISSANT)/.installed: locks/mlcroissant.txt
+	$(PYTHON) -m venv $(MLCROISSANT)
+	$(MLCROISSANT)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/mlcroissant.txt
+	@touch $@
+
+mlcroissant: $(VENV)/.develops $(MLCROISSANT)/.installed
+	CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto tests/description/test_mlcroissant.py tests/croissant/test_fix.py
+
+## Load what `build` and `convert` write with `datasets`, in its own environment, and compare the rows; and check that the
+## profile `hub` says of generated folders what `datasets` does with them.
+HUB ?= build/hub
+$(HUB)/.installed: locks/hub.txt
+	$(PYTHON) -m venv $(HUB)
+	$(HUB)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/hub.txt
+	@touch $@
+
+hub: $(VENV)/.develops $(HUB)/.installed
+	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub
+
+## Use the HTML report in Chromium: filters, accessibility, 100,000 findings. Without Chromium or the package axe-core it says so.
+BROWSER ?= build/browser
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+AXE = axe-core-4.14.1.tgz
+AXE_SHA256 = e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
+$(BROWSER)/.installed: locks/browser.txt $(BROWSER)/$(AXE)
+	$(PYTHON) -m venv $(BROWSER)
+	$(BROWSER)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/browser.txt
+	echo "$(AXE_SHA256)  $(BROWSER)/$(AXE)" | sha256sum --check --quiet
+	tar -xzf $(BROWSER)/$(AXE) -C $(BROWSER)
+	@touch $@
+
+$(BROWSER)/$(AXE):
+	@mkdir -p $(BROWSER)
+	cd $(BROWSER) && npm pack --silent $(subst -4,@4,$(AXE:.tgz=))
+
+browser: $(VENV)/.develops
+	@if [ -z "$(CHROMIUM)" ]; then echo "not run: there is no Chromium (Debian: apt-get install chromium)"; \
+	elif ! $(MAKE) --no-print-directory $(BROWSER)/$(AXE); then echo "not run: npm cannot fetch axe-core"; \
+	else $(MAKE) --no-print-directory $(BROWSER)/.installed && \
+	  CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest tests/browser; fi
+
+## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server and on a Dask cluster; kill builds KILLS times.
+KILLS ?= 4
+remote-test: $(VENV)/.develops
+	CORPUSFMT_REMOTE=1 CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote
+
+## Run commands on clusters of Dask and Ray whose processes work in another folder; Ray has its own environment.
+RAY ?= build/ray
+$(RAY)/.installed: locks/ray.txt
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/ray.txt
+	@touch $@
+
+engines-test: $(VENV)/.develops $(RAY)/.installed
+	CORPUSFMT_RAY=$(abspath $(RAY))/bin/python $(BIN)/python -m pytest -n auto tests/engines
+
+## Write the fixtures from their functions; if a fixture has no function, it is named and nothing is written.
 fixtures: $(VENV)/.develops
 	@PYTHONPATH=tests $(BIN)/python -m fixtures.make
 
-## Pin what users see of each finding of the fixtures and of each command: read the difference before you commit it.
+## Pin the messages of all fixtures and the output of all commands: read the diff before you commit it.
 pins: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python -m fixtures.pin
 
@@ -58,7 +127,7 @@ conformance: $(VENV)/.develops
 docs: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
 
-## Keep what an unfinished build and conversion leave on disk, once their CODE_FORMAT has been raised.
+## Store the state of an unfinished build and conversion, after raising their CODE_FORMAT.
 unfinished: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python -m golden.unfinished
 
@@ -73,18 +142,18 @@ types: $(VENV)/.develops
 coverage: $(VENV)/.develops
 	$(BIN)/python -m pytest -n auto --cov=corpusfmt --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage
 
-## Damage valid data of each format in every known way, and count what is noticed.
+## Damage valid data of each format in every known way, and count the detected mutants.
 DAMAGED ?= 5000
 damage: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python -m damage.run --mutants $(DAMAGED)
 
-## Change the code, one small thing at a time, and see whether a test fails. `make mutants MUTANTS=200` tries fewer.
+## Make one small change to the code at a time, and check that a test fails. `make mutants MUTANTS=200` tries fewer.
 MUTANTS ?= 1000
 MUTANTS_SEED ?= 1
 mutants: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python -m mutants.run --size $(MUTANTS) --seed $(MUTANTS_SEED)
 
-## Mutate and mistreat inputs by the thousand: FUZZ_CASES of them, from number FUZZ_START on.
+## Fuzz all commands with FUZZ_CASES mutated inputs, starting at number FUZZ_START.
 FUZZ_CASES ?= 100000
 FUZZ_START ?= 0
 FUZZ_SEED ?= 1
@@ -92,8 +161,8 @@ fuzz: $(VENV)/.develops
 	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run --cases $(FUZZ_CASES) --start $(FUZZ_START) --seed $(FUZZ_SEED)
 
-## Run each native kernel under AddressSanitizer and UBSan on odd and damaged inputs for FUZZ_SECONDS; where Clang has
-## libFuzzer, as long again on what that comes up with, led by coverage. What it keeps for the next time is in build/fuzz.
+## Run each native kernel under AddressSanitizer and UBSan on unusual and corrupt inputs for FUZZ_SECONDS. If Clang has
+## libFuzzer, also fuzz for the same time guided by coverage; its corpus is kept in build/fuzz.
 FUZZ_SECONDS ?= 60
 CLANG ?= clang++
 CHECKED = -std=c++17 -O1 -g -ffp-contract=off -fno-sanitize-recover=all
@@ -107,14 +176,14 @@ fuzz-native: $(FUZZED:%=fuzz-native-%)
 $(FUZZED:%=fuzz-native-%): fuzz-native-%: build/fuzz/%
 	$< $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_FILES)
 	@if $(HAS_LIBFUZZER) 2>/dev/null; then $(MAKE) --no-print-directory fuzz-guided-$*; \
-	else echo "not led by coverage: \`$(CLANG)\` makes no programs with libFuzzer here"; fi
+	else echo "not guided by coverage: \`$(CLANG)\` has no libFuzzer"; fi
 
 $(FUZZED:%=fuzz-guided-%): fuzz-guided-%: build/fuzz/%-guided build/fuzz/%
 	@mkdir -p build/fuzz/$*-seeds build/fuzz/$*-corpus
 	build/fuzz/$* seeds build/fuzz/$*-seeds $(FUZZ_FILES)
 	$< -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -max_len=65536 -timeout=20 $(FUZZ_OPTIONS) -print_final_stats=1 \
 	  -artifact_prefix=build/fuzz/$*- build/fuzz/$*-corpus build/fuzz/$*-seeds >build/fuzz/$*.log 2>&1 || { cat build/fuzz/$*.log; exit 1; }
-	@echo "led by coverage: $$(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/$*.log) inputs, $$(ls build/fuzz/$*-corpus | wc -l) kept: nothing found"
+	@echo "guided by coverage: $$(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/$*.log) inputs, $$(ls build/fuzz/$*-corpus | wc -l) kept: nothing found"
 
 $(FUZZED:%=build/fuzz/%): build/fuzz/%: tests/%/fuzz_native.cpp tests/fuzzing.hpp $(NATIVE)
 	@mkdir -p $(@D)
@@ -124,7 +193,7 @@ $(FUZZED:%=build/fuzz/%-guided): build/fuzz/%-guided: tests/%/fuzz_native.cpp te
 	@mkdir -p $(@D)
 	$(GUIDED) $< -o $@
 
-# Damaged models ask for more memory than there is.
+# Corrupt models request more memory than there is.
 fuzz-native-langid fuzz-guided-langid: export ASAN_OPTIONS = allocator_may_return_null=1
 fuzz-native-langid fuzz-guided-langid: FUZZ_FILES = build/fuzz/*.model
 fuzz-native-langid fuzz-guided-langid: build/fuzz/.models
@@ -135,11 +204,11 @@ build/fuzz/.models: tests/langid/fasttext_writer.py
 	$(PYTHON) $< $(@D)
 	@touch $@
 
-## Pin what is installed, with hashes, for every Python and platform: `run` is what the Action installs, `build` the demo.
+## Pin all dependencies, with hashes, for every Python and platform: `run` for the Action, `build` for the demo.
 lock: $(VENV)/.releases
 	$(BIN)/python locks/make_locks.py
 
-## Write a CycloneDX bill of materials of what users install, without and with `[build]`.
+## Write CycloneDX bills of materials of an installation, without and with `[build]`.
 sbom: $(VENV)/.releases
 	$(BIN)/python locks/make_sbom.py dist
 
@@ -147,7 +216,7 @@ wheel: $(VENV)/.releases
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
 
-## Check the packages in `dist`; with TAG=v1.2.3 also that they are those of this release.
+## Check the packages in `dist`; with TAG=v1.2.3 also that they belong to this release.
 check-dist: $(VENV)/.releases
 	$(BIN)/python locks/check_dist.py dist $(TAG)
 

@@ -1,4 +1,4 @@
-"""What a declarative build cannot say: folders shipped inside the package, optional extensions, links of the README."""
+"""The parts of the build that are not declarative: folders shipped in the package, optional extensions, links of the README."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ _REPOSITORY = "https://github.com/corpusfmt/corpusfmt/blob/main/"
 
 
 def readme_elsewhere() -> str:
-    """Return the README for a page that is not beside the files it links to."""
+    """Return the README with absolute links, for a page that is not next to the linked files."""
     text = Path("README.md").read_text("utf-8")
     return re.sub(r"(\]\()(?!https?:|#)", rf"\1{_REPOSITORY}", text)
 
@@ -39,7 +39,7 @@ class BuildNative(build_ext):
         try:
             super().build_extension(extension)
         except Exception:
-            # What an earlier source was compiled to would be taken for this one.
+            # A stale library from an earlier source would be loaded instead.
             Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
             self.missing.append(extension.name)
             raise
@@ -51,16 +51,16 @@ class BuildNative(build_ext):
                 extension.extra_compile_args = ["/std:c++17", "/O2", "/EHsc", "/fp:precise"]
             else:
                 extension.extra_compile_args = ["-std=c++17", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
-                if sys.platform == "linux":  # GCC; elsewhere it is Clang, which vectorises without being told
+                if sys.platform == "linux":  # GCC; Clang, on other systems, vectorises by default
                     extension.extra_compile_args += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
-                    # Copies of functions and of empty pages make the file larger, and nothing faster.
+                    # Inlined copies and empty pages make the file larger, not faster.
                     extension.extra_compile_args += ["-fno-inline-functions"]
                     extension.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code"]
         super().build_extensions()
         if self.missing:
             names = ", ".join(self.missing)
             self.warn(
-                f"not compiled: {names}; corpusfmt gives the same answers without, more slowly (no C++ compiler?)"
+                f"not compiled: {names}; corpusfmt gives the same results without it, more slowly (no C++ compiler?)"
             )
 
 
@@ -77,7 +77,7 @@ setup(
             py_limited_api=True,
             optional=True,
         )
-        for package in ("formats.dolma", "io", "langid", "pipeline")
+        for package in ("formats.croissant", "formats.dolma", "io", "langid", "pipeline")
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

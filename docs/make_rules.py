@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpusfmt.cli.catalogue import known_rules
+from corpusfmt.cli.catalogue import grades_of, known_rules
 from corpusfmt.formats import named_format
 from corpusfmt.model import Check, Rule
 
@@ -19,6 +19,9 @@ CODES = Path(__file__).parent / "codes.tsv"
 #: Of rules that are not those of one format, by the letters that their codes begin with, in the order of the page.
 TITLES = {
     "GEN": "Bytes, lines and JSON, in every format",
+    "MAN": "The manifest of a release, in every format",
+    "HUB": "Loading with `datasets`, in `corpusfmt validate --profile hub`",
+    "REP": "Rebuilt inputs of a release, in `corpusfmt verify --reproduce`",
     "WET": "WET files, in `corpusfmt build`",
     "CNV": "Conversion, in `corpusfmt convert`",
 }
@@ -42,7 +45,7 @@ def _lines() -> Iterator[str]:
     known = sorted(known_rules().items())
     titles = {code[:3]: TITLES.get(code[:3]) or title_of(owners[0][0]) for code, owners in known}
     of_formats = [prefix for prefix in titles if prefix not in TITLES]
-    for prefix in ["GEN", *of_formats, "WET", "CNV"]:
+    for prefix in ["GEN", "MAN", "REP", *of_formats, "HUB", "WET", "CNV"]:
         yield ""
         yield f"## {titles[prefix]}"
         for code, owners in known:
@@ -54,8 +57,7 @@ def _section(rule: Rule) -> Iterator[str]:
     yield ""
     yield f"### {rule.code} {rule.slug}"
     yield ""
-    grades = [f"{key}: {grade or 'not applicable'}" for key, grade in rule.grades.items()]
-    parts = [rule.severity.value, *grades]
+    parts = [rule.severity.value, *grades_of(rule)]
     if rule.spec:
         parts.append(rule.spec)
     if rule.requires:

@@ -24,12 +24,16 @@ COMPILE = (
     ),
     *("--generate-hashes", "--no-annotate", "--custom-compile-command", "make lock"),
 )
-#: Name of the lock, what it is made from. The others get the versions of the first.
+#: Name of the lock, what it is made from. The next three get the versions of the first.
 LOCKS = {
     "dev": ("pyproject.toml", "--extra", "dev"),
     "build": ("pyproject.toml", "--extra", "build"),
     "run": ("pyproject.toml",),
     "release": ("--group", "release"),
+    "mlcroissant": ("--group", "mlcroissant"),
+    "hub": ("--group", "hub"),
+    "browser": ("--group", "browser"),
+    "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray"),
 }
 
 
@@ -37,7 +41,7 @@ def main() -> None:
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))
     backend = "\n".join(project["build-system"]["requires"]).encode()
     for name, sources in LOCKS.items():
-        agreeing = () if name == "dev" else ("--constraint", "locks/dev.txt")
+        agreeing = () if name in ("dev", "mlcroissant", "hub") else ("--constraint", "locks/dev.txt")
         command = (*COMPILE, "--python-version", "3.11", *sources, "-", *agreeing, "--output-file", f"locks/{name}.txt")
         subprocess.run(command, input=backend, stdout=subprocess.DEVNULL, check=True)
 

@@ -1,4 +1,4 @@
-"""The main job from end to end on the bundled sample: build, validate, convert, validate, describe, validate.
+"""Run the main workflow on the bundled sample: build, validate, convert, validate, describe, validate.
 
 python pipeline/demo.py FOLDER
 """
@@ -24,7 +24,7 @@ DETAILS = (
 
 
 def corpusfmt(*arguments: str | Path) -> None:
-    """Show a command and run it; stop where it fails."""
+    """Print a command and run it; stop if it fails."""
     words = ["corpusfmt", *map(str, arguments)]
     print(f"$ {' '.join(words)}", flush=True)
     subprocess.run([sys.executable, "-m", *words], check=True)
@@ -32,7 +32,7 @@ def corpusfmt(*arguments: str | Path) -> None:
 
 
 def main(folder: Path) -> None:
-    """Run every step, then show what there is."""
+    """Run every step, then print the sizes of the largest languages."""
     started = time.monotonic()
     shutil.rmtree(folder, ignore_errors=True)
     oscar, dolma = folder / "oscar", folder / "dolma"

@@ -1,4 +1,4 @@
-"""What tests share: running the command line, and corpora made of a few documents."""
+"""Shared by tests: running the command line, and corpora of a few documents."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import served
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -45,10 +47,35 @@ LONG_LINE = (
 )
 
 
-def run_cli(*arguments: str | Path, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run `corpusfmt` as a user does, in a process of its own."""
-    command = [sys.executable, "-m", "corpusfmt", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=300, **options)
+def run_cli(
+    *arguments: str | Path,
+    stdin: bytes = b"",
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    fresh: bool = False,
+    **options: Any,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run `corpusfmt` as a user does, in a process of its own; a `fresh` one is started, others are forked."""
+    words = list(map(str, arguments))
+    if fresh or options or len(stdin) > served.MOST_STDIN or not served.AVAILABLE:
+        command = [sys.executable, "-m", "corpusfmt", *words]
+        return subprocess.run(
+            command, input=stdin, capture_output=True, check=False, timeout=300, cwd=cwd, env=env, **options
+        )
+    environment = os.environ if env is None else env
+    ended = server_of(environment).run(words, environment, cwd or Path.cwd(), stdin, 300)
+    return subprocess.CompletedProcess(words, ended.status, ended.stdout, ended.stderr)
+
+
+_SERVERS: dict[frozenset[tuple[str, str]], served.Server] = {}
+
+
+def server_of(environment: Mapping[str, str]) -> served.Server:
+    """Return the server for processes with the same variables that Python reads when it starts."""
+    key = frozenset((name, value) for name, value in environment.items() if name.startswith(("PYTHON", "LANG", "LC_")))
+    if key not in _SERVERS:
+        _SERVERS[key] = served.Server(environment)
+    return _SERVERS[key]
 
 
 def unmeasured() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING.md run as they stand there."""
+"""The worked examples of CONTRIBUTING.md run as written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import corpusfmt
 from corpusfmt import formats
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Location, Severity
-from corpusfmt.rules import Grading, Judge
+from corpusfmt.rules import STANDARD, Grade, Grading, Judge, Profile
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
 
@@ -27,8 +27,9 @@ def run(example: str, name: str, before: dict[str, Any] | None = None) -> dict[s
 def test_a_rule_is_one_function() -> None:
     space = run(EXAMPLES[0], "example_rule")
     subject = space["Title"](Location("a", 1), "Draft of it")
-    for profile, severity in (("standard", Severity.WARNING), ("strict", Severity.ERROR)):
-        judge = Judge(space["RULES"], Grading(profile), version="1", path="a")
+    release = Profile("release", grades=(Grade(("XMP101",), Severity.ERROR, "ours"),))
+    for profile, severity in ((STANDARD, Severity.WARNING), (release, Severity.ERROR)):
+        judge = Judge(space["RULES"], Grading((profile,)), version="1", path="a")
         assert not judge.check(subject)
         assert judge.check(space["Title"](Location("a", 2), "Report"))
         assert [(each.code, each.severity) for each in judge.tally.findings] == [("XMP101", severity)]

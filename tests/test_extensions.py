@@ -137,6 +137,6 @@ def test_what_is_wrong_with_an_installed_format_is_said_and_harms_no_other(
     assert f"; `absent` {of} loading it failed".encode() in done.stderr
     done = installed("validate", path, "--output-format", "number")
     assert done.returncode == 2
-    assert f"; `json` {of} the name is taken; `number` {of} it is int, expected a function of a report".encode() in (
+    assert f"; `json` {of} the name is taken; `number` {of} found int, expected a function of a report".encode() in (
         done.stderr
     )

@@ -1,4 +1,4 @@
-"""What is locked is what the project asks for, pinned by hash, and says nothing of the machine that locked it."""
+"""Locks contain the project's requirements, pinned by hash, and nothing about the machine that made them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_lock_has_pins_with_hashes_and_nothing_else(path: Path) -> None:
         assert before.endswith(" \\") == after.startswith("    --hash"), before
 
 
-@pytest.mark.parametrize(("lock", "extra"), [("run", None), ("build", "build"), ("dev", "dev")])
+@pytest.mark.parametrize(("lock", "extra"), [("run", None), ("build", "build"), ("dev", "dev"), ("ray", "ray")])
 def test_a_lock_serves_what_the_project_asks_for(lock: str, extra: str | None) -> None:
     locked = pinned(lock)
     for requirement in asked(extra):
@@ -60,9 +60,10 @@ def test_a_lock_serves_what_the_project_asks_for(lock: str, extra: str | None) -
         assert all(map(requirement.specifier.contains, versions)), f"{requirement}, locked: {versions}: run `make lock`"
 
 
-def test_the_tools_of_a_release_are_locked() -> None:
-    locked = pinned("release")
-    for requirement in map(Requirement, PROJECT["dependency-groups"]["release"]):
+@pytest.mark.parametrize("group", ["release", "mlcroissant", "hub", "browser"])
+def test_the_tools_of_a_group_are_locked(group: str) -> None:
+    locked = pinned(group)
+    for requirement in map(Requirement, PROJECT["dependency-groups"][group]):
         assert locked[canonicalize_name(requirement.name)], f"{requirement}: run `make lock`"
 
 

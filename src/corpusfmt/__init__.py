@@ -1,4 +1,4 @@
-"""Public: Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.
+"""Public: Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0/1.1.
 
 >>> import corpusfmt
 >>> report = corpusfmt.validate("oscar/")
@@ -6,22 +6,26 @@
 <Verdict.VALID: 'valid'>
 """
 
-# Nothing is imported here: for `python -m corpusfmt` the working folder is still first on the path.
+# Import nothing here: under `python -m corpusfmt` the working folder is still first on `sys.path`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from corpusfmt.comparison import compare
+    from corpusfmt.comparison.result import Comparison
     from corpusfmt.conversion import convert
     from corpusfmt.description import describe
+    from corpusfmt.engine.fix import Change, Fixed, fix
     from corpusfmt.engine.progress import Progress
     from corpusfmt.engine.validate import validate
-    from corpusfmt.formats.croissant.data.reader import Record
-    from corpusfmt.formats.croissant.data.stream import records
+    from corpusfmt.formats.recordsets import Record
     from corpusfmt.io.limits import LimitReached, Limits
     from corpusfmt.model import (
         BadInput,
         CorpusfmtError,
         Coverage,
         Document,
+        Edit,
         Finding,
+        Fix,
         Incomplete,
         Location,
         Problem,
@@ -32,6 +36,10 @@ if TYPE_CHECKING:
     )
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
+    from corpusfmt.reading import Documents, read
+    from corpusfmt.recordsets import Records, records
+    from corpusfmt.release.seal import seal
+    from corpusfmt.release.verify import verify
     from corpusfmt.report import render
     from corpusfmt.rules import Override
 
@@ -39,10 +47,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BadInput",
+    "Change",
+    "Comparison",
     "CorpusfmtError",
     "Coverage",
     "Document",
+    "Documents",
+    "Edit",
     "Finding",
+    "Fix",
+    "Fixed",
     "Incomplete",
     "LimitReached",
     "Limits",
@@ -51,6 +65,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Record",
+    "Records",
     "Report",
     "Selection",
     "Severity",
@@ -59,28 +74,43 @@ __all__ = [
     "Verdict",
     "__version__",
     "build",
+    "compare",
     "convert",
     "describe",
+    "fix",
+    "read",
     "records",
     "render",
+    "seal",
     "validate",
+    "verify",
 ]
 
-# Where each public name lives that is not of the model: loaded when first used, so that importing corpusfmt costs nothing.
+# Modules of the public names that are not in `model`: loaded on first use, so that `import corpusfmt` stays cheap.
 _HOMES = {
+    "Change": "corpusfmt.engine.fix",
+    "Fixed": "corpusfmt.engine.fix",
+    "Comparison": "corpusfmt.comparison.result",
     "LimitReached": "corpusfmt.io.limits",
     "Limits": "corpusfmt.io.limits",
     "Override": "corpusfmt.rules",
     "Progress": "corpusfmt.engine.progress",
-    "Record": "corpusfmt.formats.croissant.data.reader",
+    "Record": "corpusfmt.formats.recordsets",
+    "Records": "corpusfmt.recordsets",
     "Selection": "corpusfmt.pipeline.options",
     "Sourcing": "corpusfmt.pipeline.options",
     "build": "corpusfmt.pipeline.run",
+    "compare": "corpusfmt.comparison",
     "convert": "corpusfmt.conversion",
+    "Documents": "corpusfmt.reading",
     "describe": "corpusfmt.description",
-    "records": "corpusfmt.formats.croissant.data.stream",
+    "fix": "corpusfmt.engine.fix",
+    "read": "corpusfmt.reading",
+    "records": "corpusfmt.recordsets",
     "render": "corpusfmt.report",
+    "seal": "corpusfmt.release.seal",
     "validate": "corpusfmt.engine.validate",
+    "verify": "corpusfmt.release.verify",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these

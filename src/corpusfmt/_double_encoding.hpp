@@ -1,4 +1,4 @@
-// UTF-8 that was read as Windows-1252 and encoded again: where may it begin? io/double_encoding.py has the verdict.
+// Finds where UTF-8 that was read as Windows-1252 and encoded again may begin; io/double_encoding.py decides.
 
 #ifndef CORPUSFMT_DOUBLE_ENCODING_HPP
 #define CORPUSFMT_DOUBLE_ENCODING_HPP
@@ -17,24 +17,24 @@ constexpr unsigned char kDoubleEncodedLead = 0xC3;  // of the UTF-8 of U+00C0 to
 
 inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-// The byte that Windows-1252, or Latin-1 where that has none, reads as a character beyond ASCII; 0 where none is.
+// The byte that Windows-1252, or else Latin-1, decodes to a character beyond ASCII; 0 if there is none.
 constexpr unsigned byte_read_as(uint32_t point) {
     if (point < 0x100) return point < 0x80 ? 0 : point;
     constexpr uint32_t kOthers[] = {0x0152, 0x0153, 0x0160, 0x0161, 0x0178, 0x017D, 0x017E, 0x0192, 0x02C6,
                                     0x02DC, 0x2013, 0x2014, 0x2018, 0x2019, 0x201A, 0x201C, 0x201D, 0x201E,
                                     0x2020, 0x2021, 0x2022, 0x2026, 0x2030, 0x2039, 0x203A, 0x20AC, 0x2122};
     for (const uint32_t other : kOthers) {
-        if (point == other) return 0x80;  // which of the continuation bytes it is does not matter here
+        if (point == other) return 0x80;  // any continuation byte will do here
     }
     return 0;
 }
 
 struct Character {
-    unsigned byte = 0;  // that it was read from, see above
+    unsigned byte = 0;  // its source, see above
     size_t length = 0;
 };
 
-// The character beyond ASCII at a place of UTF-8.
+// The character beyond ASCII at a position in UTF-8.
 inline Character character_at(const unsigned char* at, const unsigned char* end) {
     if (end - at >= 2 && at[0] >= 0xC2 && at[0] < 0xE0 && is_continuation(at[1])) {
         return {byte_read_as((at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu)), 2};
@@ -45,7 +45,7 @@ inline Character character_at(const unsigned char* at, const unsigned char* end)
     return {};
 }
 
-// The character that an escape of JSON at a place stands for.
+// The character of a JSON escape at a position.
 inline Character escaped_character_at(const unsigned char* at, const unsigned char* end) {
     constexpr size_t kLength = 6;
     if (static_cast<size_t>(end - at) < kLength || at[0] != '\\' || at[1] != 'u') return {};
@@ -59,7 +59,7 @@ inline Character escaped_character_at(const unsigned char* at, const unsigned ch
     return {byte_read_as(point), kLength};
 }
 
-// Whether a character was read from the first byte of UTF-8 that real text does not have there: see double_encoding.py.
+// Whether a character was decoded from a lead byte of UTF-8 and does not occur there in real text: see double_encoding.py.
 template <typename Read>
 bool is_double_encoded(const unsigned char* begin, const unsigned char* at, const unsigned char* end, Read read) {
     const Character lead = read(at, end);
@@ -73,21 +73,21 @@ bool is_double_encoded(const unsigned char* begin, const unsigned char* at, cons
     }
     switch (lead.byte) {
         case 0xC2: case 0xC3: case 0xE2: case 0xEF: case 0xF0: return true;
-        case 0xD7: case 0xDF: break;  // no upper-case letters
+        case 0xD7: case 0xDF: break;  // not upper-case letters
         default:
             if (following == 1 && at > begin && at[-1] >= 'a' && at[-1] <= 'z') return true;
     }
     return read(next, end).byte >= 0xC2;
 }
 
-// Whether a character begins at a place that is among the few worth a closer look. Reads `kLookAhead` bytes.
+// Whether the character at a position needs a closer check, which is rare. Reads `kLookAhead` bytes.
 constexpr size_t kLookAhead = 7;
 constexpr bool is_suspect(const unsigned char* at) { return (at[0] == kDoubleEncodedLead) & (at[2] >= 0xC2) & (at[2] != kDoubleEncodedLead); }
 constexpr bool is_suspect_escape(const unsigned char* at) {
     return (at[0] == '\\') & (at[3] == '0') & ((at[4] | 0x20) >= 'c') & (at[6] == '\\');
 }
 
-// The first place from `start` on where text may be UTF-8 that was read as Windows-1252 and encoded again, or nowhere.
+// The first position from `start` on where text may be UTF-8 that was read as Windows-1252 and encoded again, or none.
 template <bool kEscaped>
 std::optional<size_t> double_encoding_at(std::string_view data, size_t start) {
     constexpr size_t kBlock = 64;

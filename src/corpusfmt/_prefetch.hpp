@@ -1,4 +1,4 @@
-// Asking for memory before it is used: for tables that are larger than the caches.
+// Prefetches memory, for tables that are larger than the caches.
 
 #ifndef CORPUSFMT_PREFETCH_HPP
 #define CORPUSFMT_PREFETCH_HPP

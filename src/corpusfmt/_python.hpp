@@ -1,4 +1,4 @@
-// What the native kernels need of Python's objects.
+// Access to Python objects, shared by the native kernels.
 
 #ifndef CORPUSFMT_PYTHON_HPP
 #define CORPUSFMT_PYTHON_HPP
@@ -17,6 +17,29 @@ struct Release {
 };
 using Owned = std::unique_ptr<PyObject, Release>;
 
+// The memory of an object, such as bytes or an array.
+class Buffer {
+  public:
+    Buffer() = default;
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() {
+        if (open_) PyBuffer_Release(&view_);
+    }
+
+    bool open(PyObject* object, int flags = PyBUF_SIMPLE) {
+        return open_ = PyObject_GetBuffer(object, &view_, flags) == 0;
+    }
+
+    char* data() const { return static_cast<char*>(view_.buf); }
+    size_t size() const { return static_cast<size_t>(view_.len); }
+    std::string_view bytes() const { return {data(), size()}; }
+
+  private:
+    Py_buffer view_{};
+    bool open_ = false;
+};
+
 inline PyObject* as_str(std::string_view text) {
     return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "strict");
 }
@@ -30,6 +53,13 @@ PyObject* as_list(const Items& items, Convert convert) {
         if (!converted || PyList_SetItem(list.get(), at++, converted) < 0) return nullptr;
     }
     return list.release();
+}
+
+inline PyModuleDef_Slot kNoSlots[] = {{0, nullptr}};
+
+// The definition of a kernel: a module named `_native`.
+inline PyModuleDef kernel_of(const char* doc, PyMethodDef* methods, PyModuleDef_Slot* slots = kNoSlots) {
+    return {PyModuleDef_HEAD_INIT, "_native", doc, 0, methods, slots, nullptr, nullptr, nullptr};
 }
 
 }  // namespace corpusfmt

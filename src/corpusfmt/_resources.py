@@ -1,4 +1,4 @@
-"""Internal: Published data that ships with the package: `schemas/` and `pipeline/`, top-level folders of a checkout."""
+"""Internal: Data shipped with the package: `schemas/` and `pipeline/`, top-level folders of a checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def resource(kind: Literal["schemas", "pipeline"], path: str) -> Traversable:
-    """Return a shipped file or folder, from the wheel or, in an editable install, from the checkout."""
+    """Return a shipped file or folder, from the wheel or, in an editable install, the checkout."""
     shipped = files("corpusfmt") / "_data" / kind
     root = shipped if shipped.is_dir() else _CHECKOUT / kind
     return root.joinpath(*path.split("/")) if path else root

@@ -1,4 +1,4 @@
-// UTF-8, as the native kernels read it: is it valid, how many code points does it have?
+// UTF-8 for the native kernels: validation, and counts of code points.
 
 #ifndef CORPUSFMT_UTF8_HPP
 #define CORPUSFMT_UTF8_HPP
@@ -28,11 +28,11 @@ inline bool is_ascii(std::string_view text) {
 
 constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0101010101010101}; }
 
-// How many bytes of a text have a mark: `marks` turns eight bytes into eight that are 1 or 0, and zeros into zeros.
+// The number of marked bytes in a text: `marks` maps eight bytes to eight that are 1 or 0, and zeros to zeros.
 template <typename Marks>
 size_t count_marked(std::string_view text, Marks marks) {
     constexpr uint64_t kPairs = 0x00FF00FF00FF00FF, kQuads = 0x0001000100010001;
-    constexpr size_t kMostMarks = 255;  // what a byte holds
+    constexpr size_t kMostMarks = 255;  // the maximum of a byte
     size_t count = 0;
     while (!text.empty()) {
         uint64_t word = 0, counts = 0;
@@ -54,13 +54,13 @@ size_t count_marked(std::string_view text, Marks marks) {
     return count;
 }
 
-// The continuation bytes of a text: its other bytes are its code points, if it is UTF-8.
+// The number of continuation bytes in a text; in UTF-8, each other byte begins a code point.
 inline size_t continuations_in(std::string_view text) {
     return count_marked(text, [](uint64_t bytes) { return bytes >> 7 & ~bytes >> 6 & in_each_byte(1); });
 }
 
-// UTF-8 as RFC 3629 and Python's strict decoder have it, as an automaton whose state is a shift: a byte's table entry
-// holds the successor of every state, six bits each, so that a step is one load and one shift.
+// UTF-8 as in RFC 3629 and Python's strict decoder, as an automaton whose state is a shift: the table entry of a byte
+// contains the successor of every state, six bits each, so a step is one load and one shift.
 class Utf8Automaton {
   public:
     static bool accepts(std::string_view text);
@@ -114,7 +114,7 @@ class Utf8Automaton {
 
 inline bool Utf8Automaton::accepts(std::string_view text) {
     static constexpr std::array<uint64_t, 256> kTable = build();
-    constexpr size_t kBlock = 64;  // most text is ASCII in stretches
+    constexpr size_t kBlock = 64;  // most text has long runs of ASCII
     uint64_t state = kAccept;
     for (size_t begin = 0; begin < text.size(); begin += kBlock) {
         const std::string_view block = text.substr(begin, kBlock);
@@ -130,7 +130,7 @@ struct Census {
 };
 
 inline Census census_of(std::string_view text) {
-    constexpr size_t kBlock = 128;  // keeps the count of a block within a byte, which vectorises best
+    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
     Census census;
     for (size_t begin = 0; begin < text.size(); begin += kBlock) {
         const size_t end = std::min(begin + kBlock, text.size());

@@ -1,3 +1,3 @@
-"""Internal: The version, in the one place where it stands."""
+"""Internal: The version, defined only here."""
 
 VERSION = "0.1.0"

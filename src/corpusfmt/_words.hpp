@@ -1,4 +1,4 @@
-// Words, as sizes of corpora count them: runs without ASCII white space.
+// Words, as counted in the sizes of corpora: runs without ASCII white space.
 
 #ifndef CORPUSFMT_WORDS_HPP
 #define CORPUSFMT_WORDS_HPP
@@ -12,7 +12,7 @@ namespace corpusfmt {
 constexpr bool is_space(unsigned char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
 inline size_t count_words(std::string_view text) {
-    constexpr size_t kBlock = 128;  // keeps the count of a block within a byte, which vectorises best
+    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
     if (text.empty()) return 0;
     size_t words = is_space(static_cast<unsigned char>(text[0])) ? 0 : 1;
     for (size_t begin = 1; begin < text.size(); begin += kBlock) {

@@ -1,4 +1,4 @@
-// Lines are known by their hashes.
+// Hashes that identify lines.
 
 #ifndef CORPUSFMT_XXH64_HPP
 #define CORPUSFMT_XXH64_HPP
@@ -43,7 +43,7 @@ class Xxh64 {
 
     static constexpr uint64_t round(uint64_t lane, uint64_t word) { return rotated(lane + word * kPrime2, 31) * kPrime1; }
 
-    // Compilers make one load of it.
+    // Compiled to a single load.
     template <size_t... Byte>
     static constexpr uint64_t little_endian(const unsigned char* at, std::index_sequence<Byte...>) {
         return ((static_cast<uint64_t>(at[Byte]) << 8 * Byte) | ...);

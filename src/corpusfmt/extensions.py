@@ -1,4 +1,4 @@
-"""Internal: Formats and reports of other distributions, by their entry points. For the modules that look them up."""
+"""Internal: Formats and reports from entry points of other distributions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ T = TypeVar("T")
 
 
 class Extensions(Struct, Generic[T], frozen=True):
-    """What was loaded, by the name of its entry point, and of what was not a sentence that says why."""
+    """Loaded objects by entry point name, and a sentence for each refused entry point."""
 
     loaded: Mapping[str, T]
     refused: tuple[str, ...]
 
     def explained(self) -> str:
-        """Return what a message that lacks a name adds: what was not loaded, and why."""
+        """Return the refusals as the end of a message about an unknown name."""
         return "".join(f"; {each}" for each in self.refused)
 
 
 def extensions(group: str, fault_of: Callable[[str, Any], str | None]) -> Extensions[Any]:
     """Load the entry points of a group.
 
-    `fault_of` returns what is wrong with what an entry point of a name gave. One with a fault, or that raises, is refused;
-    the others are loaded. Raises `Incomplete` where a bound of the run ends it.
+    `fault_of` returns what is wrong with a name and its loaded object, or None. An entry point that has a fault or raises
+    is refused. Raises `Incomplete` if a limit of the run is reached.
     """
-    from importlib.metadata import entry_points  # noqa: PLC0415 - most commands look for none
+    from importlib.metadata import entry_points  # noqa: PLC0415 - most commands do not need it
 
     loaded: dict[str, Any] = {}
     refused: list[str] = []

@@ -1,10 +1,11 @@
-"""For formats: The nouns of corpusfmt: what a rule is, what it finds, and what a run reports."""
+"""For formats: The data model: rules, findings, documents, and the report of a run."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,21 +15,21 @@ Json = dict[str, Any]
 
 
 class CorpusfmtError(Exception):
-    """Base of the errors that a caller can act on; bad data is a `Finding`, never one of these.
+    """Base of the errors that a caller can act on. Bad data is a `Finding` instead.
 
     CorpusfmtError
     ├── UsageError       wrong option, format, rule or path: the message says what to do (exit status 2)
-    ├── BadInput         data that a conversion or build cannot go on from (exit status 1; 3 where it was not read)
+    ├── BadInput         data that stops a conversion or build (exit status 1, or 3 if unreadable)
     └── Incomplete       the run could not finish: I/O failure, dead workers (exit status 3)
     """
 
 
 class UsageError(CorpusfmtError):
-    """The caller asked for something that cannot be done; the message says what to do instead."""
+    """Wrong usage; the message says what to do instead."""
 
 
 class BadInput(CorpusfmtError):
-    """Input data is wrong; carries the finding that says where."""
+    """Bad input data; `finding` says what and where."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding)
@@ -39,7 +40,7 @@ class BadInput(CorpusfmtError):
 
 
 class Incomplete(CorpusfmtError):
-    """The run could not finish; what was published so far is whole. `details` are further lines of the message."""
+    """The run could not finish; files published so far are complete. `details` are further lines of the message."""
 
     def __init__(self, message: str, *details: str) -> None:
         super().__init__(message, *details)
@@ -50,7 +51,7 @@ class Incomplete(CorpusfmtError):
 
 
 class Severity(StrEnum):
-    """How much a finding matters: MUST, SHOULD, worth knowing."""
+    """Weight of a finding: violates a MUST, violates a SHOULD, or is worth knowing."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -58,7 +59,7 @@ class Severity(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a report says of its input as a whole."""
+    """Result of a run as a whole."""
 
     VALID = "valid"
     INVALID = "invalid"
@@ -88,11 +89,26 @@ class Location(Struct, frozen=True):
         return ":".join(parts)
 
 
-class Problem(Struct, frozen=True):
-    """What a rule yields.
+class Edit(Struct, frozen=True):
+    """A change of the file that a finding is in: the bytes from `start` up to `end` become `text`, in UTF-8."""
 
-    `count` occurrences of the same defect may be told as one, at the first of their places. `minor` marks the milder
-    case of a rule that has two; how much it weighs is the rule's business.
+    start: int
+    end: int
+    text: str
+
+
+class Fix(Struct, frozen=True):
+    """How a problem is repaired: edits that belong together. One that is not `safe` may change what is said: review it."""
+
+    edits: tuple[Edit, ...]
+    safe: bool = True
+
+
+class Problem(Struct, frozen=True):
+    """A defect, as a rule yields it.
+
+    `count` occurrences of the same defect may be reported as one, at the first location. `minor` marks the milder case of
+    a rule that has two; the rule's grades decide its severity.
     """
 
     message: str
@@ -100,13 +116,14 @@ class Problem(Struct, frozen=True):
     hint: str = ""
     count: int = 1
     minor: bool = False
+    fix: Fix | None = None
 
 
 class Rule(Struct, frozen=True, kw_only=True, eq=False):
-    """What can be wrong: a name, how severe it is, and an explanation for users.
+    """A kind of defect: its name, severity, and explanation for users.
 
-    `grades` re-grades it (None: it does not apply there) for a version ("1.0"), a profile ("strict"), both
-    ("1.0/strict"), and for the milder of its two cases ("minor", "strict/minor", "1.0/minor", "1.0/strict/minor").
+    `grades` overrides the severity (None: the rule does not apply) for a version ("1.0"), for the milder case ("minor"),
+    or both ("1.0/minor"). Grades of profiles are in `schemas/profiles`.
     """
 
     code: str
@@ -117,19 +134,16 @@ class Rule(Struct, frozen=True, kw_only=True, eq=False):
     requires: frozenset[str] = frozenset()
     grades: Mapping[str, Severity | None] = field(default_factory=dict)
 
-    def severity_for(self, *, version: str, profile: str, minor: bool = False) -> Severity | None:
-        """Return the severity under a version and profile; the most specific grade wins."""
-        keys = [f"{version}/{profile}", profile, version]
-        if minor:
-            keys = [*(f"{key}/minor" for key in keys), "minor", *keys]
-        for key in keys:
+    def severity_for(self, *, version: str, minor: bool = False) -> Severity | None:
+        """Return the severity in a version; the most specific grade wins."""
+        for key in (f"{version}/minor", "minor", version) if minor else (version,):
             if key in self.grades:
                 return self.grades[key]
         return self.severity
 
 
 class Check(Rule, frozen=True, kw_only=True, eq=False):
-    """A rule that decides by itself: a predicate over a subject. Where a rule of `unless` fires on one, it is not asked."""
+    """A rule with a predicate over a subject. It does not run on a subject on which a rule of `unless` fired."""
 
     subject: type
     unless: frozenset[str] = frozenset()
@@ -137,18 +151,18 @@ class Check(Rule, frozen=True, kw_only=True, eq=False):
 
 
 class FindingType(Rule, frozen=True, kw_only=True, eq=False):
-    """A rule that readers decide: they report what they came across as a finding of this type."""
+    """A rule that readers decide and report as a finding of this type."""
 
 
 class Fault(NamedTuple):
-    """What a reader came across, until it is reported."""
+    """A problem found by a reader and not yet reported."""
 
     type: FindingType
     problem: Problem
 
 
 class Finding(Struct, frozen=True):
-    """A problem stamped with its rule and severity: plain data that crosses processes and JSON unchanged."""
+    """A problem with its rule and severity: plain data that survives pickling and JSON unchanged."""
 
     code: str
     slug: str
@@ -168,16 +182,20 @@ class Finding(Struct, frozen=True):
         return self.problem.at
 
     @property
+    def fix(self) -> Fix | None:
+        return self.problem.fix
+
+    @property
     def count(self) -> int:
         return self.problem.count
 
 
 class Document(Struct):
-    """One text with what is known about it: the currency of conversion.
+    """A text with its metadata, independent of the format.
 
-    `extra` holds what the source format had and no other field can take, so that nothing is lost on the way back.
-    `attributes` are those embedded in the document; `attribute_rows` has, by the name of an attribute set, the row of that
-    set about this document: the JSON text of an object with `id`, `attributes` and perhaps more.
+    `extra` contains values of the source format that fit no other field, so that a conversion back loses nothing.
+    `attributes` are embedded in the document; `attribute_rows` maps the name of an attribute set to the set's row for
+    this document: the JSON text of an object with `id`, `attributes` and possibly more.
     """
 
     id: str
@@ -191,13 +209,50 @@ class Document(Struct):
     extra: Json = field(default_factory=dict)
     attribute_rows: Mapping[str, str] = field(default_factory=dict)
 
+    # A mapping of its fields that have values, as data frames and data sets accept rows.
+
+    def keys(self) -> list[str]:
+        """Return the names of the fields that have a value; `extra` and `attribute_rows` are left out."""
+        return [name for name in self.__struct_fields__[:-2] if getattr(self, name) is not None]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__struct_fields__:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Return the fields that have a value."""
+        return [(name, self[name]) for name in self.keys()]
+
+    def _repr_html_(self) -> str:
+        """Return the document for a notebook, with long values clipped."""
+        from html import escape  # noqa: PLC0415 - imports a table of all entities, which only notebooks need
+
+        shown = {name: escape(_start_of(str(value), 200)) for name, value in self.items()}
+        text = escape(_start_of(self.text, 2_000))
+        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown.items() if name != "text")
+        return f'<table>{rows}</table><pre style="white-space: pre-wrap">{text}</pre>'
+
+
+Mapping.register(Document)
+
+
+def _start_of(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… [{len(text):,} characters]"
+
 
 class Coverage(Struct):
-    """What a run looked at, and what it did not look at and why.
+    """What a run checked, what it did not check, and why.
 
-    `not_run` counts the subjects that a rule was not run on, by (path, rule code, reason): another rule had fired there, so
-    the data is not clean anyway. `gaps` counts what could not be checked although nothing is known to be wrong with it, by
-    (path, what, reason): a run with a gap is `incomplete`.
+    `not_run` counts the subjects that a rule did not run on because another rule had fired, by (path, rule code, reason).
+    `gaps` counts things that could not be checked although no defect is known, by (path, what, reason): a run with a gap
+    is `incomplete`.
     """
 
     shards_seen: int = 0
@@ -209,20 +264,20 @@ class Coverage(Struct):
     gaps: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
     def skip(self, path: str, rule: str, reason: str, count: int = 1) -> None:
-        """Note that a rule was not run on something in a file, because of something that was reported."""
+        """Record that a rule did not run on something in a file, because of a finding there."""
         self.not_run[path, rule, reason] += count
 
     def gap(self, path: str, what: str, reason: str, count: int = 1) -> None:
-        """Note that something (a rule, a file, a record set) could not be checked: the run is incomplete."""
+        """Record that something (a rule, a file, a record set) could not be checked: the run is incomplete."""
         self.gaps[path, what, reason] += count
 
     @property
     def rules_not_run(self) -> Mapping[str, str]:
-        """One reason for each rule that was not run on everything, by code."""
+        """One reason for each rule that did not run on everything, by code."""
         return MappingProxyType({rule: reason for _, rule, reason in sorted(self.not_run, reverse=True)})
 
     def add(self, other: Coverage) -> None:
-        """Take another run or shard into account."""
+        """Add the coverage of another run or shard."""
         self.shards_seen += other.shards_seen
         self.shards_total += other.shards_total
         self.documents += other.documents
@@ -232,23 +287,23 @@ class Coverage(Struct):
         self.gaps.update(other.gaps)
 
 
-# Beyond this many a further finding of the same rule tells nobody anything new; counts stay exact.
+# Further findings of the same rule would add nothing; counts stay exact.
 _MOST_FINDINGS_OF_A_RULE = 10_000
-# What all findings that are kept may take in memory, and what each takes beside its texts.
+# Memory for all findings, and overhead of each in addition to its texts.
 _MOST_BYTES_OF_FINDINGS = 24 * 1024 * 1024
 _BYTES_OF_A_FINDING = 600
 
-#: Occurrences of problems that were there before, by (rule code, path): the baseline of a run.
+#: The baseline of a run: known occurrences by (rule code, path).
 Known = Mapping[tuple[str, str], int]
 
 
 class Tally(Struct):
-    """Findings under a cap for each rule and path, and exact counts of all of them.
+    """Findings, capped per rule and path, and exact counts of all of them.
 
-    `counts` maps (code, severity, path) to the number of occurrences, the known ones included until `settle`; `suppressed`
-    counts by (code, path, reason) what is not reported, `regraded` what counts more or less than the rule says.
-    The first occurrences in a file are taken for those that `known` counts, so that what is kept are the new ones; which
-    ones are new is a guess, how many is not.
+    `counts` maps (code, severity, path) to the number of occurrences, including known ones until `settle`. `suppressed`
+    counts unreported occurrences by (code, path, reason), `regraded` those with another severity than the rule's.
+    The first occurrences in a file are assumed to be the known ones, and the later ones are kept as new: which ones are
+    new is a guess, their number is exact.
     """
 
     cap: int = 10
@@ -264,7 +319,7 @@ class Tally(Struct):
     _bytes: int = 0
 
     def add(self, finding: Finding) -> None:
-        """Count a finding, and keep it while the caps allow and there may be none like it in the baseline."""
+        """Count a finding, and keep it if the caps allow and the baseline does not cover it."""
         key = (finding.code, finding.location.path)
         self.counts[finding.code, finding.severity, finding.location.path] += finding.count
         if key in self.known:
@@ -275,7 +330,7 @@ class Tally(Struct):
         self._keep(key, finding)
 
     def merge(self, other: Tally) -> None:
-        """Add all that another tally counted and kept."""
+        """Add the counts and findings of another tally."""
         self.counts.update(other.counts)
         self.suppressed.update(other.suppressed)
         self.regraded.update(other.regraded)
@@ -296,12 +351,12 @@ class Tally(Struct):
             self.findings.append(finding)
 
     def _pass_over(self, key: tuple[str, str], finding: Finding) -> None:
-        # The last one, as what is new tends to be at the end; shown only where the counts say that there is a new one.
+        # Keep the last one: new problems tend to be at the end. It is shown only if the counts prove that one is new.
         if key in self._passed_over or len(self._passed_over) < _MOST_FINDINGS_OF_A_RULE:
             self._passed_over[key] = finding
 
     def drop(self, path: str) -> set[str]:
-        """Forget all that was found in a file; return the codes of the rules."""
+        """Remove all findings in a file; return the codes of their rules."""
         codes = {code for code, _, of in self.counts if of == path}
         for key in [key for key in self.counts if key[2] == path]:
             del self.counts[key]
@@ -316,10 +371,7 @@ class Tally(Struct):
         return codes
 
     def settle(self, reason: str) -> list[tuple[str, str]]:
-        """Take the known occurrences out of the counts, the least severe first; return the known keys that nothing matched.
-
-        They are counted as suppressed for this reason.
-        """
+        """Move known occurrences, least severe first, from the counts to `suppressed`; return the unmatched known keys."""
         unmatched = []
         for (code, path), budget in self.known.items():
             left = 0 if code in INCOMPLETE_CODES else budget
@@ -341,7 +393,7 @@ class Tally(Struct):
         return any(counted == code for counted, _, _ in self.counts)
 
 
-# A run in which one of these fired has not seen all of its input.
+# A run in which one of these fired has not checked all of its input.
 INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002", "GEN003"})
 
 
@@ -358,16 +410,24 @@ def _size_of(finding: Finding) -> int:
 
 
 class Checked(Struct, frozen=True):
-    """A shard that was checked: the paths of its files, and how long it took."""
+    """A checked shard: the paths of its files, and its time in seconds."""
 
     paths: tuple[str, ...]
     seconds: float
 
 
-class Report(Struct):
-    """The answer of a run: capped findings, exact counts, what was covered, and a verdict.
+def pandas_module() -> Any:
+    """Return pandas, which is large, and not a dependency. Raises `UsageError` without it."""
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise UsageError("pandas is not installed: run `pip install pandas`") from None
 
-    `unmatched` names what the user asked to leave out and nothing matched: ignored rules, overrides, baseline entries.
+
+class Report(Struct):
+    """Result of a run: capped findings, exact counts, coverage, and a verdict.
+
+    `unmatched` names the ignored rules, overrides and baseline entries that matched nothing.
     """
 
     format: str
@@ -408,17 +468,17 @@ class Report(Struct):
 
     @property
     def suppressed(self) -> list[Json]:
-        """What was found and is not reported, by rule and reason."""
+        """Occurrences that are not reported, by rule and reason."""
         return _by_rule_and_reason(self.tally.suppressed)
 
     @property
     def regraded(self) -> list[Json]:
-        """What the user's settings made more or less severe, by rule and reason."""
+        """Occurrences whose severity the user's settings changed, by rule and reason."""
         return _by_rule_and_reason(self.tally.regraded)
 
     @property
     def has_gaps(self) -> bool:
-        """Whether reading or judging failed somewhere (a sample leaves no gap: it is what was asked for)."""
+        """Whether reading or checking failed somewhere. A sample has no gap, since the user asked for it."""
         return not INCOMPLETE_CODES.isdisjoint(self.by_rule)
 
     @property
@@ -428,6 +488,32 @@ class Report(Struct):
         if self.counts[Severity.ERROR]:
             return Verdict.INVALID
         return Verdict.INCOMPLETE if self.coverage.gaps else Verdict.VALID
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
+        return f"<Report {self.format} {self.version}: {self.verdict.value}; {counts}>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the rules that fired for a notebook, errors first."""
+        totals: Counter[tuple[int, str, str]] = Counter()
+        for (code, severity, _), count in self.tally.counts.items():
+            totals[tuple(Severity).index(severity), severity, code] += count
+        rows = (
+            f"<tr><td>{code}</td><td>{severity}</td><td>{count:,}</td></tr>"
+            for (_, severity, code), count in sorted(totals.items())
+        )
+        return f"<p>{self.format} {self.version}: <b>{self.verdict.value}</b></p><table>{''.join(rows)}</table>"
+
+    def to_pandas(self) -> Any:
+        """Return the kept findings as a pandas data frame, one per row. Raises `UsageError` without pandas."""
+        places = ("path", "line", "byte", "column", "pointer", "record")
+        rows = []
+        for each in self.findings:
+            at = (getattr(each.location, name) for name in places)
+            rows.append((each.code, each.slug, each.severity.value, *at, each.message, each.hint, each.count))
+        return pandas_module().DataFrame(
+            rows, columns=["rule", "slug", "severity", *places, "message", "hint", "count"]
+        )
 
 
 def _by_rule_and_reason(counted: Mapping[tuple[str, str, str], int]) -> list[Json]:

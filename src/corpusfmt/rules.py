@@ -1,6 +1,4 @@
-"""For formats: The rule registry, and the judge that runs checks over subjects and takes what readers report, for
-one shard.
-"""
+"""For formats: The rule registry, and the judge that runs checks and records findings of one shard."""
 
 from __future__ import annotations
 
@@ -34,32 +32,29 @@ from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
 _Subject = TypeVar("_Subject")
 _Predicate = Callable[[_Subject], Iterator[Problem]]
 
-PROFILES = ("standard", "strict")
-# What a rule may be graded for: a version, a profile, both, each in all cases or in minor ones alone.
-_GRADE = re.compile(r"(?=.)(?:(?P<version>[0-9.]+)(?:/|$))?(?:(?:standard|strict)(?:/|$))?(?:minor)?(?<!/)")
+# A key of `grades`: a version, optionally for minor cases only, or minor cases.
+_GRADE = re.compile(r"(?=.)(?:(?P<version>[0-9.]+)(?:/|$))?(?:minor)?(?<!/)")
 
-#: Called every so many findings; raises `Incomplete` where a bound of the run is reached.
+#: Called every `_FINDINGS_BETWEEN` findings; raises `Incomplete` if a limit of the run is reached.
 between_findings: ContextVar[Callable[[], None]] = ContextVar("between_findings", default=lambda: None)
 _FINDINGS_BETWEEN = 256
 
-
-#: A bug of ours: what a rule or reader that raised is reported as.
 INTERNAL_ERROR = FindingType(
     code="GEN000",
     slug="internal-error",
     explanation="""A rule or reader of corpusfmt failed on this input.
 
-    Why: the rest of the input was checked, but what this rule would have said is unknown, so the verdict is never `valid`.
-    Example: a rule raises on a value that its author did not think of.
+    Why: the rest of the input was checked, but the result of this rule is unknown, so the verdict is never `valid`.
+    Example: a rule raises on a value that its author did not expect.
     Fix: report the message with the input that caused it; the data may well be fine.
     """,
 )
 
 
 class RuleSet:
-    """The rules of one format, by code, and its checks by the type of subject that they judge.
+    """The rules of one format by code, and its checks by type of subject.
 
-    `versions` are those of the format: what rules may be graded for.
+    `versions` are the format's versions, for which rules may be graded.
     """
 
     def __init__(self, *included: Iterable[Rule], versions: Sequence[str] = ()) -> None:
@@ -83,9 +78,9 @@ class RuleSet:
     ) -> Callable[[_Predicate[_Subject]], _Predicate[_Subject]]:
         """Register a generator over one subject type as a check; its docstring is what `corpusfmt rule` prints.
 
-        `grades` is that of `Rule`: severities for versions, profiles and the minor case.
-        `requires` names rules whose firing in the same shard makes this one meaningless there, `unless` earlier rules over
-        the same subject whose firing on it leaves this one nothing to say.
+        `grades` is as in `Rule`. If a rule of `requires` has fired in the shard, this one does not run and is reported as
+        not run. If a rule of `unless`, which must be an earlier rule over the same subject, has fired on the subject, this
+        one has nothing to add there.
         """
 
         def register(check: _Predicate[_Subject]) -> _Predicate[_Subject]:
@@ -138,14 +133,15 @@ class RuleSet:
             found = _GRADE.fullmatch(grade)
             if not found or (self._versions and found["version"] not in (None, *self._versions)):
                 raise ValueError(
-                    f"rule {rule.code} is graded for `{grade}`, expected a version, a profile, or the minor case of one"
+                    f"rule {rule.code} is graded for `{grade}`, expected a version or its minor case; "
+                    "grades of profiles belong in schemas/profiles"
                 )
         self._by_code[rule.code] = rule
         if isinstance(rule, Check):
             self._by_subject.setdefault(rule.subject, []).append(rule)
 
     def complete(self) -> None:
-        """Raise `ValueError` for a rule that depends on one that is not there, once all are registered."""
+        """Raise `ValueError` if a registered rule depends on an unknown one. Call it once all are registered."""
         for rule in self._by_code.values():
             if unknown := rule.requires - self._by_code.keys():
                 raise ValueError(
@@ -156,7 +152,7 @@ class RuleSet:
             for check in self.on(subject):
                 if unknown := check.unless - earlier:
                     raise ValueError(
-                        f"rule {check.code} is not asked where {min(unknown)} fires, expected an earlier rule over "
+                        f"rule {check.code} has `unless` {min(unknown)}, expected the code of an earlier rule over "
                         f"{subject.__name__}"
                     )
                 earlier.add(check.code)
@@ -168,21 +164,21 @@ class RuleSet:
         return self._by_code.get(rule.code) is rule
 
     def on(self, subject: type) -> list[Check]:
-        """Return the checks over a subject type, its own before those over its bases, each in the order of registration."""
+        """Return the checks over a type, then those over its base types, in order of registration."""
         return [check for base in subject.__mro__ for check in self._by_subject.get(base, ())]
 
 
 def finding_of(fault: Fault, rules: RuleSet, version: str) -> Finding:
-    """Return what a reader came across as a finding, whatever the user asked to be reported."""
+    """Return a fault as a finding, regardless of the user's selection of rules."""
     judge = Judge(rules, Grading(), version=version, path="")
     judge.report(*fault)
     return judge.tally.findings[0]
 
 
 class Override(Struct, frozen=True):
-    """A user's own judgement of some rules for some paths (globs over the whole path), with the reason for it.
+    """A user's severity of some rules for some paths (globs over the whole path), with the reason.
 
-    `severity` None ignores the rules there.
+    With `severity` None the rules are ignored there.
     """
 
     rules: tuple[str, ...]
@@ -196,20 +192,68 @@ class Override(Struct, frozen=True):
         )
 
 
-class Grading(Struct, frozen=True):
-    """Which rules count and how much: the profile, a selection by code, prefix or slug, overrides by the user, a baseline."""
+class Grade(Struct, frozen=True):
+    """A profile's severity of some rules (codes, prefixes or slugs), and the document that requires it.
 
-    profile: str = "standard"
+    With `severity` None the rules are ignored; `minor` grades only the milder case.
+    """
+
+    rules: tuple[str, ...]
+    severity: Severity | None
+    source: str
+    minor: bool = False
+
+
+class Requirement(Struct, frozen=True):
+    """A property that a profile requires of each node of a class, the document that requires it, and an example."""
+
+    property: str
+    source: str
+    example: Any
+    of: str = "Dataset"
+    severity: Severity = Severity.ERROR
+
+
+class Profile(Struct, frozen=True):
+    """Requirements beyond the rules' severities; `schemas/profiles` has the bundled profiles. `text` is the file's content."""
+
+    name: str
+    summary: str = ""
+    grades: tuple[Grade, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    #: Whether folders must load with `datasets`.
+    loading: bool = False
+    text: str = ""
+
+    def grade_of(self, rule: Rule, *, minor: bool = False) -> Grade | None:
+        """Return the last grade that names a rule; in the milder case, a grade for it wins."""
+        found = [each for each in self.grades if any(selects(name, rule) for name in each.rules)]
+        return next(
+            (each for wanted in (True, False)[not minor :] for each in reversed(found) if each.minor is wanted), None
+        )
+
+
+STANDARD = Profile("standard")
+_BY_WEIGHT = (None, Severity.INFO, Severity.WARNING, Severity.ERROR)
+
+
+class Grading(Struct, frozen=True):
+    """Which rules are reported, and how severely: profiles, and the user's selection, overrides and baseline.
+
+    If several profiles grade a rule, the most severe grade wins.
+    """
+
+    profiles: tuple[Profile, ...] = (STANDARD,)
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
     known: Known = field(default_factory=dict)
 
     def judged(self, rule: Rule, version: str, path: str, *, minor: bool = False) -> tuple[Severity | None, str]:
-        """Return the severity to report, None where the rule does not apply or was not asked for, and why it is not its own."""
-        severity = rule.severity_for(version=version, profile=self.profile, minor=minor)
+        """Return the severity to report (None: do not report) and, if settings or a profile changed it, the reason."""
+        severity = rule.severity_for(version=version, minor=minor)
         if severity is None or rule.code in INCOMPLETE_CODES:
-            return severity, ""  # not to be ignored: what was not seen must never look valid
+            return severity, ""  # cannot be ignored: unchecked input must never look valid
         if ignored := next((each for each in self.ignore if selects(each, rule)), None):
             return None, f"ignored ({ignored})"
         if self.select and not any(selects(each, rule) for each in self.select):
@@ -217,10 +261,33 @@ class Grading(Struct, frozen=True):
         for override in self.overrides:
             if override.applies(rule, path):
                 return override.severity, override.reason
-        return severity, ""
+        return self._in_profiles(rule, minor=minor) or (severity, "")
 
-    def unmatched(self, rules: RuleSet, tally: Tally) -> list[str]:
-        """Name the ignored rules and the overrides that nothing in a tally matched."""
+    def _in_profiles(self, rule: Rule, *, minor: bool) -> tuple[Severity | None, str] | None:
+        graded = [(each.grade_of(rule, minor=minor), each.name) for each in self.profiles]
+        found = [(grade.severity, f"profile {name}: {grade.source}") for grade, name in graded if grade is not None]
+        if not found:
+            return None
+        severity, reason = max(found, key=lambda each: _BY_WEIGHT.index(each[0]))
+        return severity, "" if severity else reason
+
+    @property
+    def loading(self) -> bool:
+        """Whether a profile asks that folders load with `datasets`."""
+        return any(each.loading for each in self.profiles)
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """The required properties, each with the most severe of its requirements."""
+        found: dict[tuple[str, str], Requirement] = {}
+        for each in (requirement for profile in self.profiles for requirement in profile.requirements):
+            other = found.setdefault((each.of, each.property), each)
+            if _BY_WEIGHT.index(each.severity) > _BY_WEIGHT.index(other.severity):
+                found[each.of, each.property] = each
+        return tuple(found.values())
+
+    def unmatched(self, rules: Iterable[Rule], tally: Tally) -> list[str]:
+        """Return the ignored rules and overrides that matched nothing in a tally."""
         known = {rule.code: rule for rule in rules}
         matched = [(known[code], path) for code, path, _ in (*tally.suppressed, *tally.regraded) if code in known]
         return [
@@ -234,14 +301,14 @@ class Grading(Struct, frozen=True):
 
 
 def selects(selector: str, rule: Rule) -> bool:
-    """Tell whether a code, the beginning of one, or a slug names a rule."""
+    """Return whether a code, prefix of a code, or slug names a rule."""
     return rule.code.startswith(selector) or rule.slug == selector
 
 
 class Judge:
     """Runs the rules of one format over the subjects of one shard (or of the dataset) and keeps the tally.
 
-    A rule that the user ignores still runs: what it guards must not start to report its consequences.
+    Ignored rules still run: otherwise rules that require them would report the consequences.
     """
 
     def __init__(self, rules: RuleSet, grading: Grading, *, version: str, path: str, cap: int = 10) -> None:
@@ -257,7 +324,7 @@ class Judge:
         self._judged: dict[tuple[str, bool, str], tuple[Severity | None, str]] = {}
 
     def check(self, subject: Any, times: int = 1) -> bool:
-        """Run every check on one subject, which occurs so many times; return whether none of them fired."""
+        """Run every check on a subject that occurs `times` times; return whether none of them fired."""
         kind = type(subject)
         rules = self._applicable.get(kind)
         if rules is None:
@@ -280,17 +347,17 @@ class Judge:
         return not fired
 
     def report(self, found: FindingType, problem: Problem, times: int = 1) -> None:
-        """Take what a reader came across, which occurs so many times."""
+        """Record a reader's finding, which occurs `times` times."""
         if found not in self._rules:
-            raise ValueError(f"{found.code} is no rule of this format")
+            raise ValueError(f"{found.code} is not a rule of this format")
         if self._grade(found) is not None and not self._is_blocked(found, problem.at):
             self._record(found, problem, times)
 
     def _grade(self, rule: Rule) -> Severity | None:
-        return rule.severity_for(version=self._version, profile=self._grading.profile)
+        return rule.severity_for(version=self._version)
 
     def _is_blocked(self, rule: Rule, at: Location | None) -> bool:
-        """Tell whether a rule means nothing here, as one that it requires has fired, and note that it did not run."""
+        """Return whether a required rule has fired, and then record that this one did not run."""
         blocking = self._fired & rule.requires
         if blocking:
             self.coverage.skip(at.path if at else self._path, rule.code, f"needs {min(blocking)}")
@@ -299,20 +366,20 @@ class Judge:
     def _rules_that_apply(self, subject: type) -> list[Check]:
         rules = self._rules.on(subject)
         if not rules:
-            raise TypeError(f"no rule of this format judges {subject.__name__}")
+            raise TypeError(f"no rule of this format checks {subject.__name__}")
         return [rule for rule in rules if self._grade(rule) is not None]
 
     def fired(self, code: str) -> bool:
-        """Tell whether a rule has fired here, reported or not."""
+        """Return whether a rule has fired here, reported or not."""
         return code in self._fired
 
     def retract(self, path: str, because: str) -> None:
-        """Take back all that was found in a file: what was read there is not what was written."""
+        """Remove all findings in a file, because its bytes as read are not its bytes as written."""
         for code in sorted(self.tally.drop(path)):
             self.coverage.skip(path, code, because)
 
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
-        """Report an exception of our own code as GEN000."""
+        """Report an exception in corpusfmt's code as GEN000."""
         message = f"{where} failed: {type(error).__name__}: {error}"
         self.report(
             INTERNAL_ERROR, Problem(message, at or Location(self._path), "this is a bug of corpusfmt, please report it")
@@ -339,7 +406,7 @@ class Judge:
 
 
 def _fit(problem: Problem) -> Problem:
-    """Return a problem whose message, hint and record id repeat no endless value; paths and pointers stay whole."""
+    """Return a problem with long values in message, hint and record id clipped; paths and pointers stay whole."""
     record = problem.at.record
     longest = max(len(problem.message), len(problem.hint), len(record or ""))
     if longest <= MOST_OF_A_VALUE:

@@ -1,6 +1,6 @@
-"""Internal: Keeps the working folder, which may hold a stranger's data, off the path that modules are imported from.
+"""Internal: Keep the working folder, which may contain a stranger's data, off `sys.path`.
 
-Imports only what Python itself has loaded by now: anything else could come from that folder.
+Import only modules that Python has loaded already: any other could come from that folder.
 """
 
 import os
@@ -11,9 +11,9 @@ _ENVIRONMENT = ("PYTHONSAFEPATH", "PYTHONPATH")
 
 
 def drop_working_folder() -> None:
-    """Take off `sys.path` what stands there for the working folder: empty and relative entries of `PYTHONPATH`.
+    """Remove the working folder from `sys.path`, where empty and relative entries of `PYTHONPATH` put it.
 
-    What the user names by an absolute path stays, whichever folder that is.
+    Absolute entries of `PYTHONPATH` stay, even if they are the working folder.
     """
     entries = _python_path()
     named = {os.path.abspath(entry) for entry in entries if os.path.isabs(entry)}
@@ -22,7 +22,7 @@ def drop_working_folder() -> None:
 
 
 def drop_relative_entries() -> None:
-    """Take off `sys.path` what is looked up in whatever the working folder is at the time."""
+    """Remove the entries of `sys.path` that are relative to the current working folder."""
     sys.path[:] = filter(os.path.isabs, sys.path)
 
 
@@ -32,14 +32,14 @@ def _python_path() -> list[str]:
 
 
 def can_start_safely() -> bool:
-    """Tell whether a Python process that this one starts can be told to leave the working folder out."""
+    """Return whether child Python processes can be kept from importing from the working folder."""
     return bool(sys.flags.safe_path or not sys.flags.ignore_environment)
 
 
 class SafeStarts:
-    """While entered, by any thread, Python processes that this one starts import nothing from the working folder.
+    """While any thread is inside, Python processes that this one starts import nothing from the working folder.
 
-    `multiprocessing` starts some of them with `python -c`, which looks there first, and hands `sys.path` to others.
+    `multiprocessing` starts some of them with `python -c`, which looks there first, and passes `sys.path` to others.
     """
 
     _lock = allocate_lock()

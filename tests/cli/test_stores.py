@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +58,8 @@ def data(tmp_path: Path) -> Path:
 
 def run(data: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-c", STORE, str(data), *arguments]
-    return subprocess.run(command, capture_output=True, check=False, cwd=data.parent)
+    environment = os.environ | {"CORPUSFMT_STORE_RETRIES": "0"}
+    return subprocess.run(command, capture_output=True, check=False, cwd=data.parent, env=environment)
 
 
 @pytest.mark.parametrize(

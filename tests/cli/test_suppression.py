@@ -143,7 +143,7 @@ def test_nothing_at_all_is_never_valid(format_name: str, tmp_path: Path) -> None
 def test_empty_standard_input_is_never_valid() -> None:
     done = run_cli("validate", "-", "--format", "dolma", stdin=b"")
     assert done.returncode == 1
-    assert b".: GEN104 error nothing-to-check: no document in the whole input, nothing was checked\n" in done.stdout
+    assert b".: GEN104 error nothing-to-check: no documents found, nothing was checked\n" in done.stdout
     assert run_cli("validate", "-", "--format", "dolma", "--ignore", "GEN104", stdin=b"").returncode == 0
     assert run_cli("validate", "-", "--format", "croissant", stdin=b"").returncode == 1
 
@@ -157,7 +157,7 @@ def test_quarantine_of_a_source_that_breaks_off_is_incomplete(tmp_path: Path) ->
     quarantine = ("--to", "dolma", "--on-bad-record", "quarantine")
     done = run_cli("convert", corpus, tmp_path / "out", *quarantine)
     assert done.returncode == 3
-    assert b"not read to its end: documents/a.jsonl.gz; how much of it is missing is unknown" in done.stdout
+    assert b"truncated: documents/a.jsonl.gz; the number of missing documents is unknown" in done.stdout
     report = corpusfmt.convert(corpus, tmp_path / "again", to="dolma", on_bad_record="quarantine")
     assert report.verdict is Verdict.INCOMPLETE
 
@@ -167,7 +167,10 @@ def test_data_that_is_not_there_to_be_checked_is_a_gap(tmp_path: Path) -> None:
     done = run_cli("validate", case, "--data")
     assert done.returncode == 0
     assert last_line(done) == "INCOMPLETE: 1 of 1 shards seen, 0 errors, 0 warnings; 1 not checked."
-    assert b"  not checked: metadata.json: data (1 file is on the web, and nothing is fetched)\n" in done.stdout
+    assert (
+        b"  not checked: metadata.json: data (1 file is on the web, and nothing is fetched: --map names local copies)\n"
+        in done.stdout
+    )
     assert run_cli("validate", case, "--data", "--require-complete").returncode == 3
 
 
@@ -179,7 +182,7 @@ def test_reports_on_standard_output_and_in_folders_that_are_not_there(tmp_path: 
     assert [json.loads(line)["kind"] for line in lines[2:-1]] == ["run", "finding", "summary"]
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
     done = run_cli("validate", "d", "--report", "json=no/such/report.json", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (2, b"error: no such folder for --report: no/such\n")
+    assert (done.returncode, done.stderr) == (2, b"error: folder no/such for --report does not exist\n")
 
 
 @pytest.mark.parametrize("count", [1, 5_000])

@@ -1,4 +1,4 @@
-"""Dolma rows on disk, and what a converted corpus holds."""
+"""Dolma rows on disk, and the content of a converted corpus."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def beside(row: Json, **attributes: Any) -> Json:
 
 def data_files(root: Path) -> dict[str, bytes]:
     """Return all files of a corpus but its description, which carries the folder's name."""
-    return {name: data for name, data in tree(root).items() if name != "croissant.json"}
+    return {
+        name: data for name, data in tree(root).items() if name not in {"croissant.json", "MANIFEST.json", "README.md"}
+    }
 
 
 def texts(folder: Path) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Attribute sets stay in step with their documents, merge into them, are split from them, and tell languages."""
+"""Attribute sets stay aligned with their documents, are merged into and split from them, and provide languages."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_attribute_sets_stay_as_they_are(tmp_path: Path) -> None:
         ([beside(row) for row in ROWS[:3]], "DOL501", "3 rows, the documents file has 4"),
         ([beside(row) for row in [*ROWS, ROWS[0]]], "DOL501", "5 rows, the documents file has 4"),
         ([beside(ROWS[place]) for place in (0, 2, 1, 3)], "DOL502", "row 2 has the id `d2`, the document there `d1`"),
-        ([beside(row | {"source": "other"}) for row in ROWS], "DOL503", "source `other`"),
-        ([beside(row | {"source": []}) for row in ROWS], "DOL503", "source `[]`"),
-        ([{"attributes": {}}] * 4, "DOL403", "no `id`"),
+        ([beside(row | {"source": "other"}) for row in ROWS], "DOL503", "the source is `other`"),
+        ([beside(row | {"source": []}) for row in ROWS], "DOL503", "the source is `[]`"),
+        ([{"attributes": {}}] * 4, "DOL403", "`id` is missing"),
         ([beside(row, b__c__d=[[0, 9999, 1]]) for row in ROWS], "DOL604", "on a text of"),
         ([{"id": row["id"], "attributes": []} for row in ROWS], "DOL406", "an array"),
     ],
@@ -130,7 +130,7 @@ def test_names_that_collide_are_refused_unless_one_set_is_preferred(tmp_path: Pa
     root = dolma(tmp_path / "dolma", embedded, new=[beside(row, score=number) for number, row in enumerate(ROWS)])
     with pytest.raises(BadInput, match="CNV103") as caught:
         corpusfmt.convert(root, tmp_path / "error", to="dolma", merge_attributes=True)
-    message = "attribute `score` of both `embedded` and `new`, with different values"
+    message = "attribute `score` has different values in `embedded` and `new`"
     assert caught.value.finding.message.startswith(message)
     for prefer, scores in {"new": [0, 1, 2, 3], "embedded": [-1] * 4}.items():
         out = tmp_path / prefer
@@ -247,8 +247,8 @@ def test_no_attribute_that_tells_the_language(tmp_path: Path) -> None:
     [
         ({"merge_attributes": True, "split_attributes": ["a"]}, "choose one"),
         ({"prefer_attributes": ["a"]}, "--merge-attributes"),
-        ({"split_attributes": ["../evil"]}, "cannot name a folder"),
-        ({"split_attributes": ["a=x", "a=y"]}, "named once"),
+        ({"split_attributes": ["../evil"]}, "is not a folder name"),
+        ({"split_attributes": ["a=x", "a=y"]}, "names a set or prefix twice"),
         ({"split_attributes": ["pii"]}, "already"),
         ({"language_field": "a", "language_attribute": "b/c"}, "choose one"),
         ({"language_attribute": "b/"}, "SET/KEY"),
@@ -270,7 +270,7 @@ def test_the_command_line_knows_them(tmp_path: Path) -> None:
     )
     merged = ["--merge-attributes", "--prefer-attributes", "new", "--prefer-attributes", "pii"]
     done = run_cli("convert", root, tmp_path / "merged", "--to", "dolma", *merged)
-    assert (done.returncode, b"not kept: attributes that others were preferred to, 4 times" in done.stdout) == (0, True)
+    assert (done.returncode, b"lost: attributes that others were preferred to, 4 times" in done.stdout) == (0, True)
     done = run_cli("convert", tmp_path / "merged", tmp_path / "split", "--to", "dolma", "--split-attributes", "all=f")
     assert done.returncode == 0
     assert [row["attributes"] for row in read_rows(tmp_path / "split", "attributes/all")] == [{"flag": 2}] * 4

@@ -86,7 +86,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, dolma_corpus: P
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False, env=unmeasured())
     assert done.returncode == 3
     assert b"File too large: '%b/" % bytes(out) in done.stderr
-    assert done.stderr.endswith(b"; once that is mended, run the same command again to resume\n")
+    assert done.stderr.endswith(b"; fix that, then run the same command again to resume\n")
     whole = tree(tmp_path / "whole" / "out")
     assert finished(out).items() <= whole.items()
     assert run_cli(*arguments).returncode == 0
@@ -108,7 +108,7 @@ def test_a_file_that_vanishes_stops_the_run_and_can_be_brought_back(policy: OnBa
     lost.write_bytes(kept)
     report = corpusfmt.convert(source, out, to="dolma", on_bad_record=policy)
     assert report.coverage.documents == 240
-    assert len(finished(out)) == 7
+    assert len(finished(out)) == 9
 
 
 def test_nothing_of_a_shard_with_a_bad_record_is_published(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_nothing_of_a_shard_with_a_bad_record_is_published(tmp_path: Path) -> No
     write_rows(source / "documents/1.jsonl.gz", rows)
     done = run_cli("convert", source, out, "--to", "dolma")
     assert done.returncode == 1
-    assert b"documents/1.jsonl.gz:2: DOL304 no `text`" in done.stderr
+    assert b"documents/1.jsonl.gz:2: DOL304 `text` is missing" in done.stderr
     assert finished(out).keys() <= {"documents/0.jsonl.gz", "documents/2.jsonl.gz"}
     assert "documents/0.jsonl.gz" in finished(out)
 

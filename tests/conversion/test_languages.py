@@ -26,11 +26,11 @@ def dataset(root: Path) -> Path:
 @pytest.mark.parametrize(
     ("metadata", "code", "message"),
     [
-        ({}, "CNV102", "nothing tells the language of this document (document `d3`)"),
-        ({"language": 7}, "CNV102", "nothing tells the language of this document (document `d3`)"),
-        ({"language": "EN"}, "CNV104", "`EN` is no language label that a directory of OSCAR 1.x can have"),
-        ({"language": "x-eml"}, "CNV104", "OSCAR 1.x calls this language `eml`"),
-        ({"language": "../up"}, "CNV104", "`../up` is no language label"),
+        ({}, "CNV102", "the language is unknown (document `d3`)"),
+        ({"language": 7}, "CNV102", "the language is unknown (document `d3`)"),
+        ({"language": "EN"}, "CNV104", "language is `EN`, expected the label of an OSCAR 1.x folder"),
+        ({"language": "x-eml"}, "CNV104", "use the label of OSCAR 1.x, `eml`"),
+        ({"language": "../up"}, "CNV104", "language is `../up`, expected the label"),
     ],
 )
 def test_a_document_of_no_language_is_told_by_its_place(
@@ -51,13 +51,21 @@ def test_a_document_of_no_language_is_told_by_its_place(
     (line,) = (tmp_path / "rest-quarantine/000000.jsonl").read_bytes().split(b"\n")[:-1]
     rejected = json.loads(line)
     assert (rejected["rule"], rejected["line"], json.loads(rejected["record"])) == (code, 3, rows[2])
-    assert sorted(path.name for path in (tmp_path / "rest").iterdir()) == ["croissant.json", "de", "en"]
+    assert sorted(path.name for path in (tmp_path / "rest").iterdir()) == [
+        "MANIFEST.json",
+        "README.md",
+        "croissant.json",
+        "de",
+        "en",
+    ]
 
 
 def test_a_document_of_another_language_than_its_folder(tmp_path: Path) -> None:
     rows = [document(1, "en"), document(2, "de")]
     write_rows(tmp_path / "dolma/documents/en/en.jsonl.gz", rows)
-    with pytest.raises(BadInput, match=r"en\.jsonl\.gz:2: CNV102 a document of language `de` in a shard of `en`"):
+    with pytest.raises(
+        BadInput, match=r"en\.jsonl\.gz:2: CNV102 language is `de`, expected `en` as in the shard's name"
+    ):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
     report = corpusfmt.convert(tmp_path / "dolma", tmp_path / "rest", to="oscar", on_bad_record="quarantine")
     assert (report.coverage.documents, report.results["rejected"]) == (1, 1)
@@ -66,7 +74,8 @@ def test_a_document_of_another_language_than_its_folder(tmp_path: Path) -> None:
 def test_documents_in_a_folder_that_is_no_language_are_sorted_by_their_own(tmp_path: Path) -> None:
     write_rows(tmp_path / "dolma/documents/EN/EN.jsonl.gz", [document(1, "en"), document(2, "de")])
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["croissant.json", "de", "en"]
+    written = ["MANIFEST.json", "README.md", "croissant.json", "de", "en"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == written
 
 
 def test_what_goes_to_quarantine_takes_its_attributes_along(tmp_path: Path) -> None:
@@ -82,16 +91,16 @@ def test_what_goes_to_quarantine_takes_its_attributes_along(tmp_path: Path) -> N
     [
         (
             {"language_attribute": "nope/m"},
-            "--lang-attribute: there is no attribute set `nope`; found: `lid`, `more/pii`",
+            "--lang-attribute: attribute set `nope` not found; found: `lid`, `more/pii`",
         ),
-        ({"language_attribute": "../lid/m"}, "--lang-attribute takes SET/KEY"),
-        ({"language_attribute": "/lid/m"}, "--lang-attribute takes SET/KEY"),
+        ({"language_attribute": "../lid/m"}, "--lang-attribute is '../lid/m', expected SET/KEY"),
+        ({"language_attribute": "/lid/m"}, "--lang-attribute is '/lid/m', expected SET/KEY"),
         (
             {"merge_attributes": True, "prefer_attributes": ["embedded", "nope"]},
-            "--prefer-attributes: there is no attribute set `nope`; found: `lid`, `more/pii`",
+            "--prefer-attributes: attribute set `nope` not found; found: `lid`, `more/pii`",
         ),
-        ({"to": "dolma", "language_attribute": "lid/m"}, "--lang-field and --lang-attribute are for OSCAR"),
-        ({"to": "parquet", "language_field": "lang"}, "--lang-field and --lang-attribute are for OSCAR"),
+        ({"to": "dolma", "language_attribute": "lid/m"}, "--lang-field and --lang-attribute are only for OSCAR"),
+        ({"to": "parquet", "language_field": "lang"}, "--lang-field and --lang-attribute are only for OSCAR"),
     ],
 )
 def test_names_that_mean_nothing_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:

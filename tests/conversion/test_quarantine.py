@@ -120,7 +120,7 @@ def test_what_a_damaged_stream_leaves_alone_is_counted(name: str, damaged: Path,
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
     done = run_cli("convert", damaged, tmp_path / "cli", "--to", "dolma", "--on-bad-record", "quarantine")
-    assert f"not read to its end: en/{name}; how much of it is missing is unknown" in done.stdout.decode()
+    assert f"truncated: en/{name}; the number of missing documents is unknown" in done.stdout.decode()
     report, rules, _ = quarantined(damaged, tmp_path / "out")
     assert report.results["cut"] == [f"en/{name}"]
     assert report.results["rejected"] > 0

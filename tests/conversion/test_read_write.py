@@ -1,4 +1,4 @@
-"""What a writer writes, the reader of the same format reads: documents of any text and fields."""
+"""The reader of a format reads what its writer writes: documents with any text and fields."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from conversion.rows import beside
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from strategies import examples
 from support import LONG_LINE
 
 from corpusfmt.formats import CheckOptions, named_format
@@ -145,7 +146,7 @@ def unplaced(document: Document) -> Document:
     return replace(document, lang=None, metadata=metadata or None)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(documents=st.lists(foreign(), min_size=1, max_size=4), data=st.data())
 def test_dolma(documents: list[Document], data: st.DataObject) -> None:
     for document in documents:
@@ -156,21 +157,21 @@ def test_dolma(documents: list[Document], data: st.DataObject) -> None:
     assert list(written_and_read("dolma", documents)) == [replace(each, attribute_rows={}) for each in documents]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(documents=st.lists(foreign(), min_size=1, max_size=4))
 @example(documents=[Document("1", "\0\r\u2028", source=source) for source in ("a", "b", None)])
 def test_parquet(documents: list[Document]) -> None:
     assert list(written_and_read("parquet", documents)) == documents
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(documents=st.lists(foreign(), min_size=1, max_size=4))
 @example(documents=[Document("1", "\n" * 3_000, source="a"), Document("1", "a\n\n" * 3_000, source="b")])
 def test_documents_of_another_origin_in_oscar_1_1(documents: list[Document]) -> None:
     assert list(written_and_read("oscar-1.1", documents)) == [replace(each, lang="en") for each in documents]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(documents=st.lists(of_oscar(), min_size=1, max_size=4, unique_by=record_id_of))
 def test_documents_of_oscar_in_oscar_1_1(documents: list[Document]) -> None:
     found = list(written_and_read("oscar-1.1", documents))
@@ -181,7 +182,7 @@ def test_documents_of_oscar_in_oscar_1_1(documents: list[Document]) -> None:
 LINES_1_0 = LINE.filter(lambda line: line.strip(" \t\r") and "\n" not in line)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(texts=st.lists(st.lists(LINES_1_0, min_size=1, max_size=4).map("\n".join), min_size=1, max_size=4))
 def test_oscar_1_0(texts: list[str]) -> None:
     found = list(written_and_read("oscar-1.0", [Document(str(number), text) for number, text in enumerate(texts)]))

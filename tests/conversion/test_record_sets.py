@@ -64,7 +64,8 @@ def test_a_corpus_with_a_description_is_read_as_the_corpus(dolma_corpus: Path, t
     assert converted(dolma_corpus, tmp_path / "corpus") == whole
     rows = converted(dolma_corpus, tmp_path / "description", source_format="croissant")
     assert [(row["id"], row["text"]) for row in rows] == [(row["id"], row["text"]) for row in whole]
-    assert list(tree(tmp_path / "description")) == ["croissant.json", "documents/documents.jsonl.gz"]
+    written = ["MANIFEST.json", "README.md", "croissant.json", "documents/documents.jsonl.gz"]
+    assert list(tree(tmp_path / "description")) == written
 
 
 def test_the_result_does_not_depend_on_jobs_or_sizes(dolma_corpus: Path, tmp_path: Path) -> None:
@@ -117,9 +118,9 @@ def test_content_of_files_is_a_counted_loss(tmp_path: Path) -> None:
     name = field("name", "i-set", {"fileProperty": "filename"})
     content = field("content", "i-set", {"fileProperty": "content"}, "sc:ImageObject")
     path = write(tmp_path, [files("i-set", "*.png")], record_set(name, content), a__png=b"\x89", b__png=b"\x90")
-    with pytest.raises(BadInput, match=r"a\.png: CNV101 cannot be kept: bytes in `content`"):
+    with pytest.raises(BadInput, match=r"a\.png: CNV101 would be lost: bytes in `content`"):
         corpusfmt.convert(path, tmp_path / "no", to="dolma", text_field="name")
-    with pytest.raises(BadInput, match=r"a\.png: CRO701 `r/content` is bytes, expected a text"):
+    with pytest.raises(BadInput, match=r"a\.png: CRO701 `r/content` is bytes, expected text"):
         corpusfmt.convert(path, tmp_path / "no", to="dolma", text_field="content")
     report = corpusfmt.convert(path, tmp_path / "out", to="dolma", text_field="name", on_loss="allow")
     assert report.results["losses"] == {"bytes in `content`": 2}
@@ -188,9 +189,9 @@ def test_values_that_are_no_texts(tmp_path: Path) -> None:
     path = described(
         tmp_path, [{"text": "one", "n": 1, "p": 0.5}, {"text": "two", "n": "x", "p": 1}], TEXT, number, part
     )
-    with pytest.raises(BadInput, match="CRO701 `r/n` is a number, expected a text"):
+    with pytest.raises(BadInput, match="CRO701 `r/n` is a number, expected text"):
         corpusfmt.convert(path, tmp_path / "text", to="dolma", text_field="n")
-    with pytest.raises(BadInput, match="CRO702 `r/p` is a number, expected a text or a whole number"):
+    with pytest.raises(BadInput, match="CRO702 `r/p` is a number, expected text or a whole number"):
         corpusfmt.convert(path, tmp_path / "id", to="dolma", id_field="r/p")
     with pytest.raises(BadInput, match=r"t\.jsonl:2: CRO609 .*`x`"):
         corpusfmt.convert(path, tmp_path / "cast", to="dolma")
@@ -220,8 +221,8 @@ def test_records_in_the_description(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"no record set has a field of texts: .* \(split_enums, images, captions, bounding_boxes\)"),
-        ({"text_field": "split"}, "several record sets have a field of texts: name one with --record-set"),
+        ({}, r"no record set has a text field: .* \(split_enums, images, captions, bounding_boxes\)"),
+        ({"text_field": "split"}, "several record sets have a text field: name one with --record-set"),
         ({"record_set": "words"}, "unknown record set 'words'; known: split_enums"),
         ({"record_set": "captions"}, r"no field `text` or `content`: .*captions/image_id"),
         ({"record_set": "captions", "text_field": "words"}, "no field `words`"),
@@ -229,7 +230,7 @@ def test_records_in_the_description(tmp_path: Path) -> None:
             {"text_field": "caption", "id_field": "words"},
             r'^recordSet "captions" has no field `words` for --id-field \(captions/id, captions/image_id, captions/caption, captions/split\)$',
         ),
-        ({"text_field": "caption", "part_bytes": 1}, "--part-size is for OSCAR"),
+        ({"text_field": "caption", "part_bytes": 1}, "--part-size applies only to OSCAR"),
     ],
 )
 def test_what_is_not_meant_is_asked_for(options: Json, message: str, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def test_the_run_stops_and_names_both_places(jobs: int, repeating: Path, tmp_pat
     assert done.returncode == 1
     assert done.stderr.decode() == (
         "documents/1.jsonl.gz:4: CNV106 source `test`, id `d7`: also at documents/0.jsonl.gz:8\n"
-        "  help: drop one of the two or give it an id of its own, and run the command again; "
-        "or convert into another folder with --on-bad-record quarantine\n"
+        "  help: drop one of the two or change its id, then run the command again, "
+        "or convert to another folder with --on-bad-record quarantine\n"
     )
     assert not (tmp_path / "out/croissant.json").exists()
     assert (tmp_path / "out/.corpusfmt").is_dir()
@@ -98,7 +98,7 @@ def test_a_file_of_nothing_but_repeated_documents_leaves_none(tmp_path: Path) ->
         write_rows(tmp_path / f"dolma/documents/{name}.jsonl.gz", [document(1), document(2)])
     report = corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", on_bad_record="quarantine")
     assert (report.coverage.documents, report.results["files"]) == (2, 1)
-    assert set(tree(tmp_path / "out")) == {"croissant.json", "documents/a.jsonl.gz"}
+    assert set(tree(tmp_path / "out")) == {"MANIFEST.json", "README.md", "croissant.json", "documents/a.jsonl.gz"}
 
 
 def test_equal_hashes_of_different_ids_are_not_taken_for_repetition(

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from conversion.rows import read_rows, write_rows
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree
 
 import corpusfmt
@@ -84,7 +85,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rows=ROWS, metadata=st.lists(st.dictionaries(TEXT, VALUES, max_size=2), min_size=5, max_size=5))
 def test_dolma_through_oscar_keeps_every_field(rows: list[dict[str, Any]], metadata: list[dict[str, Any]]) -> None:
     documents = [
@@ -101,7 +102,7 @@ def test_dolma_through_oscar_keeps_every_field(rows: list[dict[str, Any]], metad
         assert read_rows(root / "back") == documents
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rows=ROWS)
 def test_dolma_to_dolma_keeps_every_field(rows: list[dict[str, Any]]) -> None:
     documents = [{"id": str(number)} | row for number, row in enumerate(rows)]
@@ -122,7 +123,7 @@ def oscar_1_0(folder: Path, text: bytes) -> Path:
 LINE_1_0 = st.sampled_from([LONG_LINE, "short", "a\rb", "\0", "\u2028", "é" * 100])
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     documents=st.lists(st.lists(LINE_1_0, min_size=1, max_size=3).map("\n".join), min_size=1, max_size=4),
     gaps=st.lists(st.integers(2, 4), min_size=4, max_size=4),
@@ -156,7 +157,7 @@ def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) ->
     with pytest.raises(BadInput, match="CNV102"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
     write_rows(tmp_path / "lying/documents/en/en.jsonl.gz", [row | {"metadata": {"language": "de"}}])
-    with pytest.raises(BadInput, match="language `de`"):
+    with pytest.raises(BadInput, match="language is `de`"):
         corpusfmt.convert(tmp_path / "lying", tmp_path / "out2", to="oscar", language_field="language")
 
 
@@ -297,7 +298,7 @@ def odd_documents(draw: st.DrawFn) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(rows=odd_documents(), ways=st.lists(st.sampled_from(["oscar-1.1", "parquet", "dolma"]), min_size=1, max_size=4))
 def test_documents_survive_any_way(rows: list[dict[str, Any]], ways: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -315,7 +316,7 @@ def test_documents_survive_any_way(rows: list[dict[str, Any]], ways: list[str]) 
 LINE_OF_1_0 = ODD_LINES.filter(lambda line: line.strip(" \t\r"))
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     texts=st.lists(st.lists(LINE_OF_1_0, min_size=1, max_size=3).map("\n".join), min_size=1, max_size=4),
     between=st.lists(st.sampled_from(["\n\n", "\n\n\n", "\n \n", "\n\r\n"]), min_size=4, max_size=4),

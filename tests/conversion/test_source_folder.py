@@ -1,4 +1,4 @@
-"""What lies in the folder of a source and is no source: the destination, and files that nobody reads."""
+"""Files in the source folder that are not the source: the destination, and files that no format reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from corpusfmt.model import BadInput, UsageError
 def test_a_destination_in_the_source_or_around_it_is_refused(source: str, destination: str, tmp_path: Path) -> None:
     write_rows(tmp_path / source / "documents/0.jsonl.gz", [document(1)])
     before = tree(tmp_path)
-    with pytest.raises(UsageError, match="which is read"):
+    with pytest.raises(UsageError, match="inside the"):
         corpusfmt.convert(tmp_path / source, tmp_path / destination, to="dolma")
     assert tree(tmp_path) == before
 
@@ -81,7 +81,7 @@ def test_data_that_cannot_be_found_stops_the_run_unless_it_can_be_done_without(
     done = run_cli("convert", source, tmp_path / "out", "--to", "dolma")
     assert (done.returncode, not (tmp_path / "out").exists()) == (1, True)
     assert f": {code} ".encode() in done.stderr
-    assert done.stderr.endswith(b"; or convert the rest with --on-bad-record quarantine\n")
+    assert done.stderr.endswith(b", or convert the rest with --on-bad-record quarantine\n")
     done = run_cli("convert", source, tmp_path / "out", "--to", "dolma", "--on-bad-record", "quarantine")
     assert done.returncode == 3
     assert f"  {code} ".encode() in done.stdout

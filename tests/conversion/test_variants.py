@@ -1,4 +1,4 @@
-"""Corpora side by side, as the variants of a release: whatever they become, they stay apart."""
+"""Several corpora in one folder, such as variants of a release, stay separate in every target format."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def files_of(root: Path) -> dict[str, bytes]:
 def test_variants_of_oscar_1_1_stay_apart(variants: Path, tmp_path: Path) -> None:
     corpusfmt.convert(variants, tmp_path / "oscar", to="oscar-1.1", jobs=2)
     assert files_of(tmp_path / "oscar") == files_of(variants)
-    description = (variants / "croissant.json").read_text().replace('"name": "oscar-1.1"', '"name": "oscar"')
-    assert (tmp_path / "oscar/croissant.json").read_text() == description
+    assert (tmp_path / "oscar/croissant.json").read_bytes() == (variants / "croissant.json").read_bytes()
     assert corpusfmt.validate(tmp_path / "oscar").verdict.value == "valid"
 
 
@@ -82,7 +81,7 @@ def test_text_that_is_not_deduplicated_is_not_called_so(tmp_path: Path) -> None:
     assert "OSC309" in corpusfmt.validate(tmp_path / "oscar").by_rule
     corpusfmt.convert(tmp_path / "oscar", tmp_path / "dolma", to="dolma")
     for source in ("oscar", "dolma"):
-        with pytest.raises(BadInput, match=r"af_dedup\.(txt|jsonl)\.gz: CNV101 cannot be kept: `_dedup` in the name"):
+        with pytest.raises(BadInput, match=r"af_dedup\.(txt|jsonl)\.gz: CNV101 would be lost: `_dedup` in the name"):
             corpusfmt.convert(tmp_path / source, tmp_path / "refused", to="oscar-1.0")
         assert not list((tmp_path / "refused").glob("af/*"))
         shutil.rmtree(tmp_path / "refused")
@@ -136,7 +135,7 @@ def test_a_language_that_lies_in_a_folder_of_its_name_comes_to_lie_there(
     assert {path.rpartition("/")[0] for path in tree(tmp_path / "out")} == {"", "de"}
     assert corpusfmt.validate(tmp_path / "out").verdict == "valid"
     write_rows(tmp_path / "dolma/documents/other/fr/fr.jsonl.gz", [document(1, "fr")])
-    with pytest.raises(UsageError, match="`de/de` would be a language in a folder of its own name"):
+    with pytest.raises(UsageError, match="`de/de` is the folder of a language in a folder of the same name"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "both", to=target, on_loss="allow", part_bytes=part_bytes)
     assert not (tmp_path / "both").exists()
 
@@ -144,5 +143,5 @@ def test_a_language_that_lies_in_a_folder_of_its_name_comes_to_lie_there(
 def test_corpora_named_for_their_language_are_refused_where_documents_are_sorted_by_it(tmp_path: Path) -> None:
     for name, language in (("de", "de"), ("other", "fr")):
         write_rows(tmp_path / f"dolma/{name}/documents/data.jsonl.gz", [document(1, language)])
-    with pytest.raises(UsageError, match="`de/de` would be a language in a folder of its own name"):
+    with pytest.raises(UsageError, match="`de/de` is the folder of a language in a folder of the same name"):
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")

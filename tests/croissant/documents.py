@@ -1,4 +1,4 @@
-"""What the tests of Croissant share: checking one description, and where the cases and samples lie."""
+"""Shared by the tests of Croissant: checking one description, and the paths of cases and samples."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ SCRIPT = '<script type="application/ld+json">{}</script>'
         (SCRIPT.format('{"@type": "Person"}') + SCRIPT.format(DESCRIPTION.decode()), []),
         (f"<!-- {SCRIPT.format(DESCRIPTION.decode())} -->", ["the page has no JSON-LD script"]),
         (f"<script>{DESCRIPTION.decode()}</script>", ["the page has no JSON-LD script"]),
-        (SCRIPT.format('{"@type": "Person"}'), ["the page has no JSON-LD script that holds a Dataset"]),
+        (SCRIPT.format('{"@type": "Person"}'), ["the page has no JSON-LD script with a Dataset"]),
         (SCRIPT.format('{"@type": "Dataset"'), ["not JSON"]),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from corpusfmt.formats.croissant.data import _matching, patterns
 from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
 
-TOO_LONG = {"error": "the texts become too long"}
+TOO_LONG = {"error": "the replaced texts are too long"}
 
 
 def answer(pattern: str, replacement: str | None, texts: list[str], most: int) -> object:
@@ -70,14 +70,14 @@ def test_long_texts_are_answered() -> None:
 def test_an_answer_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "_MOST_REPLY_BYTES", 30)
     with Patterns(60) as running:
-        with pytest.raises(PatternFault, match=r"^the texts become too long$"):
+        with pytest.raises(PatternFault, match=r"^the replaced texts are too long$"):
             running.first_groups("a+", ["a" * 100])
         assert running.first_groups("a+", ["aab"]) == ["aa"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is not bounded elsewhere")
 def test_a_pattern_that_takes_much_memory() -> None:
-    with Patterns(60) as running, pytest.raises(PatternFault, match=r"^it takes too much memory$"):
+    with Patterns(60) as running, pytest.raises(PatternFault, match=r"^the pattern needs too much memory$"):
         running.first_groups("(?:a|(b))*", ["a" * 5_000_000])
 
 
@@ -99,4 +99,4 @@ def test_the_helper_answers_where_memory_ends() -> None:
     asked = json.dumps(["a", "x" * 1_000_000, ["a" * 600], 1 << 40]).encode()
     code = f"from {_matching.__name__} import main; main()"
     done = subprocess.run([sys.executable, "-c", code], input=asked + b"\n", capture_output=True, check=True)
-    assert json.loads(done.stdout) == {"error": "it takes too much memory"}
+    assert json.loads(done.stdout) == {"error": "the pattern needs too much memory"}

@@ -1,4 +1,4 @@
-"""Where the values of a description stand in its file."""
+"""The places of a description's values in its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The field's own descriptions: what the peer accepts has no error, what it rejects has the one that is meant."""
+"""Published descriptions: those that the peer accepts have no error, those that it rejects have the corresponding one."""
 
 from __future__ import annotations
 
@@ -23,6 +23,38 @@ MEANT = {
 def test_accepted(path: Path) -> None:
     report = corpusfmt.validate(path)
     assert (report.format, report.version, errors(report)) == ("croissant", "1.0", [])
+
+
+# What each of the official examples of 1.1 departs from, besides the tables Required and Recommended.
+LATER_SAMPLES: dict[str, dict[str, int]] = {
+    "audio_test": {"CRO216": 1, "CRO313": 1},
+    "commoncrawl-CC-MAIN-2025-43-draft": {},
+    "huggingface-baratilab-flow3d": {"CRO308": 1, "CRO525": 1},
+    "huggingface-mnist-from-main-branch": {"CRO219": 1, "CRO308": 1, "CRO525": 1},
+    "huggingface-pollen-robotics-apple-storage": {"CRO308": 1, "CRO525": 1},
+    "huggingface-squad_v2": {"CRO308": 1, "CRO525": 1},
+    "image_test": {"CRO125": 3},
+    "recipes/minimal_multilingual.json": {},
+}
+
+
+@pytest.mark.parametrize("name", LATER_SAMPLES)
+def test_accepted_in_1_1(name: str) -> None:
+    report = corpusfmt.validate(SAMPLES / "valid-1.1" / name)
+    assert (report.format, report.version, errors(report)) == ("croissant", "1.1", [])
+    absent = {"CRO205", "CRO206", "CRO207", "CRO208", "CRO209", "CRO210", "CRO212"}
+    assert {code: count for code, count in report.by_rule.items() if code not in absent} == LATER_SAMPLES[name]
+
+
+def test_arrays_of_a_sample(tmp_path: Path) -> None:
+    sample = SAMPLES / "valid-1.1" / "huggingface-pollen-robotics-apple-storage"
+    copy = {"repo": str(sample / "data" / "repo")}
+    assert errors(corpusfmt.validate(sample, data=True, maps=copy)) == []
+    wrong = tmp_path / "metadata.json"
+    wrong.write_bytes((sample / "metadata.json").read_bytes().replace(b'"arrayShape": "19"', b'"arrayShape": "18"', 1))
+    found = errors(corpusfmt.validate(wrong, format="croissant", data=True, maps=copy))
+    assert {(each.code, each.location.record) for each in found} >= {("CRO609", "record 1")}
+    assert "a list that has 19 values in dimension 1, expected 18" in found[0].message
 
 
 @pytest.mark.parametrize("name", sorted(MEANT))

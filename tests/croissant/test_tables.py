@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from strategies import examples
 
-from corpusfmt.formats.croissant.data import tables
+from corpusfmt.formats.croissant.data import arrays, plain, tables
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
 from corpusfmt.formats.croissant.data.casts import CASTS, Cast
 from corpusfmt.formats.croissant.data.cells import hashes_of, left_over, split
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf
+from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
 from corpusfmt.io.lines import lines
 
-TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "cr:Int8")
+TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "sc:URL", "cr:Int8", "cr:UInt64")
 
 
 @dataclass(eq=False)
@@ -44,12 +50,14 @@ def chunks(data: bytes, size: int) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
 
-def seen(parts: Iterator[Any], column: Column) -> Seen:
+def seen(parts: Iterator[Any], column: Column, *, has_key: bool = True) -> Seen:
     found = Seen(0, {}, [])
     try:
         for part in parts:
             if isinstance(part, Batch):
                 take(part, column, found)
+            elif not has_key:
+                found.rows += part.size
             else:
                 hashes, present = part.keys[0]
                 found.keys |= {found.rows + row: int(hashes[row]) for row in np.flatnonzero(present).tolist()}
@@ -57,6 +65,8 @@ def seen(parts: Iterator[Any], column: Column) -> Seen:
     except Broken as broken:
         found.faults.append(str(broken.fault))
     found.faults.sort()
+    if not has_key:
+        found.keys.clear()
     return found
 
 
@@ -76,7 +86,21 @@ def take(batch: Batch, column: Column, found: Seen) -> None:
 CELLS = st.one_of(
     st.from_regex(r"[+-]?[0-9]{1,3}(\.[0-9]{0,2})?", fullmatch=True),
     st.sampled_from(
-        ["", "2024-02-28", "2024-02-30", "2024-02-29", "0000-01-01", "1e5", "nan", "007", "-0", "true", "200"]
+        [
+            "",
+            "2024-02-28",
+            "2024-02-30",
+            "2024-02-29",
+            "0000-01-01",
+            "1e5",
+            "nan",
+            "007",
+            "-0",
+            "true",
+            "200",
+            "-7",
+            "1e-999",
+        ]
     ),
     st.text('ab1 .,"\n\r\0é𝄞', max_size=6),
     st.text("0123456789.", max_size=30),
@@ -100,7 +124,7 @@ def csv_bytes(draw: st.DrawFn) -> bytes:
     return (end.join(lines) + draw(st.sampled_from(["", end]))).encode() + draw(st.sampled_from([b"", b"\xff\n", b'"']))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(csv_bytes(), st.sampled_from("ab"), st.sampled_from(TYPES), st.integers(1, 40))
 @example(b'a,b\n1,"x\n2,y"\n3,z\n', "a", "sc:Integer", 6)
 @example(b'a,b\n1,5" pipe\n2,6" pipe\n', "a", "sc:Integer", 100)
@@ -113,14 +137,13 @@ def test_blocks_and_rows_agree(data: bytes, name: str, kind: str, size: int) -> 
     column = Column(Take("column", name), CASTS[kind])
     columns: Sequence[Any] = [column]
     slow = seen(table("t.csv", lines(chunks(data, size)), ",", [column.take]), column)
-    key = tables.KeyOf(columns, required=False)
-    before = tables._BLOCK
-    tables._BLOCK = size
-    try:
-        fast = seen(tables.judged(Opened("t.csv", "t.csv", chunks(data, size)), ",", columns, [key]), column)
-    finally:
-        tables._BLOCK = before
-    assert fast == slow
+    key = KeyOf(columns, required=False)
+    for native in {plain.native, None}:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(plain, "native", native)
+            patch.setattr(tables, "_BLOCK", size)
+            fast = seen(tables.judged(Opened("t.csv", "t.csv", chunks(data, size)), ",", columns, [key]), column)
+        assert fast == slow
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -129,7 +152,7 @@ def test_plain_tables_take_no_loop(kind: str) -> None:
     rows = "".join(f'{cells.get(kind, "17")},"x, y"\n' for _ in range(100))
     column: Any = Column(Take("column", "a"), CASTS[kind])
     opened = Opened("t.csv", "t.csv", iter([b"a,b\n" + rows.encode()]))
-    parts = list(tables.judged(opened, ",", [column], [tables.KeyOf([column])]))
+    parts = list(tables.judged(opened, ",", [column], [KeyOf([column])]))
     assert [type(part).__name__ for part in parts] == ["Accepted"]
     assert parts[0].size == 100
 
@@ -138,7 +161,7 @@ def test_quoted_cells_may_cross_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_BLOCK", 16)
     column: Any = Column(Take("column", "a"), CASTS["sc:Text"])
     opened = Opened("t.csv", "t.csv", chunks(b"a\n" + b'"x\ny"\n' * 50, 16))
-    parts = list(tables.judged(opened, ",", [column], [tables.KeyOf([column])]))
+    parts = list(tables.judged(opened, ",", [column], [KeyOf([column])]))
     assert {type(part).__name__ for part in parts} == {"Accepted"}
     assert len(parts) > 1
     assert sum(part.size for part in parts) == 50
@@ -186,6 +209,84 @@ def test_hashes_differ(keys: list[bytes]) -> None:
 def test_a_key_of_two_columns_is_there_where_both_are() -> None:
     columns: list[Any] = [Column(Take("column", name), CASTS["sc:Text"]) for name in "ab"]
     opened = Opened("t.csv", "t.csv", iter([b"a,b\n,x\nz,\nz,x\n"]))
-    (part,) = tables.judged(opened, ",", columns, [tables.KeyOf(columns, required=False)])
-    assert isinstance(part, tables.Accepted)
+    (part,) = tables.judged(opened, ",", columns, [KeyOf(columns, required=False)])
+    assert isinstance(part, Accepted)
     assert part.keys[0][1].tolist() == [False, False, True]
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=9))
+@example([0, -1, 1 << 62, -(1 << 63), (1 << 63) - 1])
+def test_whole_numbers_have_the_hashes_of_their_texts(numbers: list[int]) -> None:
+    found = plain.hashes_of_integers(np.array(numbers, dtype=np.int64))
+    assert found.tolist() == hashes_of([b"%d" % number for number in numbers]).tolist()
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_hashes_that_are_there_twice_are_found(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_native:
+        monkeypatch.setattr(plain, "native", None)
+    # Spread, next to each other, in one share of the table, and chosen to collide in it.
+    inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
+    chosen = [number * inverse % (1 << 64) for number in range(3000)]
+    for hashes in (
+        chosen,
+        [*range(3000)],
+        [number << 40 for number in range(3000)],
+        [number << 52 for number in range(3000)],
+    ):
+        parts = np.array_split(np.array(hashes, dtype=np.uint64), 3)
+        assert plain.are_distinct(parts)
+        for again in (0, 1, 2999):
+            assert not plain.are_distinct([*parts, np.array([hashes[again]], dtype=np.uint64)])
+
+
+ARRAYS = {
+    "int64": st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-300, 300),
+    "uint64": st.integers(0, (1 << 64) - 1),
+    "int8": st.integers(-128, 127),
+    "float64": st.floats() | st.integers(-5, 5).map(float),
+    "bool_": st.booleans(),
+    "string": st.sampled_from(["", "a", "é", "17", "007", " 1", "2024-01-05", "2024-02-30", "true", "1.5", "nan"]),
+    "date32": st.dates(),
+    "binary": st.binary(max_size=3),
+}
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="an extra")
+@examples(150)
+@given(st.data(), st.sampled_from(sorted(ARRAYS)), st.sampled_from(TYPES), st.booleans())
+def test_arrays_and_values_agree(data: st.DataObject, stored: str, kind: str, is_key: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    column = Column(Take("column", "a"), CASTS[kind])
+    columns: Sequence[Any] = [column]
+    values = data.draw(st.lists(st.none() | ARRAYS[stored], max_size=8))
+    table = pa.table({"a": pa.array(values, getattr(pa, stored)())})
+    file = io.BytesIO()
+    pq.write_table(table, file, row_group_size=3)
+    keys = [KeyOf(columns, required=data.draw(st.booleans()))] if is_key else []
+
+    def opened() -> Opened:
+        return Opened("t.parquet", "t.parquet", iter([file.getvalue()]))
+
+    fast = seen(arrays.judged_arrays(opened(), columns, keys), column, has_key=is_key)
+    batches = of_parquet(opened(), [column.take], partial(values_of, [column.take]))
+    rows = (Batch("t.parquet", size, found, first=first) for first, (size, found) in batches)
+    slow = seen(rows, column, has_key=is_key)
+    assert fast == slow
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="an extra")
+def test_arrays_of_texts_that_are_not_utf8_are_not_accepted() -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    halves = pa.array([b"\xc3", b"\xa4"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"a": halves}), file)
+    column = Column(Take("column", "a"), CASTS["sc:Text"])
+    columns: Sequence[Any] = [column]
+    found = seen(arrays.judged_arrays(Opened("t.parquet", "t", iter([file.getvalue()])), columns, []), column)
+    assert (found.rows, len(found.faults)) == (0, 1)
+    assert "is corrupt" in found.faults[0]

@@ -1,4 +1,4 @@
-"""What names mean: the vocabularies that are judged, those that are not, and what a context does to them."""
+"""The meaning of names: vocabularies that are checked, others that are not, and the effect of a context."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from croissant.documents import CONTEXT, check, document
 
+from corpusfmt.formats.croissant.model.extensions import EXTENSION_SHAPES, VOCABULARIES
 from corpusfmt.formats.croissant.model.shapes import DATASET
 
 RAI = {row.name for row in DATASET.properties if row.name.startswith("rai:")}
@@ -27,6 +28,59 @@ def test_every_property_of_rai_is_known(tmp_path: Path) -> None:
     assert messages(tmp_path, document(conformsTo=claims, **used), "CRO117", "CRO213", "CRO214", "CRO217") == []
 
 
+# Names in docs/croissant_geo.ttl and tasks/croissant-tasks.ttl of mlcommons/croissant, July 2026.
+GEO = """
+    bandConfiguration bandNamesList bandwidth centerWavelength channelList coordinateReferenceSystem instrument
+    multiWavelengthConfiguration observatory recordEndpoint samplingStrategy solarInstrumentCharacteristics spatialBias
+    spatialIndex spatialResolution spectralBandMetadata temporalResolution timeSeriesIndex totalBands
+    """.split()  # noqa: SIM905 - a word list reads best as words
+CLASSES_OF_GEO = {
+    "BandConfiguration", "SpectralBand", "MultiWavelengthConfiguration", "SolarInstrumentCharacteristics",
+}  # fmt: skip
+TASKS = """
+    environment evaluatedSolution evaluation evaluationResults execution implementation input metric output schema subTask
+    tests value
+    """.split()  # noqa: SIM905 - as above
+CLASSES_OF_TASKS = {
+    "EvaluationResult", "EvaluationSpec", "EvaluationTask", "ExecutionSpec", "ImplementationSpec", "InputSpec", "OutputSpec",
+    "Task", "TaskProblem", "TaskSolution",
+}  # fmt: skip
+
+
+def test_the_names_of_geocroissant_and_tasks_are_those_of_their_vocabulary_files() -> None:
+    assert VOCABULARIES["geocr"].properties == {f"geocr:{name}" for name in [*GEO, "bandNameList"]}
+    assert VOCABULARIES["geocr"].classes == {f"geocr:{name}" for name in CLASSES_OF_GEO}
+    tasks = [shape for shape in EXTENSION_SHAPES.values() if shape.section == "Tasks"]
+    assert {row.name for shape in tasks for row in shape.properties} == {
+        *(f"cr:{name}" for name in TASKS),
+        "sc:isBasedOn",
+    }
+    # The file only mentions the other two, as ranges.
+    assert {shape.name for shape in tasks} == {f"cr:{name}" for name in (*CLASSES_OF_TASKS, "ExecutionInfo", "Test")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "spec", "codes"),
+    [
+        ("TaskProblem", "output", "OutputSpec", []),
+        ("TaskProblem", "output", "InputSpec", ["CRO812"]),
+        ("TaskSolution", "input", "InputSpec", ["CRO813"]),
+        ("TaskSolution", "input", "OutputSpec", []),
+    ],
+)
+def test_a_property_is_left_open_by_its_own_spec(
+    kind: str, name: str, spec: str, codes: list[str], tmp_path: Path
+) -> None:
+    task = {
+        "@type": f"cr:{kind}",
+        "sc:isBasedOn": {"@id": "https://example.org/p"},
+        f"cr:{name}": {"@type": f"cr:{spec}"},
+    }
+    if kind == "TaskSolution":
+        task["cr:implementation"] = {"@type": "sc:SoftwareSourceCode", "name": "x"}
+    assert [code for code, _, _ in messages(tmp_path, {"@context": CONTEXT, **task}, "CRO812", "CRO813")] == codes
+
+
 @pytest.mark.parametrize(
     ("written", "owner", "meant"),
     [
@@ -39,6 +93,9 @@ def test_every_property_of_rai_is_known(tmp_path: Path) -> None:
         ("rai:dataReleaseMaintenance", "the RAI vocabulary", "rai:dataReleaseMaintenancePlan"),
         ("personalSensitiveInformation", "schema.org", "rai:personalSensitiveInformation"),
         ("cr:dataBiases", "Croissant", "rai:dataBiases"),
+        ("rai:annotationProtocol", "the RAI vocabulary", "rai:dataAnnotationProtocol"),
+        ("rai:dataCollectionRaw", "the RAI vocabulary", "rai:dataCollectionRawData"),
+        ("rai:dataCollectionTimeFrameStart", "the RAI vocabulary", "rai:dataCollectionTimeframe"),
         ("recordsets", "schema.org", "recordSet"),
     ],
 )
@@ -55,11 +112,15 @@ def test_nobody_is_told_to_remove_what_is_unknown(written: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("prefix", "namespace"),
-    [("prov", "http://www.w3.org/ns/prov#"), ("geocr", "http://mlcommons.org/croissant/geo/")],
+    ("name", "namespace"),
+    [
+        ("prov:wasQuotedFrom", "http://www.w3.org/ns/prov#"),
+        ("geocr:spatialBias", "http://mlcommons.org/croissant/geo/"),
+    ],
 )
-def test_an_undeclared_prefix_of_another_vocabulary(prefix: str, namespace: str, tmp_path: Path) -> None:
-    found = messages(tmp_path, document(**{f"{prefix}:x": "y"}), "CRO115", "CRO117")
+def test_an_undeclared_prefix_of_another_vocabulary(name: str, namespace: str, tmp_path: Path) -> None:
+    prefix = name.partition(":")[0]
+    found = messages(tmp_path, document(**{name: "y"}), "CRO115", "CRO117")
     hint = f'add `"{prefix}": "{namespace}"` to the context'
     assert found == [("CRO115", f"prefix `{prefix}` is not declared", hint)]
 
@@ -112,7 +173,7 @@ def test_a_large_context_is_not_searched(tmp_path: Path) -> None:
 def test_a_context_that_holds_nothing_is_none(context: Any, tmp_path: Path) -> None:
     content = {"@context": context, "@type": "https://schema.org/Dataset"}
     hint = "add the context of Appendix 1 of the specification"
-    assert messages(tmp_path, content, "CRO111") == [("CRO111", "no `@context`", hint)]
+    assert messages(tmp_path, content, "CRO111") == [("CRO111", "`@context` is missing", hint)]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +202,7 @@ def test_a_mistaken_namespace_is_told_once_and_read_as_meant(
     expected = check(tmp_path / "right.json", used).by_rule
     report = check(tmp_path / "a.json", {**used, "@context": {**CONTEXT, prefix: wrong}})
     (told,) = (each for each in report.findings if each.code == "CRO114")
-    assert (told.message, told.hint) == (f"namespace `{wrong}`, expected `{right}`", f"write `{right}`")
+    assert (told.message, told.hint) == (f"the namespace is `{wrong}`, expected `{right}`", f"write `{right}`")
     assert told.location.pointer == f"/@context/{prefix}"
     assert report.by_rule == {**expected, "CRO114": 1}
 
@@ -181,8 +242,8 @@ def test_a_context_that_is_not_croissant(tmp_path: Path) -> None:
     content = {**document(recordSet=records, citeAs="x"), "@context": "https://schema.org/"}
     found = messages(tmp_path, content, "CRO115", "CRO117", "CRO119", "CRO203", "CRO405", "CRO419")
     terms = "`citeAs`, `conformsTo`, `recordSet`, `field`, `dataType`, `source`"
-    hint = "take the context of Appendix 1 of the specification, or add the terms"
-    assert found == [("CRO119", f"the context does not map 6 terms of Croissant: {terms}", hint)]
+    hint = "use the context of Appendix 1 of the specification, or add the terms"
+    assert found == [("CRO119", f"the context does not map 6 Croissant terms: {terms}", hint)]
 
 
 def test_a_second_claim_under_schema_org_is_no_loss(tmp_path: Path) -> None:
@@ -192,13 +253,13 @@ def test_a_second_claim_under_schema_org_is_no_loss(tmp_path: Path) -> None:
     content = document(distribution=table, recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
     content["@context"] = {name: value for name, value in CONTEXT.items() if name != "column"}
     ((_, message, _),) = messages(tmp_path, {**content, "sc:conformsTo": "x"}, "CRO119")
-    assert message.endswith("the context does not map `column`, so that it means `sc:column`")
+    assert message.endswith("the context does not map `column`, which becomes `sc:column`")
 
 
 def test_a_class_of_another_namespace_is_named_with_it(tmp_path: Path) -> None:
     found = messages(tmp_path, document(distribution={"@type": "sc:FileObject"}), "CRO301")
     assert [message for _, message, _ in found] == [
-        "`distribution` holds `sc:FileObject`, expected `cr:FileObject` or `cr:FileSet`"
+        "`distribution` contains `sc:FileObject`, expected `cr:FileObject` or `cr:FileSet`"
     ]
 
 
@@ -209,7 +270,7 @@ def test_a_data_type_that_is_nearly_known(written: str, meant: str, tmp_path: Pa
     each = {"@type": "cr:Field", "@id": "r/a", "dataType": f"sc:{written}"}
     content = document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
     ((_, message, hint),) = messages(tmp_path, content, "CRO421")
-    assert message.endswith(f"no data type `sc:{written}`")
+    assert message.endswith(f"unknown data type `sc:{written}`")
     assert hint == f"did you mean `sc:{meant}`?"
 
 
@@ -232,7 +293,7 @@ def test_the_formats_of_a_bounding_box(tmp_path: Path) -> None:
         for name in [*known, "XYWH_REL"]
     ]
     found = messages(tmp_path, document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": fields}), "CRO527")
-    assert [message.rpartition(": ")[2] for _, message, _ in found] == ["no bounding box format `XYWH_REL`"]
+    assert [message.rpartition(": ")[2] for _, message, _ in found] == ["unknown bounding box format `XYWH_REL`"]
 
 
 @pytest.mark.parametrize(("name", "codes"), [("accessibilityAPI", []), ("Person", ["CRO117"]), ("api", ["CRO117"])])

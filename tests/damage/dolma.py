@@ -1,4 +1,4 @@
-"""Damage to Dolma: that of tests/dolma/test_mutations.py, and what no reader can tell."""
+"""Damage to Dolma: the mutations of tests/dolma/test_mutations.py, and those that no reader can detect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of damage is: one small change to valid data, the rules that are about it, and why none can be."""
+"""A kind of damage: one small change to valid data, and the rules that report it or the reason why none can."""
 
 from __future__ import annotations
 

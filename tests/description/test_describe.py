@@ -1,4 +1,4 @@
-"""Descriptions say what lies there: files by digest, languages, fields; valid to the letter once their owner has spoken."""
+"""Descriptions contain the files by digest, languages and fields; with the owner's options they are strictly valid."""
 
 from __future__ import annotations
 
@@ -71,7 +71,15 @@ def test_a_description_is_valid_to_the_letter_and_true_of_the_data(
 def test_what_a_conversion_writes_is_what_describe_says(dolma_corpus: Path) -> None:
     written = json.loads((dolma_corpus / "croissant.json").read_bytes())
     described = corpusfmt.describe(dolma_corpus)
+    # Only all documents together tell that.
     assert described.pop("inLanguage")
+    assert described["recordSet"][0].pop("annotation")["value"] == corpusfmt.validate(dolma_corpus).coverage.documents
+    # The manifest, which is written after the description.
+    assert described.pop("prov:wasDerivedFrom")
+    assert described.pop("prov:wasGeneratedBy")
+    assert described.pop("@context").items() >= written.pop("@context").items()
+    # A conversion names the corpus by its form, wherever it is written.
+    assert (described.pop("name"), written.pop("name")) == (dolma_corpus.name, "dolma-1.0")
     assert described == written
 
 
@@ -141,9 +149,9 @@ def test_a_detail_that_there_is_not_or_that_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             corpusfmt.describe(corpus, **{name: "x"})  # type: ignore[arg-type]
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"date_published": "soon"}, "--date-published takes a date like 2024-01-31; got 'soon'"),
-        ({"name": 5}, "--name takes a text; got 5"),
-        ({"creator": [5]}, r"--creator takes texts; got \[5\]"),
+        ({"date_published": "soon"}, "--date-published is 'soon', expected a date like 2024-01-31"),
+        ({"name": 5}, "--name is 5, expected a text"),
+        ({"creator": [5]}, r"--creator is \[5\], expected texts"),
     ]
     for details, message in wrong:
         with pytest.raises(UsageError, match=message):
@@ -236,7 +244,7 @@ def test_what_the_owner_must_still_say_is_named(tmp_path: Path) -> None:
     corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT]})
     done = run_cli("describe", corpus, "--url", "https://example.org")
     assert done.returncode == 0
-    assert done.stderr == b"not given, but required by Croissant: license, creator, datePublished\n"
+    assert done.stderr == b"required by Croissant but missing: license, creator, datePublished\n"
     assert json.loads(done.stdout)["url"] == "https://example.org"
 
 
@@ -259,7 +267,7 @@ def test_wrong_details_are_refused(settings: str, said: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("date", ["foo", "2024-13-01", "31.01.2024", "2024-01-31T00:00:00Z"])
 def test_a_date_of_another_form_is_told_by_its_option(date: str, dolma_corpus: Path) -> None:
     done = run_cli("describe", dolma_corpus, "--date-created", "2024-01-31", "--date-published", date)
-    message = f"error: --date-published takes a date like 2024-01-31; got {date!r}\n"
+    message = f"error: --date-published is {date!r}, expected a date like 2024-01-31\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
 
 
@@ -269,7 +277,7 @@ def test_a_version_that_is_not_semantic_is_written_with_a_warning(
 ) -> None:
     done = run_cli("describe", dolma_corpus, "--dataset-version", version)
     assert (done.returncode, json.loads(done.stdout)["version"]) == (0, version)
-    assert (f"version `{version}` is not like 1.0.0" in done.stderr.decode()) is warned
+    assert (f"version is `{version}`; Croissant recommends" in done.stderr.decode()) is warned
 
 
 def checked(corpus: Path, folder: Path) -> dict[str, int]:
@@ -303,14 +311,17 @@ def test_a_field_has_the_type_that_all_its_values_are_of(
     assert checked(corpus, tmp_path) == {}
 
 
-def test_columns_are_those_that_all_files_have_with_one_type(tmp_path: Path) -> None:
+def test_tables_of_different_columns_are_record_sets_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     for name, columns in (
-        ("a", {"id": ["1"], "text": ["x"], "n": [1], "m": [1]}),
-        ("b", {"text": ["y"], "n": ["1"], "m": [2]}),
+        ("a", {"id": ["1"], "text": ["x"], "n": [1]}),
+        ("b", {"text": ["y"], "n": ["1"]}),
+        ("c", {"text": ["z"], "n": [1]}),
     ):
         parquet.write_table(pa.table(columns), tmp_path / "corpus" / f"{name}.parquet")
-    assert fields_of(corpusfmt.describe(tmp_path / "corpus"), "documents") == {"text": "sc:Text", "m": "sc:Integer"}
+    description = corpusfmt.describe(tmp_path / "corpus")
+    assert fields_of(description, "a") == {"id": "sc:Text", "text": "sc:Text", "n": "sc:Integer"}
+    assert fields_of(description, "records") == {"text": "sc:Text", "n": "sc:Text", "file": "sc:Text"}
     assert checked(tmp_path / "corpus", tmp_path) == {}
 
 
@@ -325,13 +336,14 @@ def test_identifiers_are_iris_whatever_files_are_called(tmp_path: Path) -> None:
     assert checked(corpus, tmp_path) == {}
 
 
-def test_a_table_whose_names_are_not_utf_8_is_not_described(tmp_path: Path) -> None:
+def test_a_table_whose_names_are_not_utf_8_has_no_records(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"text": ["x"], "naïve": [1]}), path)
     path.write_bytes(path.read_bytes().replace("naïve".encode(), b"na\xff\xffve"))
-    with pytest.raises(BadInput, match="not to be read as Parquet"):
-        corpusfmt.describe(path)
-    assert corpusfmt.validate(path).verdict.value == "invalid"
+    evidence: list[Any] = []
+    description = corpusfmt.describe(path, evidence=evidence.append)
+    assert description["recordSet"] == []
+    assert "no records: the Parquet file does not read to its end" in evidence[0]["notes"][0]
 
 
 def test_an_unusual_suffix_of_zstd_is_zstd(tmp_path: Path) -> None:
@@ -407,3 +419,17 @@ def test_the_fields_of_oscar(name: str, path: str, expected: dict[str, Any]) -> 
         if each.includes
     }
     assert found == expected
+
+
+@pytest.mark.parametrize("name", ["croissant.json", "other.json"])
+def test_what_an_earlier_run_wrote_is_not_described(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,v\n1,x\n")
+    described = []
+    for _ in range(2):
+        done = run_cli("describe", ".", "-o", name, "--evidence", "why.json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        described.append((tmp_path / name).read_bytes())
+    assert described[0] == described[1]
+    assert run_cli("validate", name, "--data", "--format", "croissant", cwd=tmp_path).returncode == 0
+    done = run_cli("describe", ".", "-o", name, "--evidence", name, cwd=tmp_path)
+    assert (done.returncode, (tmp_path / name).read_bytes()) == (2, described[0])

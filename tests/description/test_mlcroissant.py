@@ -1,10 +1,11 @@
-"""mlcroissant accepts what `describe` writes, and loads the records. Opt-in: it is not part of this project.
+"""mlcroissant accepts what `describe` writes, and loads the records: `make mlcroissant`.
 
-CORPUSFMT_MLCROISSANT names the Python of a virtual environment: `pip install mlcroissant==1.1.1 pyarrow`.
+CORPUSFMT_MLCROISSANT names the Python of an environment that has it, and nothing of this project.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from description.folders import FOLDERS, write
 from support import LONG_LINE, gzipped
 
 import corpusfmt
@@ -70,9 +72,9 @@ def test_dolma(real: dict[str, Path]) -> None:
 
 def test_parquet(real: dict[str, Path], tmp_path: Path) -> None:
     corpusfmt.convert(real["dolma"], tmp_path / "parquet", to="parquet")
-    rows = loaded(tmp_path / "parquet", "documents")["documents"]
+    rows = loaded(tmp_path / "parquet", "data")["data"]
     assert len(rows) == corpusfmt.validate(real["dolma"]).coverage.documents
-    assert json.loads(rows[0]["documents/metadata"])["language"] == "af"
+    assert json.loads(rows[0]["data/metadata"])["language"] == "af"
 
 
 def test_oscar_metadata(real: dict[str, Path]) -> None:
@@ -102,3 +104,36 @@ def test_oscar(version: str, tmp_path: Path) -> None:
     if version == "1.1":
         assert [row["metadata/record_id"] for row in found["metadata"]] == ["<de-0>", "<de-1>", "<fr-0>", "<fr-1>"]
         assert [row["metadata/offset"] for row in found["metadata"]] == ["0", "3", "0", "3"]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def expected_of(folder: Path, version: str, but_for: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Describe a folder in its own; return the records of each record set."""
+    description = corpusfmt.describe(folder, base=folder, croissant=version, creator="E", url="https://example.org")
+    (folder / "croissant.json").write_text(json.dumps(description))
+    expected = {}
+    for name in sorted({each["@id"] for each in description["recordSet"]} - {*but_for}):
+        expected[name] = [_plain(dict(each)) for each in corpusfmt.records(folder / "croissant.json", name)]
+    return expected
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_every_record_set_of_any_folder_is_loaded_and_has_the_same_records(version: str, tmp_path: Path) -> None:
+    assert PYTHON is not None
+    asked = []
+    for name, made in FOLDERS.items():
+        folder = write(made, tmp_path / name)
+        asked.append((str(folder / "croissant.json"), expected_of(folder, version, made.unread)))
+    (tmp_path / "asked.json").write_text(json.dumps(asked))
+    command = [PYTHON, str(Path(__file__).with_name("compare.py")), str(tmp_path / "asked.json")]
+    environment = os.environ | {"CROISSANT_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert {name: found for name, found in zip(FOLDERS, json.loads(done.stdout), strict=True) if found} == {}

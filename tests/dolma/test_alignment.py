@@ -1,4 +1,4 @@
-"""What happened to rows that do not line up is told in words, and told once."""
+"""Misaligned rows are reported once, with the cause."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ def test_ids_and_pairs(tmp_path: Path) -> None:
     report = check(root, blocklist=listed)
     assert codes(report) == ["DOL314", "DOL314"]
     assert [(finding.location.line, finding.message) for finding in report.findings] == [
-        (4, "on the blocklist as `web`, `doc-3`"),
-        (2000, "on the blocklist as `web`, `doc-1999`"),
+        (4, "the document is on the blocklist as `web`, `doc-3`"),
+        (2000, "the document is on the blocklist as `web`, `doc-1999`"),
     ]
 
 

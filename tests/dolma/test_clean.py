@@ -1,4 +1,4 @@
-"""Fast accept is sound: what it takes, strict JSON and the rules take too, and they read the same values."""
+"""Fast accept is sound: strict JSON and the rules accept what it accepts, and read the same values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from dolma.lines import (
     document_rows,
     json_values,
 )
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from strategies import examples
 
 from corpusfmt.formats.dolma.clean import clean_attributes, clean_documents
 from corpusfmt.io.text import strict_json
@@ -28,7 +29,7 @@ LEFT_TO_THE_GLANCE = {"DOL203"}
 
 
 @given(line=document_rows.map(as_bytes))
-@settings(max_examples=400)
+@examples(400)
 @example(line=(DOCUMENT + ',"x":1,"y":"\\u0022\\u0022","x":2}').encode())
 @example(line=(DOCUMENT + ',"x":"\\\\","x":"\\\\\\""}').encode())
 @example(line=(DOCUMENT + ',"metadata":{"a":[[[[[[[[1]]]]]]]]}}').encode())
@@ -40,7 +41,7 @@ def test_documents_accepted_are_clean(line: bytes) -> None:
 
 
 @given(line=attributes_rows.map(as_bytes))
-@settings(max_examples=400)
+@examples(400)
 def test_attributes_accepted_are_clean(line: bytes) -> None:
     clean = clean_attributes(line)
     if clean is not None:
@@ -62,7 +63,7 @@ _ROWS = st.lists(
 
 
 @given(rows=_ROWS, ending=st.sampled_from(["", "\n", "\n\n", "\r\n"]))
-@settings(max_examples=300)
+@examples(300)
 @example(rows=[DOCUMENT + "} " + DOCUMENT + "}", ""], ending="\n")
 @example(rows=[DOCUMENT + "} " + DOCUMENT + ',"x":', "1}"], ending="\n")
 def test_a_block_is_accepted_only_if_each_of_its_lines_is(rows: list[str], ending: str) -> None:
@@ -76,7 +77,7 @@ def test_a_block_is_accepted_only_if_each_of_its_lines_is(rows: list[str], endin
 
 
 @given(data=st.data())
-@settings(max_examples=300)
+@examples(300)
 def test_no_damaged_byte_is_accepted_that_rules_reject(data: st.DataObject) -> None:
     line = bytearray((DOCUMENT + ',"metadata":{"é":"😀","n":[1,2.5,null]},"added":"2023-04-07"}').encode())
     for _ in range(data.draw(st.integers(1, 3))):
@@ -101,7 +102,7 @@ def test_no_damaged_byte_is_accepted_that_rules_reject(data: st.DataObject) -> N
     ),
     ascii_only=st.booleans(),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_ordinary_documents_are_accepted_at_a_glance(rows: list[Json], ascii_only: bool) -> None:
     data = b"".join(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in rows)
     clean = clean_documents(data)
@@ -130,7 +131,7 @@ _values_of_attributes = st.one_of(
     ),
     ascii_only=st.booleans(),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_ordinary_attributes_are_accepted_at_a_glance(rows: list[Json], ascii_only: bool) -> None:
     data = b"".join(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in rows)
     clean = clean_attributes(data)

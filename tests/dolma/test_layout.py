@@ -1,4 +1,4 @@
-"""What a path may be, what is found below it, and what the file system does to one."""
+"""Kinds of paths, the files found below them, and effects of the file system."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_documents_file_that_is_lost_is_told_with_three_of_its_sets(count: int
     files |= {f"attributes/{name}/y/lost.jsonl": encoded(attributes(ROWS, name)) for name in "abcd"[:count]}
     (finding,) = check(write(tmp_path, files)).findings
     assert (finding.code, finding.location.path) == ("DOL109", "documents/y/lost.jsonl")
-    assert finding.message == f"missing, and {count} attribute sets have its attributes: {named}"
+    assert finding.message == f"the file is missing, and {count} attribute sets have its attributes: {named}"
 
 
 def test_a_remote_dataset(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_file_that_vanishes_while_it_is_checked(tmp_path: Path) -> None:
 
 
 def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such path"):
+    with pytest.raises(UsageError, match="does not exist"):
         corpusfmt.validate(tmp_path / "nowhere", format="dolma")
 
 

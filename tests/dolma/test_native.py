@@ -22,8 +22,9 @@ from dolma.lines import (
     document_rows,
     json_values,
 )
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from strategies import examples
 from support import zstd
 
 from corpusfmt.formats.dolma import glance
@@ -84,7 +85,7 @@ def assert_same_verdict_on_attributes(line: bytes) -> None:
 
 
 @given(line=document_rows.map(as_bytes))
-@settings(max_examples=600)
+@examples(600)
 @example(line=(DOCUMENT + ',"x":1,"y":"\\u0022\\u0022","x":2}').encode())
 @example(line=(DOCUMENT + ',"x":"\\\\","x":"\\\\\\""}').encode())
 def test_documents_have_one_verdict(line: bytes) -> None:
@@ -92,13 +93,13 @@ def test_documents_have_one_verdict(line: bytes) -> None:
 
 
 @given(line=attributes_rows.map(as_bytes))
-@settings(max_examples=600)
+@examples(600)
 def test_attributes_have_one_verdict(line: bytes) -> None:
     assert_same_verdict_on_attributes(line)
 
 
 @given(data=st.data())
-@settings(max_examples=600)
+@examples(600)
 def test_damaged_rows_have_one_verdict(data: st.DataObject) -> None:
     line = bytearray(
         (DOCUMENT + ',"metadata":{"é":"😀","n":[1,2.5e3,null]},"added":"2023-04-07","a":"\\u00e9"}').encode()
@@ -339,7 +340,7 @@ _clocks = st.one_of(
 
 
 @given(clock=_clocks, data=st.data())
-@settings(max_examples=600)
+@examples(600)
 @example(clock="2023-12-31T23:59:60.123456+14:00", data=None)
 @example(clock="2023-04-07T15:24+", data=None)
 def test_timestamps_are_those_of_the_rules(clock: str, data: st.DataObject | None) -> None:
@@ -367,7 +368,7 @@ _documents = st.fixed_dictionaries(
 
 
 @given(rows=st.lists(_documents, min_size=1, max_size=4), ascii_only=st.booleans(), separators=st.booleans())
-@settings(max_examples=200)
+@examples(200)
 def test_ordinary_documents_are_accepted(rows: list[Json], ascii_only: bool, separators: bool) -> None:
     tight = (",", ":") if separators else None
     data = b"".join(json.dumps(row, ensure_ascii=ascii_only, separators=tight).encode() + b"\n" for row in rows)
@@ -419,7 +420,7 @@ def test_invalid_utf8_is_seen_wherever_it_stands() -> None:
 
 
 @given(text=st.text('aþ€😀\n"\\', max_size=50), times=st.sampled_from([1, 40, 300]), ascii_only=st.booleans())
-@settings(max_examples=150)
+@examples(150)
 def test_texts_are_measured_in_code_points(text: str, times: int, ascii_only: bool) -> None:
     line = json.dumps({"id": "1", "text": text * times, "source": "s"}, ensure_ascii=ascii_only).encode()
     assert native.documents(line) == (["1"], ["s"], [len(text) * times])
@@ -440,7 +441,7 @@ def test_a_text_that_may_be_double_encoded_is_left_to_the_rules(ascii_only: bool
     ),
     ending=st.sampled_from(["", "\n", "\n\n", "\r\n"]),
 )
-@settings(max_examples=300)
+@examples(300)
 def test_a_block_is_accepted_where_each_of_its_lines_is(rows: list[str], ending: str) -> None:
     data = ("\n".join(rows) + ending).encode()
     *lines, rest = data.split(b"\n")

@@ -1,4 +1,4 @@
-"""What the toolkit ships and writes is valid. Opt-in: the data and the toolkit are not part of this project.
+"""Data that the toolkit ships or writes is valid. Opt-in: the data and the toolkit are not part of this project.
 
 CORPUSFMT_DOLMA_DATA names a folder with the toolkit's test data (`provided`, `multiple_files`), CORPUSFMT_DOLMA the
 `dolma` command of a virtual environment: `pip install dolma==1.2.1 "smart-open<7.2"`.

@@ -1,4 +1,4 @@
-"""Reading documents: everything a row holds, and nothing dropped in silence."""
+"""Reading documents: all content of a row, and nothing silently dropped."""
 
 from __future__ import annotations
 

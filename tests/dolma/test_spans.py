@@ -34,7 +34,7 @@ def finding_on(span: list[float], fields: Json, folder: Path) -> Finding:
 def test_a_deduplication_key_may_stand_anywhere_in_a_document(fields: Json, tmp_path: Path) -> None:
     finding = finding_on([0, len(URL), 1], fields, tmp_path / "measured")
     assert (finding.code, finding.location.pointer) == ("DOL607", "/attributes/a__b__c/0")
-    assert finding.message == f"span [0, {len(URL)}] measures a deduplication key, not the text"
+    assert finding.message == f"the span [0, {len(URL)}] measures a deduplication key, not the text"
     assert finding_on([0, len(URL) - 1, 1], fields, tmp_path / "not").code == "DOL604"
 
 

@@ -1,4 +1,4 @@
-"""One case: an input made of a seed by a number, what is done with it, and what must hold whatever it is."""
+"""One case: an input made from a seed and a number, an operation on it, and the invariants."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,11 @@ from fuzz.seeds import Json, Seed
 from fuzz.trees import Special, Tree
 
 import corpusfmt
-from corpusfmt.cli.records import _line
 from corpusfmt.engine.config import load_config
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits
 from corpusfmt.model import CorpusfmtError, Finding, Report, Verdict
 from corpusfmt.pipeline.options import Selection
+from corpusfmt.recordsets.tables import json_lines
 from corpusfmt.report import RENDERERS
 from corpusfmt.report.saved import load
 from corpusfmt.rules import Judge
@@ -267,7 +268,9 @@ class _Run:
 
     def check_limit(self, reason: str) -> None:
         """Hold what was read in spite of a bound to little more than the bound."""
-        if (said := _TOTAL.match(reason)) and not 0 < int(said[1]) - int(said[2]) <= _MOST_BEYOND:
+        if (said := _TOTAL.match(reason)) and not 0 < int(said[1].replace(",", "")) - int(
+            said[2].replace(",", "")
+        ) <= _MOST_BEYOND:
             self.outcome.fail("limits", f"{self.case.action}: beyond --max-total-bytes", reason)
 
     def options(self) -> tuple[Json, Limits | None]:
@@ -282,7 +285,7 @@ def _is_state(path: str) -> bool:
     return ".corpusfmt" in path.split("/")
 
 
-_TOTAL = re.compile(r"(\d+) bytes read, uncompressed; the limit of --max-total-bytes is (\d+)$")
+_TOTAL = re.compile(r"read ([\d,]+) uncompressed bytes, more than --max-total-bytes \(([\d,]+)\)$")
 _TIMES = re.compile(r'"(started|finished)": ?"[^"]*"')
 
 
@@ -450,12 +453,12 @@ def _describe(run: _Run) -> None:
 
 def _records(run: _Run) -> None:
     options, limits = run.options()
-    for each in islice(corpusfmt.records(run.path, **options, limits=limits or DEFAULT_LIMITS), 2000):
-        line = (
-            f"{each.location} {each.code} {each.message}".encode("utf-8", "surrogatepass")
-            if isinstance(each, Finding)
-            else _line(each.values)
-        )
+    findings: list[Finding] = []
+    found = corpusfmt.records(run.path, **options, on_finding=findings.append, limits=limits or DEFAULT_LIMITS)
+    lines = BytesIO()
+    json_lines(found.columns, islice(found, 2000), lines)
+    told = [f"{each.location} {each.code} {each.message}".encode("utf-8", "surrogatepass") for each in findings]
+    for line in [*lines.getvalue().split(b"\n"), *told]:
         if CANARY.encode() in line:
             run.outcome.fail("leak", "records", line.decode("utf-8", "replace"))
         run.say(line)
@@ -488,7 +491,7 @@ def _settings(run: _Run) -> None:
     run.say(repr(settings))
     report = corpusfmt.validate(
         run.path,
-        profile=settings.profile or "standard",
+        profile=settings.profiles,
         select=settings.select,
         ignore=settings.ignore,
         overrides=settings.overrides,

@@ -1,4 +1,4 @@
-"""What mutation starts from: small inputs of every kind, all of them as corpusfmt or its tests make them."""
+"""Seeds of mutations: small inputs of every kind, made by corpusfmt or its tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an interrupted run leaves on disk can be resumed as long as `CODE_FORMAT` is the same.
+"""The state of an interrupted run can be resumed as long as `CODE_FORMAT` is the same.
 
 `unfinished` has runs that were interrupted before their last step, written by the code as it was when the number was last
 raised. Where today's code does not resume them, raise the number, run `make unfinished`, and say so in `CHANGELOG.md`.
@@ -25,7 +25,7 @@ def outcome(report: corpusfmt.Report, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"coverage": report.coverage, "results": report.results | {"resumed": None}}
     for name, data in tree(folder).items():
         if name.endswith("MANIFEST.json"):
-            found[name] = json.loads(data) | {"files": None}
+            found[name] = json.loads(data) | {"files": None, "tree": None}
         elif not name.endswith(("croissant.json", "_sha256.txt")):
             found[name] = gzip.decompress(data) if name.endswith(".gz") else data
     return found

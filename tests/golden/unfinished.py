@@ -94,9 +94,9 @@ def folder_of(name: str) -> Path:
     return KEPT / f"{name}-{code_format(name)}"
 
 
-def interrupt(name: str, destination: Path, *, nth: int) -> None:
-    """Run until the stage has ended so many times, and no further."""
-    _, run, last, _ = RUNS[name]
+def interrupt(name: str, destination: Path, *, nth: int, stage: str = "") -> None:
+    """Run until the stage, or that of the kept run, has ended this many times, and no further."""
+    run, last = RUNS[name].run, stage or RUNS[name].stage
     left = nth
 
     def stop(stage: str, progress: corpusfmt.Progress) -> None:

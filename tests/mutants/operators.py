@@ -1,4 +1,4 @@
-"""What can be changed in a module, one small thing at a time, so that a test ought to fail."""
+"""Small single changes to a module, each of which should make a test fail."""
 
 from __future__ import annotations
 

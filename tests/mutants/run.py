@@ -27,6 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import islice, zip_longest
 from math import ceil
 from pathlib import Path
@@ -141,13 +142,18 @@ def noticing(mutant: Mutant, lines: Mapping[str, Mapping[int, set[str]]], declar
     return found.union(declared)
 
 
+@cache
+def _mutants_of(module: str, source: bytes) -> tuple[Mutant, ...]:
+    return tuple(mutants(module, source))
+
+
 def sample(size: int, seed: int) -> list[tuple[str, Mutant]]:
     """Return mutants of every module, more of those that have more, but not as many times more."""
     found: list[tuple[str, bytes, list[Mutant]]] = []
     for group, patterns in GROUPS.items():
         for path in sorted({path for pattern in patterns for path in _PACKAGE.glob(pattern)}):
             source = path.read_bytes()
-            found.append((group, source, list(mutants(path.relative_to(_PACKAGE).as_posix(), source))))
+            found.append((group, source, list(_mutants_of(path.relative_to(_PACKAGE).as_posix(), source))))
     total = sum(len(each) ** 0.5 for _, _, each in found)
     chosen = []
     for group, source, each in found:

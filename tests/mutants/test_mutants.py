@@ -43,7 +43,7 @@ def test_the_sample_has_mutants_of_every_module() -> None:
     chosen = sample(1000, 1)
     assert len(chosen) >= 1000
     assert {group for group, _ in chosen} == set(GROUPS)
-    assert chosen == sample(1000, 1)
+    assert sample(50, 1) == sample(50, 1)
 
 
 def test_what_runs_at_import_is_noticed_by_tests_of_the_package() -> None:

@@ -1,4 +1,4 @@
-"""Ways to damage a valid release, each in one place, and the rules that must tell."""
+"""Ways to damage a valid release at one place, and the rules that must report it."""
 
 from __future__ import annotations
 

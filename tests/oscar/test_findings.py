@@ -1,4 +1,4 @@
-"""What a finding says, and the place it gives: line, byte, column, pointer."""
+"""Messages of findings, and their locations: line, byte, column, pointer."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_a_digest_is_compared_and_given_once(tmp_path: Path) -> None:
     (finding,) = corpusfmt.validate(tmp_path).findings
     actual = hashlib.sha256(changed).hexdigest()
     listed = hashlib.sha256(tree["af/af.txt.gz"]).hexdigest()
-    assert finding.message == f"SHA-256 is `{actual}`, expected `{listed}` as in `af/af_sha256.txt`"
-    assert finding.hint == f"fetch the file again, or list `{actual}  af.txt.gz`"
+    assert finding.message == f"the SHA-256 is `{actual}`, expected `{listed}` as in `af/af_sha256.txt`"
+    assert finding.hint == f"download the file again, or list `{actual}  af.txt.gz`"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_target_that_is_not_a_uri(uri: str, tmp_path: Path) -> None:
     (finding,) = findings(tmp_path, rows=rows)
     assert (finding.code, finding.location.line) == ("OSC608", 3)
     assert finding.location.pointer == "/headers/warc-target-uri"
-    assert finding.message == f"warc-target-uri `{uri}` is not a URI, expected a scheme and an address"
+    assert finding.message == f"warc-target-uri is `{uri}`, expected a URI with scheme and address"
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,10 @@ def test_of_headers_that_differ_between_languages_five_are_named(tmp_path: Path)
     differing = sorted(name for name in first if first[name] != other[name])
     assert len(differing) > 5
     names = ", ".join(f"`{name}`" for name in differing[:5])
-    assert finding.message == f"record id `{first['warc-record-id']}` has another {names} than in af/af_meta.jsonl.gz:1"
+    assert (
+        finding.message
+        == f"the record id `{first['warc-record-id']}` has another {names} than in af/af_meta.jsonl.gz:1"
+    )
 
 
 def test_a_wrong_offset_costs_one_finding_where_there_is_metadata_alone(tmp_path: Path) -> None:
@@ -192,7 +195,7 @@ def test_one_pair_that_agrees_by_chance_is_no_agreement(tmp_path: Path) -> None:
 
 MANY = release("1.1", {"af": [[2, 1, 3, 1, 2, 1, 1, 3, 2, 1, 2, 1, 1, 2]]}).languages["af"][0]
 IN_ORDER = "sort the records by offset"
-SWAPPED = "offset `5` here and `18` on line 3: these two lines are swapped"
+SWAPPED = "the line with offset `5` is swapped with line 3, offset `18`"
 TO_SWAP = "put the two lines in the order of their offsets"
 
 
@@ -225,30 +228,40 @@ def shift_and_lose(rows: list[dict[str, Any]]) -> None:
         (
             swap_and_move,
             [
-                ("OSC502", 2, "offset `0` after `3`: these lines are not in order", IN_ORDER),
-                ("OSC503", 3, "offset `6`, expected `5`", "write offset 5"),
+                ("OSC502", 2, "offset `0` follows `3`: the lines are not in order", IN_ORDER),
+                ("OSC503", 3, "the offset is `6`, expected `5`", "write offset 5"),
             ],
         ),
         (swap_far_apart, [("OSC502", 8, SWAPPED, TO_SWAP)]),
         (
             move_one_to_the_place_of_another_that_is_moved,
-            [("OSC503", 3, "offset `18`, expected `5`", "write offset 5")],
+            [("OSC503", 3, "the offset is `18`, expected `5`", "write offset 5")],
         ),
-        (repeat_an_offset, [("OSC502", 3, "offset `3` after `3` on line 2, expected `5`", "write offset 5")]),
+        (
+            repeat_an_offset,
+            [
+                (
+                    "OSC502",
+                    3,
+                    "the offset is `3`, expected `5` (the previous offset, on line 2, is `3`)",
+                    "write offset 5",
+                )
+            ],
+        ),
         (
             shift_and_lose,
             [
                 (
                     "OSC503",
                     3,
-                    "offset `4`, expected `5`; the offsets from here on are 1 line too low",
-                    "compute offsets again from here on",
+                    "the offset is `4`, expected `5`; the offsets from here on are 1 line too low",
+                    "recompute the offsets from here on",
                 ),
                 (
                     "OSC505",
                     12,
-                    "no record for the document on line 31 of the text",
-                    "bring back the record with offset 29 and nb_sentences 1",
+                    "the document on line 31 of the text has no record",
+                    "restore the record with offset 29 and nb_sentences 1",
                 ),
             ],
         ),
@@ -317,7 +330,7 @@ def test_a_line_of_a_checksum_list_is_read_up_to_8192_bytes(length: int, code: s
 def test_a_line_that_occurs_again_is_shown_without_what_cannot_be_printed(tmp_path: Path) -> None:
     write({"af/af.txt.gz": gz("a\x1b[2Jb\u2028c\n\nother\na\x1b[2Jb\u2028c\n\n".encode())}, tmp_path)
     (finding,) = corpusfmt.validate(tmp_path, dedup=True, select=["OSC309"]).findings
-    assert finding.message == "line `a\ufffd[2Jb\ufffdc` again, first in af/af.txt.gz:1"
+    assert finding.message == "the line `a\ufffd[2Jb\ufffdc` is repeated, first in af/af.txt.gz:1"
     assert finding.location == Location("af/af.txt.gz", 4, 18)
 
 
@@ -331,7 +344,7 @@ def test_a_content_length_is_compared_with_the_bytes_of_the_document(less: int, 
     write({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
     report = corpusfmt.validate(tmp_path, select=["OSC605"])
     size = len(DOCS[0].text.encode())
-    told = [(f"content-length `{size - 1}`, but the document has {size} bytes", 3)] if less else []
+    told = [(f"the content-length is `{size - 1}`, but the document has {size:,} bytes", 3)] if less else []
     assert [(each.message, each.count) for each in report.findings] == told
 
 
@@ -363,7 +376,7 @@ def test_the_length_of_a_page_is_a_number(value: str, tmp_path: Path) -> None:
     rows = rows_of()
     rows[1]["headers"]["content-length"] = value
     (finding,) = (each for each in findings(tmp_path, rows=rows) if each.location.line == 2)
-    assert (finding.code, finding.message) == ("OSC605", f"content-length `{value}` is no number")
+    assert (finding.code, finding.message) == ("OSC605", f"content-length is `{value}`, expected a number")
 
 
 def test_a_line_that_is_neither_utf_8_nor_encoded_once(tmp_path: Path) -> None:

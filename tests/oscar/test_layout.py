@@ -1,4 +1,4 @@
-"""What can be given, which version it is, and what is looked at then."""
+"""Kinds of paths, the detected version, and what is checked."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def test_two_single_texts_are_named(tmp_path: Path) -> None:
     write(tree | {"af/af_dedup.txt.gz": tree["af/af.txt.gz"], "af/de.txt.gz": tree["af/af.txt.gz"]}, tmp_path)
     for name in ("af_dedup.txt.gz", "de.txt.gz"):
         (finding,) = (each for each in corpusfmt.validate(tmp_path).findings if each.code == "OSC106")
-        assert (finding.location.path, finding.message) == ("af/af.txt.gz", f"single file `af.txt.gz` beside `{name}`")
+        assert (finding.location.path, finding.message) == (
+            "af/af.txt.gz",
+            f"the single file `af.txt.gz` is next to `{name}`",
+        )
         (tmp_path / "af" / name).unlink()
 
 
@@ -131,8 +134,8 @@ ROW = b'{"id": "1", "text": "x", "source": "s"}\n'
         ("de/1.jsonl.zst", zstd.compress(ROW), "dolma"),
         ("src/a/0.json", ROW, "dolma"),
         ("de/1.jsonl", b'{"url": "x"}\n', ""),
-        ("de/de.txt", b"x\n", ""),
-        ("src/main.txt", b"x\n", ""),
+        ("de/de.txt", b"x\n", "text"),
+        ("src/main.txt", b"x\n", "text"),
         ("abc/notes.md", b"x\n", ""),
         ("de/de.txt.gz", gz(b"x\n"), "oscar"),
         ("de/en_part_3.txt.gz", gz(b"x\n"), "oscar"),
@@ -167,7 +170,7 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
     write({path: data for path, data in tree.items() if path.count("part_") == 0 or path[-8] not in "34"}, tmp_path)
     (finding,) = corpusfmt.validate(tmp_path).findings
     assert (finding.code, finding.count) == ("OSC107", 2)
-    assert "part 3 to 4 missing" in finding.message
+    assert "part 3 to 4 is missing" in finding.message
 
 
 def test_an_absurd_part_number(tmp_path: Path) -> None:
@@ -190,7 +193,7 @@ def test_a_listed_file_that_is_missing_is_told(name: str, tmp_path: Path) -> Non
     tree["af/af_sha256.txt"] += b"0" * 64 + b"  " + name.encode() + b"\n"
     (finding,) = corpusfmt.validate(write(tree, tmp_path)).findings
     assert (finding.code, finding.location.line) == ("OSC203", 2)
-    assert finding.message == f"`{name}` is not in this folder"
+    assert finding.message == f"`{name}` is missing from the folder"
 
 
 def test_other_files_that_are_listed_are_compared(tmp_path: Path) -> None:

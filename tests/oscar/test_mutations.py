@@ -1,4 +1,4 @@
-"""Whatever is damaged is told, by a rule that is about it, and nothing crashes."""
+"""Any damage is reported by the right rule, without a crash."""
 
 from __future__ import annotations
 

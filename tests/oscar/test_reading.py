@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oscar.corpus import Tree, gunzip, gz, jsonl, records, release, text_of, write
+from strategies import examples
 
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected
 from corpusfmt.formats.oscar.check import Source
@@ -314,8 +315,8 @@ def test_a_document_over_the_limit_is_measured_and_rejected(tmp_path: Path) -> N
     assert codes(items) == ["GEN302", "GEN302"]
     findings = [item.finding for item in items if isinstance(item, Rejected)]
     assert [(each.location.line, each.location.byte) for each in findings] == [(1, 0), (4, 304)]
-    assert findings[0].message == "document of 302 bytes, the limit is 100"
-    assert findings[1].message == "document of 101 bytes, the limit is 100"
+    assert findings[0].message == "the document has 302 bytes, the limit is 100"
+    assert findings[1].message == "the document has 101 bytes, the limit is 100"
     assert [item.text for item in items if isinstance(item, Document)] == ["y\n" * 49 + "y", "z" * 100, "ok"]
 
 
@@ -329,7 +330,7 @@ def test_a_record_over_the_limit_is_rejected_with_its_text(tmp_path: Path) -> No
     assert isinstance(rejected, Rejected)
     assert (rejected.finding.code, rejected.finding.location.line) == ("GEN302", 2)
     length = len(jsonl(records(docs)).split(b"\n")[1])
-    assert rejected.finding.message == f"line of {length} bytes, the limit is 2000"
+    assert rejected.finding.message == f"the line has {length:,} bytes, the limit is 2,000"
     assert rejected.raw == b"\n" + docs[1].text.encode() + b"\n\n"
 
 
@@ -372,7 +373,7 @@ def test_a_blank_line_of_metadata_stands_for_no_record(blank: bytes, tmp_path: P
 GAPS = [b"\n\n", b"\n \n", b"\n\n\n", b"\n\t\r\n", b"\n\r\n"]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     texts=st.lists(st.lists(st.sampled_from([b"a", b" b", b"\rc", b"\xc2\x85"]), min_size=1, max_size=3), max_size=12),
     data=st.data(),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from conversion.rows import read_rows
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oscar.corpus import Tree, gunzip, gz, relisted, write
+from strategies import examples
 from support import run_cli
 
 import corpusfmt
@@ -16,7 +17,7 @@ from corpusfmt.formats.oscar.shuffled import is_shuffled
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Report, Severity
 
-HINT = "where lines belong to documents, give the whole release, or end documents with a blank line"
+HINT = "if lines belong to documents, pass the whole release, or end documents with a blank line"
 
 
 def texts(**languages: bytes) -> Tree:
@@ -64,7 +65,7 @@ def test_lines_that_are_documents_come_back_as_lines(text: bytes, tmp_path: Path
 def test_convert_says_that_lines_are_documents(tmp_path: Path) -> None:
     write(texts(af=b"one\ntwo\n"), tmp_path / "in")
     done = run_cli("convert", tmp_path / "in", tmp_path / "out", "--to", "dolma")
-    message = "OSC110 .: no text has a blank line: each line is taken for a document"
+    message = "OSC110 .: no text has a blank line: each line is read as a document"
     assert f"  {message}\n  help: {HINT}\n" in done.stdout.decode()
 
 
@@ -108,7 +109,7 @@ def test_a_text_that_breaks_off_shows_nothing(tmp_path: Path) -> None:
 LINES = st.sampled_from(["", " ", "\r", "a", "b\r", "\u0085", "\u2028", "😀 c", "x" * 300])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     releases=st.lists(st.lists(LINES, max_size=8), min_size=1, max_size=3), end=st.sampled_from([b"", b"\n", b"\n\n"])
 )

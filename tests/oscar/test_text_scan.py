@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from corpusfmt.formats.oscar import text as text_module
 from corpusfmt.formats.oscar.ruleset import RULES
@@ -53,7 +54,7 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 @given(st.lists(LINES, max_size=14), st.sampled_from([150, 300, 10_000]), st.booleans())
-@settings(max_examples=400)
+@examples(400)
 def test_the_same_with_and_without_the_kernel(lines: list[str], chunk: int, ended: bool) -> None:
     data = ("\n".join(lines) + "\n" * ended).encode()
     with pytest.MonkeyPatch.context() as patch:
@@ -64,7 +65,7 @@ def test_the_same_with_and_without_the_kernel(lines: list[str], chunk: int, ende
 
 
 @given(st.lists(LINES, max_size=14), st.sampled_from([1, 2, 5, 150, 300]), st.booleans())
-@settings(max_examples=400)
+@examples(400)
 def test_the_same_wherever_blocks_are_cut(lines: list[str], chunk: int, ended: bool) -> None:
     data = ("\n".join(lines) + "\n" * ended).encode()
     assert said(data, chunk) == said(data, 10_000)

@@ -1,4 +1,4 @@
-"""What is written as OSCAR: where parts end, and what stands between documents."""
+"""Writing OSCAR: the ends of parts, and the separators between documents."""
 
 from __future__ import annotations
 

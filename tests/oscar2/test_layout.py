@@ -37,7 +37,7 @@ def test_a_folder_that_is_given_by_itself_names_a_language_too(tmp_path: Path) -
     release(tmp_path / "fr_meta", [record()], "de_meta_part_1.jsonl.gz")
     (finding,) = corpusfmt.validate(tmp_path / "fr_meta").findings
     assert (finding.code, finding.location.path) == ("OSJ103", "de_meta_part_1.jsonl.gz")
-    assert finding.message == "`de_meta_part_1.jsonl.gz` is of language `de`, its folder of `fr`"
+    assert finding.message == "`de_meta_part_1.jsonl.gz` is of language `de`, the folder of `fr`"
     assert told(corpusfmt.validate(tmp_path / "fr_meta/de_meta_part_1.jsonl.gz")) == []
 
 
@@ -54,4 +54,4 @@ def test_a_link_that_leads_nowhere_is_told_unless_it_is_hidden(tmp_path: Path) -
 def test_of_many_missing_parts_five_are_named(part: int, more: str, tmp_path: Path) -> None:
     release(tmp_path, [record()], f"de_meta/de_meta_part_{part}.jsonl.gz")
     (finding,) = (each for each in corpusfmt.validate(tmp_path).findings if each.code == "OSJ104")
-    assert (finding.message, finding.count) == (f"no part 1, 2, 3, 4, 5{more} of `de`", part - 1)
+    assert (finding.message, finding.count) == (f"part 1, 2, 3, 4, 5{more} of `de` is missing", part - 1)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 from support import run_cli, tree, zstd
 
 import corpusfmt
@@ -87,7 +88,7 @@ def record(number: int = 1, label: str = "de") -> dict[str, Any]:
     }
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(rows=st.lists(records(), min_size=1, max_size=4), packed=st.sampled_from(["gz", "zst"]))
 def test_every_field_arrives(rows: list[dict[str, Any]], packed: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +109,7 @@ VALUES = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(row=records(), place=st.integers(0, 20), value=VALUES, language=st.sampled_from([None, "de"]))
 def test_glance_and_rules_agree(row: dict[str, Any], place: int, value: Any, language: str | None) -> None:
     holders: list[tuple[Any, Any]] = [(row, name) for name in list(row)]

@@ -241,13 +241,6 @@ std::vector<uint64_t> exercise_keys(const std::vector<Hash>& hashes, size_t word
 
     std::vector<uint64_t> columns;
     for (const Key& key : keys) columns.push_back(key.first);
-    const auto firsts = exact_copy(columns);
-    const uint64_t low = random_word(source), high = random_word(source);
-    const auto [first, count] = corpusfmt::hashes_between(firsts.get(), keys.size(), low, high);
-    const auto is_between = [&](uint64_t hash) { return low <= hash && hash <= high; };
-    const auto between = static_cast<size_t>(std::count_if(columns.begin(), columns.end(), is_between));
-    if (count != between || !std::all_of(first, first + count, is_between)) fail("other hashes in a range", random);
-
     for (size_t at = 0; words > 1 && at < keys.size(); ++at) columns.push_back(keys[at].second);
     for (const Key& key : keys) columns.push_back(key.line);
     return columns;

@@ -157,38 +157,43 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str, str, str]] = {
     "cut.warc.wet.gz": (
         lambda whole: whole[: len(whole) // 2],
         "GEN101",
-        "gzip member 2 ends before its end mark: the file is cut short",
-        "the file is cut short: copy or write it again",
+        "gzip member 2 has no end mark: the file is truncated",
+        "copy or write the truncated file again",
     ),
     "flipped.warc.wet.gz": (
         lambda whole: whole[:200] + bytes([whole[200] ^ 1]) + whole[201:],
         "GEN101",
-        "gzip member 2 does not decode: ",
+        "gzip member 2 cannot be decoded: ",
         "copy or write the file again",
     ),
     "page.warc.wet.gz": (
         lambda _: b"<!doctype html><html>Service unavailable</html>",
         "GEN101",
-        "not a gzip stream: it starts with 3c 21 64 6f",
+        "not a gzip stream: the file starts with 3c 21 64 6f",
         "copy or write the file again",
     ),
     "zipped-page.warc.wet.gz": (
         lambda _: gzipped(b"<!doctype html><html>Service unavailable</html>"),
         "WET101",
-        "no WARC file: it starts with b'<!doctype html><'",
+        "not a WARC file: the file starts with b'<!doctype html><'",
         "fetch the file again",
     ),
     "empty.warc.wet.gz": (
         lambda _: b"",
         "GEN101",
-        "a 0-byte file is no gzip stream",
-        "the file is cut short: copy or write it again",
+        "a 0-byte file is not a gzip stream",
+        "copy or write the truncated file again",
     ),
-    "no-record.warc.wet.gz": (lambda _: gzipped(b""), "WET101", "no WARC file: it is empty", "fetch the file again"),
+    "no-record.warc.wet.gz": (
+        lambda _: gzipped(b""),
+        "WET101",
+        "not a WARC file: the file is empty",
+        "fetch the file again",
+    ),
     "lf-only.warc.wet": (
         lambda whole: gzip.decompress(whole).replace(b"\r\n", b"\n"),
         "WET102",
-        "its header lines end with LF: the WARC format asks for CRLF",
+        "header lines end with LF, expected CRLF",
         FRAMING,
     ),
     "length.warc.wet": (
@@ -200,19 +205,19 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str, str, str]] = {
     "huge-length.warc.wet": (
         lambda whole: re.sub(rb"Content-Length: ", b"Content-Length: 99999999", gzip.decompress(whole)),
         "WET102",
-        "record 1 has 9999999916 bytes, more than 33554432",
+        "record 1 has 9,999,999,916 bytes, expected at most 33,554,432",
         FRAMING,
     ),
     "response.warc.wet": (
         lambda _: warc_record("response", b"HTTP/1.1 200 OK\r\n\r\n<p>page</p>"),
         "WET103",
-        "it holds `response` records: a WARC file of fetched pages, not a WET file of their text",
+        "contains `response` records: a WARC file of fetched pages, not a WET file of their text",
         "use the WET file of the same crawl: plain text in `conversion` records",
     ),
     "cut-plain.warc.wet": (
         lambda whole: gzip.decompress(whole)[:-200],
         "WET102",
-        "record 2 has a header without an end: the file is cut short",
+        "record 2 has a header that does not end: the file is truncated",
         FRAMING,
     ),
 }
@@ -253,7 +258,7 @@ def test_no_kept_line_at_all(tmp_path: Path) -> None:
     wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, "short\n")])
     report = corpusfmt.build(tmp_path, tmp_path / "out")
     assert report.results["stats"]["total"]["final"]["documents"] == 0
-    assert sorted(tree(tmp_path / "out")) == ["MANIFEST.json", "croissant.json", "stats.json", "stats.md"]
+    assert sorted(tree(tmp_path / "out")) == ["MANIFEST.json", "README.md", "croissant.json", "stats.json", "stats.md"]
 
 
 def test_the_readers_and_warcio_give_the_same_records(tmp_path: Path) -> None:
@@ -423,7 +428,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, oscar_corpus: P
     )
     assert done.returncode == 3
     assert re.fullmatch(
-        rb"error: \[Errno 27\] File too large: '%b/.*'; once that is mended, run the same command again to resume\n"
+        rb"error: \[Errno 27\] File too large: '%b/.*'; fix that, then run the same command again to resume\n"
         % re.escape(os.fsencode(out)),
         done.stderr,
     )

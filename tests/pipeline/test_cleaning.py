@@ -10,9 +10,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pipeline.test_variants import recipe_file
+from strategies import examples
 from support import LONG_LINE, corpus, run_cli, wet_file, wet_record
 
 import corpusfmt
@@ -97,7 +98,7 @@ def plainly(line: bytes, *, strip: bool, nfc: bool) -> bytes:
 
 
 @given(RECORDS, st.booleans(), st.booleans(), st.booleans())
-@settings(max_examples=300)
+@examples(300)
 def test_records_are_cleaned_line_by_line(records: list[bytes], strip: bool, nfc: bool, native: bool) -> None:
     lines = Lines(min_chars=0, min_confidence=0, strip_carriage_returns=strip, nfc=nfc)
     counts = Counter[str]()

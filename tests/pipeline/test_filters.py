@@ -1,4 +1,4 @@
-"""What the filters keep and what they count."""
+"""What the filters keep and count."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_filters_of_a_recipe_and_options_above_them(tmp_path: Path, wet: Path) -
     recipe.write_text(text + "\n[filter]\nmin-lines = 0\n")
     with pytest.raises(UsageError, match=r"`filter.min-lines` is 0, expected an integer from 1"):
         corpusfmt.build(wet, tmp_path / "3", recipe=str(recipe))
-    with pytest.raises(UsageError, match="at least 1 line"):
+    with pytest.raises(UsageError, match="--min-lines is 0, expected at least 1"):
         corpusfmt.build(wet, tmp_path / "3", selection=Selection(min_lines=0))
 
 
@@ -129,16 +129,16 @@ def test_a_list_of_addresses_is_known_by_its_content(tmp_path: Path, wet: Path) 
     assert subprocess.run(interrupted, check=False).returncode == 9
     (tmp_path / "moved.txt").write_text("example.org\n")
     done = run_cli(*options[:-1], tmp_path / "moved.txt")
-    assert (done.returncode, b"(inputs taken over: 1, read: 0)" in done.stderr) == (0, True)
+    assert (done.returncode, b"(inputs kept: 1, read: 0)" in done.stderr) == (0, True)
     shutil.rmtree(out)
     listed.write_text("example.com\n")
     assert subprocess.run(interrupted, check=False).returncode == 9
     done = run_cli(*options[:-1], tmp_path / "moved.txt")
-    assert (done.returncode, b"(inputs taken over: 0, read: 1)" in done.stderr) == (0, True)
+    assert (done.returncode, b"(inputs kept: 0, read: 1)" in done.stderr) == (0, True)
 
 
 def test_what_cannot_be_a_filter(tmp_path: Path, wet: Path) -> None:
-    with pytest.raises(UsageError, match="knows no language xx, zz; it knows: af, als, am"):
+    with pytest.raises(UsageError, match="language unknown to the model: xx, zz; known: af, als, am"):
         corpusfmt.build(wet, tmp_path / "out", selection=Selection(languages=["xx", "en", "zz"]))
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\n")

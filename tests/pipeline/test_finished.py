@@ -28,7 +28,10 @@ def test_the_same_command_has_nothing_to_do(built: Path) -> None:
     first = corpusfmt.build(SAMPLE, built)
     done = run_cli("build", SAMPLE, "-o", built, "--jobs", "2")
     assert done.returncode == 0
-    assert done.stderr.decode() == f"nothing to do: {built} holds the finished corpus of these inputs and choices\n"
+    assert (
+        done.stderr.decode()
+        == f"nothing to do: {built} already contains the finished corpus of these inputs and options\n"
+    )
     assert b"2 of 2 WET files -> " in done.stdout
     assert {path: path.stat().st_mtime_ns for path in built.rglob("*")} == before
     assert (first.verdict, first.results["finished"]) == (Verdict.VALID, True)
@@ -71,7 +74,7 @@ def test_other_choices_are_refused(changes: tuple[str, ...], built: Path, tmp_pa
     )
     assert done.returncode == 2
     if changes[0] != "--langid":  # stock fastText need not be there
-        assert b"it holds a finished corpus; remove it or choose another folder" in done.stderr
+        assert b"contains a finished corpus: remove it or choose another folder" in done.stderr
     assert tree(built) == before
 
 
@@ -87,12 +90,12 @@ def test_other_inputs_or_missing_files_are_refused(files: Path, copies: Path, tm
         lambda: one.rename(copies / "z.warc.wet.gz"),
     ):
         change()
-        with pytest.raises(UsageError, match="holds a finished corpus"):
+        with pytest.raises(UsageError, match="contains a finished corpus"):
             corpusfmt.build(copies, out)
         (copies / "z.warc.wet.gz").unlink(missing_ok=True)
         one.write_bytes(data)
     next(out.rglob("*.txt.gz")).unlink()
-    with pytest.raises(UsageError, match="holds a finished corpus"):
+    with pytest.raises(UsageError, match="contains a finished corpus"):
         corpusfmt.build(copies, out)
 
 
@@ -101,7 +104,7 @@ def test_a_corpus_without_some_inputs_is_not_finished(copies: Path, tmp_path: Pa
     (copies / "0.warc.wet.gz").write_bytes(b"")
     corpusfmt.build(copies, out)
     shutil.rmtree(out / ".corpusfmt")
-    with pytest.raises(UsageError, match="holds a finished corpus"):
+    with pytest.raises(UsageError, match="contains a finished corpus"):
         corpusfmt.build(copies, out)
 
 
@@ -119,7 +122,7 @@ def test_a_list_that_was_fetched(listed: Path, files: Path, tmp_path: Path) -> N
     corpusfmt.build(listed, out, sourcing=sourcing)
     assert corpusfmt.build(listed, out, sourcing=sourcing).results["finished"]
     listed.write_text("0.warc.wet.gz\n")
-    with pytest.raises(UsageError, match="holds a finished corpus"):
+    with pytest.raises(UsageError, match="contains a finished corpus"):
         corpusfmt.build(listed, out, sourcing=sourcing)
 
 
@@ -130,11 +133,11 @@ def test_a_folder_that_was_watched(most: int, delete: bool, copies: Path, tmp_pa
     corpusfmt.build([], out, sourcing=sourcing)
     assert corpusfmt.build([], out, sourcing=sourcing).results["finished"]
     if most:
-        with pytest.raises(UsageError, match="holds a finished corpus"):
+        with pytest.raises(UsageError, match="contains a finished corpus"):
             corpusfmt.build([], out, sourcing=Sourcing(watch=copies, watch_until=most + 1))
     else:
         (copies / "_DONE").unlink()
-        with pytest.raises(UsageError, match="holds a finished corpus"):
+        with pytest.raises(UsageError, match="contains a finished corpus"):
             corpusfmt.build([], out, sourcing=sourcing)
 
 
@@ -158,8 +161,8 @@ def test_labels_that_the_format_cannot_hold_are_refused_first(name: str, held: b
         return
     assert done.returncode == 2
     assert done.stderr.decode() == (
-        f"error: the format {name} cannot hold languages called Xx, abcd, eng_Latn and 1 more: "
-        "choose a recipe for another format, like dolma, or leave them out with --exclude-languages\n"
+        f"error: the format {name} has no name for the languages Xx, abcd, eng_Latn and 1 more: "
+        "choose a recipe for another format, like dolma, or exclude them with --exclude-languages\n"
     )
     assert not (tmp_path / "out").exists()
     without = ",".join(label.removeprefix("__label__") for label in LABELS if label != "__label__fr")
@@ -170,7 +173,7 @@ def test_a_label_with_a_path_in_it_is_refused(tmp_path: Path) -> None:
     model = tmp_path / "model.bin"
     model.write_bytes(ModelSpec(labels=("__label__../../x", "__label__fr")).to_bytes())
     for name in ("dolma", "goclassy-2019"):
-        with pytest.raises(UsageError, match=r"cannot hold languages called \.\./\.\./x: "):
+        with pytest.raises(UsageError, match=r"has no name for the languages \.\./\.\./x: "):
             corpusfmt.build(SAMPLE, tmp_path / "out", recipe=name, model=str(model))
     corpusfmt.build(SAMPLE, tmp_path / "out", recipe="dolma", model=str(model), selection=Selection(languages=["fr"]))
 
@@ -181,8 +184,8 @@ def test_a_fetch_command_has_no_shell(operator: str, listed: Path, tmp_path: Pat
     done = run_cli("build", listed, "-o", tmp_path / "out", "--fetch-command", command)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == (
-        f"error: --fetch-command is run without a shell, so `{operator}` would be an argument: "
-        """write it as sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}\n"""
+        f"error: --fetch-command runs without a shell, which `{operator}` needs: "
+        """write sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}\n"""
     )
 
 

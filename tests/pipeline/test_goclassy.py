@@ -1,4 +1,4 @@
-"""What is known of the program of the 2019 paper, goclassy, holds of the recipe that stands for it."""
+"""The recipe `goclassy-2019` behaves like goclassy, the program of the 2019 paper."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def test_groups_cross_records_and_uncertain_lines_and_the_last_one_of_a_file_has
 def test_the_manifest_has_size_and_digest_of_every_file_and_of_empty_ones(tmp_path: Path) -> None:
     built(tmp_path, records(ENGLISH))
     files = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["files"]
-    assert len(files) == len(LABELS)
+    assert len([path for path in files if path.startswith("classified/")]) == len(LABELS)
     for path, facts in files.items():
         data = (tmp_path / "out" / path).read_bytes()
-        assert facts == {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        assert (facts["size"], facts["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
 
 
 def test_repeated_lines_stay(tmp_path: Path) -> None:
@@ -111,24 +111,30 @@ CUT = {
     "another version": (records(ENGLISH).replace(b"1.0", b"1.1"), "record 1 does not start"),
     "too long": (
         records(GERMAN) + with_length(ENGLISH, 999),
-        f"record 2 has {len(ENGLISH) + 4} bytes, its Content-Length says 999",
+        f"record 2 has {len(ENGLISH) + 4} bytes, expected 999 (Content-Length)",
     ),
     "too short": (
         records(GERMAN) + with_length(ENGLISH * 4, len(ENGLISH)) + records(ENGLISH),
         "record 3 does not start with the line WARC/1.0",
     ),
-    "no length": (records(GERMAN) + b"WARC/1.0\r\nA: b\r\n\r\n" + records(ENGLISH), "record 2 has no Content-Length"),
+    "no length": (
+        records(GERMAN) + b"WARC/1.0\r\nA: b\r\n\r\n" + records(ENGLISH),
+        "record 2 does not have a Content-Length",
+    ),
     "two lengths": (
         records(GERMAN) + b"WARC/1.0\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nabcd\n\r\n\r\n",
-        "record 2 has no single Content-Length",
+        "record 2 does not have exactly one Content-Length",
     ),
-    "no number": (b"WARC/1.0\r\nContent-Length: five\r\n\r\n" + records(ENGLISH), "record 1 has no single"),
+    "no number": (b"WARC/1.0\r\nContent-Length: five\r\n\r\n" + records(ENGLISH), "record 1 does not have exactly one"),
     "below zero": (
         b"WARC/1.0\r\nContent-Length: -5\r\n\r\n" + records(ENGLISH),
-        "record 1 has no Content-Length from 0",
+        "record 1 does not have a Content-Length from 0",
     ),
-    "huge": (b"WARC/1.0\r\nContent-Length: 999999999999\r\n\r\n" + ENGLISH, "record 1 has no Content-Length from 0"),
-    "within a header": (records(GERMAN) + b"WARC/1.0\r\nContent-Len", "record 2 has a header without an end"),
+    "huge": (
+        b"WARC/1.0\r\nContent-Length: 999999999999\r\n\r\n" + ENGLISH,
+        "record 1 does not have a Content-Length from 0",
+    ),
+    "within a header": (records(GERMAN) + b"WARC/1.0\r\nContent-Len", "record 2 has a header that does not end"),
 }
 
 
@@ -140,7 +146,7 @@ def test_what_cannot_be_read_ends_the_file_and_is_told(tmp_path: Path, name: str
     (finding,) = report.findings
     assert (finding.code, finding.severity.value, finding.location.path) == ("WET201", "warning", "0.warc.wet.gz")
     assert finding.message.startswith(f"the rest was not read: {reason}")
-    assert finding.hint == "write the file again, or use another reader"
+    assert finding.hint == "write the file again or use a recipe with another reader"
     manifest = json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())
     assert ["cut" in each for each in manifest["inputs"]] == [True, False]
     assert manifest["compressor"] is None
@@ -192,14 +198,14 @@ def test_a_language_asked_for_has_the_bytes_that_it_has_among_all(tmp_path: Path
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        (Selection(min_lines=2), "--min-lines is for documents, and the format goclassy has none"),
+        (Selection(min_lines=2), "--min-lines counts lines of documents, and the format goclassy has no documents"),
         (
             Selection(allow_urls="list.txt"),
-            "--allow-urls and --deny-urls need addresses, and the reader goclassy drops them",
+            "--allow-urls and --deny-urls need URLs, and the reader goclassy drops them",
         ),
         (
             Selection(deny_urls="list.txt"),
-            "--allow-urls and --deny-urls need addresses, and the reader goclassy drops them",
+            "--allow-urls and --deny-urls need URLs, and the reader goclassy drops them",
         ),
     ],
     ids=["lines", "allowed", "denied"],

@@ -1,4 +1,4 @@
-"""Every way to name WET files gives the same corpus, and what is no WET file is named."""
+"""Every way to name WET files gives the same corpus, and files that are not WET are named."""
 
 from __future__ import annotations
 
@@ -61,25 +61,25 @@ def test_a_list_may_name_what_is_not_there(tmp_path: Path, wet: Path) -> None:
     (tmp_path / "wet.paths").write_text("a.warc.wet\nmissing.warc.wet.gz\n")
     done = run_cli("build", tmp_path / "wet.paths", "--base", wet, "--output", tmp_path / "out")
     assert done.returncode == 3
-    assert done.stderr.startswith(b"left out: missing.warc.wet.gz: GEN001 cannot be read: ")
+    assert done.stderr.startswith(b"excluded: missing.warc.wet.gz: GEN001 cannot be read: ")
     assert names(tmp_path / "out") == ["a.warc.wet", "missing.warc.wet.gz"]
 
 
-NO_TEXT = "{path}:1: no line of text: is this a list of paths?"
+NO_TEXT = "{path}:1: not a line of text; expected a list of paths"
 
 
 @pytest.mark.parametrize(
     ("lines", "base", "message"),
     [
-        (b"https://e.org/a\n", None, "{path} names https://e.org/a, which is not below {folder}: say --base"),
-        (b"https://e.org/a\n", "memory://b", "{path} names https://e.org/a, which is not below memory://b: say --base"),
-        (b"../a.wet\n", "memory://b", "{path} names ../a.wet, which is not below memory://b: say --base"),
+        (b"https://e.org/a\n", None, "{path} names https://e.org/a, which is not below {folder}: add --base"),
+        (b"https://e.org/a\n", "memory://b", "{path} names https://e.org/a, which is not below memory://b: add --base"),
+        (b"../a.wet\n", "memory://b", "{path} names ../a.wet, which is not below memory://b: add --base"),
         (b"", None, "the list of paths {path} is empty"),
         (b"\n\n", None, "the list of paths {path} is empty"),
         (b"caf\xe9\n", None, NO_TEXT),
         (b"a\0b\n", None, NO_TEXT),
         (b"a" * 20_000, None, NO_TEXT),
-        (b"\x1f\x8b not gzip", None, "cannot read the list of paths {path}: gzip member 1 does not decode"),
+        (b"\x1f\x8b not gzip", None, "cannot read the list of paths {path}: gzip member 1 cannot be decoded"),
     ],
 )
 def test_lists_that_are_none_are_refused(tmp_path: Path, lines: bytes, base: str | None, message: str) -> None:
@@ -98,7 +98,7 @@ def test_a_line_of_a_list_has_16_kib_at_most(tmp_path: Path) -> None:
     path.write_bytes(b"a\n" + b"a" * 16_385 + b"\n")
     with pytest.raises(UsageError) as caught:
         paths_listed(entry_of(str(path)))
-    assert str(caught.value) == f"{path}:2: no line of text: is this a list of paths?"
+    assert str(caught.value) == f"{path}:2: not a line of text; expected a list of paths"
 
 
 def test_a_base_without_a_list_and_a_pattern_without_a_match(tmp_path: Path, wet: Path) -> None:
@@ -173,11 +173,11 @@ def test_standard_input_is_kept_for_the_run_that_resumes(tmp_path: Path) -> None
     assert subprocess.run(command, input=data, capture_output=True, check=False).returncode == 9
     assert run_cli("build", "-", "--output", out, stdin=data[:-1]).returncode == 3
     done = run_cli("build", "-", "--output", out, stdin=data)
-    assert (done.returncode, done.stderr) == (0, b"went on with an unfinished run (inputs taken over: 0, read: 1)\n")
+    assert (done.returncode, done.stderr) == (0, b"resumed an unfinished run (inputs kept: 0, read: 1)\n")
     shutil.rmtree(out)
     assert subprocess.run(command, input=data, capture_output=True, check=False).returncode == 9
     done = run_cli("build", "-", "--output", out, stdin=b"")
-    assert (done.returncode, done.stderr) == (0, b"went on with an unfinished run (inputs taken over: 1, read: 0)\n")
+    assert (done.returncode, done.stderr) == (0, b"resumed an unfinished run (inputs kept: 1, read: 0)\n")
     assert run_cli("build", "-", "--output", tmp_path / "whole", stdin=data).returncode == 0
     assert tree(out).keys() == tree(tmp_path / "whole").keys()
     assert (out / "MANIFEST.json").read_bytes() == (tmp_path / "whole" / "MANIFEST.json").read_bytes()
@@ -219,7 +219,7 @@ def test_no_file_of_a_list_in_a_store_is_asked_for_before_it_is_read(tmp_path: P
     assert [(each.input.path, each.input.size, each.input.version, each.defect) for each in found] == [
         ("a.warc.wet", 0, "", None),
         ("b.warc.wet", 0, "", None),
-        ("c.warc.wet::d", 0, "", ("unreadable", "`::` in its name, which would be read as several URLs")),
+        ("c.warc.wet::d", 0, "", ("unreadable", "the name contains `::`, which fsspec would read as several URLs")),
     ]
 
 
@@ -281,11 +281,11 @@ def test_where_nothing_could_be_read_there_is_no_corpus(tmp_path: Path, wet: Pat
     done = run_cli("build", tmp_path / "wet.paths", "--base", tmp_path / "elsewhere", "--output", out)
     assert done.returncode == 3
     lines = done.stderr.decode().split("\n")
-    assert lines[0] == "error: none of 8 inputs could be read, and no corpus was written; is --base right?"
+    assert lines[0] == "error: none of 8 inputs could be read, and no corpus was written; check --base"
     assert lines[1] == "  0/a.warc.wet: GEN001 cannot be read: No such file or directory"
     assert lines[6:] == [
         "  and 3 more",
-        "  help: once they are repaired or named rightly, run the command again in the same folder",
+        "  help: repair the inputs or correct their paths, then run the command again with the same output folder",
         "",
     ]
     assert corpus(out) == {}
@@ -299,10 +299,10 @@ def test_a_cut_file_is_told_once_where_it_ends(tmp_path: Path, wet: Path) -> Non
     done = run_cli("build", wet, "--output", tmp_path / "out")
     size = path.stat().st_size
     assert done.stderr.decode().startswith(
-        "left out: segment/b.warc.wet.gz: GEN101 gzip member 2 ends before its end mark: the file is cut short "
+        "excluded: segment/b.warc.wet.gz: GEN101 gzip member 2 has no end mark: the file is truncated "
         f"(after {size} compressed bytes; "
     )
-    assert b"help: the file is cut short: copy or write it again" in done.stderr
+    assert b"help: copy or write the truncated file again" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a.warc.wet.gz", "a.warc.wet", "a.wet.gz", "a.wet"])

@@ -1,4 +1,4 @@
-"""What a run tells while it goes on, and how it survives what kills it."""
+"""What a run reports while it is running, and how it resumes after being killed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_log_tells_stages_tasks_and_quarantine(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     done = run_cli("build", tmp_path / "wet", "--output", tmp_path / "out", "--log", log)
     assert done.returncode == 3
-    assert b"left out: b.warc.wet.gz: GEN101" in done.stderr
+    assert b"excluded: b.warc.wet.gz: GEN101" in done.stderr
     told = events(log)
     assert [each["event"] for each in told if each["event"] != "task-end"][:4] == [
         "run-start",
@@ -138,7 +138,7 @@ def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> No
     options = ("--engine", "py:deadly:workers", "--jobs", "2", "--delete-input")
     done = run_cli("build", mixed, "--output", tmp_path / "out", *options, env=environment)
     assert done.returncode == 3
-    assert b"left out: 1-deadly.warc.wet.gz: WET104" in done.stderr
+    assert b"excluded: 1-deadly.warc.wet.gz: WET104" in done.stderr
     assert [path.name for path in mixed.iterdir()] == ["1-deadly.warc.wet.gz"]
     corpusfmt.build(whole, tmp_path / "clean")
     built, clean = corpus(tmp_path / "out"), tree(tmp_path / "clean")
@@ -161,7 +161,7 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
             for options in ((), ("--min-lines", "2")):
                 second = run_cli("build", whole, "--output", out, *options)
                 assert second.returncode == 2
-                assert second.stderr.startswith(f"error: another run is at work in {out}: wait".encode())
+                assert second.stderr.startswith(f"error: another run is using {out}: wait".encode())
             if data is None:
                 run.kill()
             else:

@@ -1,4 +1,4 @@
-"""What a run takes over from one that did not end: all that is still so, nothing that is not, and no file of another."""
+"""A resumed run uses everything from the unfinished one that is still valid, nothing else, and no other run's files."""
 
 from __future__ import annotations
 
@@ -133,7 +133,9 @@ def test_an_input_that_changes_while_the_run_goes_on_is_no_input_of_it(tmp_path:
         if stage == "package":
             wet_file(path, [wet_record(1, f"{LONG_LINE}\n")])
 
-    with pytest.raises(Incomplete, match=r"1 inputs have changed .* 0\.warc\.wet\.gz: run the same command again"):
+    with pytest.raises(
+        Incomplete, match=r"1 input changed after being read, like .*0\.warc\.wet\.gz: run the same command again"
+    ):
         corpusfmt.build(wet, tmp_path / "out", progress=change)
     assert not (tmp_path / "out" / "MANIFEST.json").exists()
     assert resumed(tmp_path, wet) == (4, 1)
@@ -218,11 +220,11 @@ def test_a_repaired_input_is_all_that_is_read(tmp_path: Path, wet: Path) -> None
     (wet / BROKEN).write_bytes(whole[:-20])
     done = run_cli("build", wet, "--output", out)
     assert done.returncode == 3
-    hint = f"1 left out: repair them and run the same command again, which reads no others; or remove {out}/.corpusfmt"
+    hint = f"1 input excluded: after repairs, run the same command again to read only those, or remove {out}/.corpusfmt"
     assert hint in done.stderr.decode()
     assert corpusfmt.validate(out).verdict.value == "valid"
     done = run_cli("build", wet, "--output", out)  # nothing was repaired
-    assert (done.returncode, b"(inputs taken over: 4, read: 1)" in done.stderr) == (3, True)
+    assert (done.returncode, b"(inputs kept: 4, read: 1)" in done.stderr) == (3, True)
     (wet / BROKEN).write_bytes(whole)
     assert resumed(tmp_path, wet) == (4, 1)
     assert not (out / ".corpusfmt").exists()
@@ -235,7 +237,7 @@ def test_settling_for_what_is_there(tmp_path: Path, wet: Path) -> None:
     shutil.rmtree(out / ".corpusfmt")
     report = corpusfmt.validate(out)
     assert (report.verdict.value, "OSC109" in report.by_rule) == ("valid", False)
-    with pytest.raises(UsageError, match="holds a finished corpus; remove it or choose another folder"):
+    with pytest.raises(UsageError, match="contains a finished corpus: remove it or choose another folder"):
         corpusfmt.build(wet, out)
 
 
@@ -253,7 +255,7 @@ def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, 
     stop("packaged", sourcing=sourcing)
     assert list(wet.iterdir()) == []
     again = Selection(min_lines=2)
-    with pytest.raises(UsageError, match=r"0\.warc\.wet\.gz is gone, and what was stored of it is of no use"):
+    with pytest.raises(UsageError, match=r"0\.warc\.wet\.gz is gone, and its stored result is unusable"):
         corpusfmt.build(wet / "*.gz", tmp_path / "out", selection=again, sourcing=sourcing)
     with pytest.raises(UsageError):
         corpusfmt.build(wet, tmp_path / "out", selection=NO_SELECTION)
@@ -281,7 +283,9 @@ def test_what_is_missing_between_the_stages_is_made_again(
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_damage_between_the_stages_is_named_and_can_be_mended(tmp_path: Path, wet: Path, stop: Stop, jobs: str) -> None:
+def test_damage_between_the_stages_is_named_and_mended_by_the_next_run(
+    tmp_path: Path, wet: Path, stop: Stop, jobs: str
+) -> None:
     stop("packaged")
     out = tmp_path / "out"
     box = min((out / ".corpusfmt" / "process").glob("*.box"))
@@ -291,10 +295,27 @@ def test_damage_between_the_stages_is_named_and_can_be_mended(tmp_path: Path, we
     done = run_cli("build", wet, "--output", out, "--jobs", jobs)
     assert done.returncode == 3
     said = done.stderr.decode()
-    assert said.startswith(f"error: {box} is damaged (")
-    assert said.endswith("): remove it and run the same command again, which makes it anew\n")
-    box.unlink()
+    assert said == (
+        f"error: {box} was damaged (a section has another checksum) and has been removed; "
+        "run the same command again to make it anew\n"
+    )
     assert resumed(tmp_path, wet) == (4, 1)
+
+
+def test_a_damaged_marker_of_an_input_that_is_gone_is_not_passed_over(tmp_path: Path, wet: Path, stop: Stop) -> None:
+    sourcing = Sourcing(delete_input=True)
+    stop("packaged", sourcing=sourcing)
+    marker = min((tmp_path / "out" / ".corpusfmt" / "process").glob("*.json"))
+    marker.write_bytes(marker.read_bytes().replace(b'"records":2', b'"records":3'))
+    with pytest.raises(Incomplete) as caught:
+        corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
+    assert str(caught.value) == (
+        f"{marker} is damaged, and its input did not arrive again: bring the input back "
+        "or remove the file to continue without it"
+    )
+    marker.unlink()
+    report = corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
+    assert report.results["resumed"] == {"taken_over": 4, "read": 0}
 
 
 def test_inputs_that_are_gone_with_what_was_stored_of_them_are_not_forgotten(
@@ -305,7 +326,7 @@ def test_inputs_that_are_gone_with_what_was_stored_of_them_are_not_forgotten(
     box = min((tmp_path / "out" / ".corpusfmt" / "process").glob("*.box"))
     box.unlink()
     with pytest.raises(
-        UsageError, match=r"0\.warc\.wet\.gz is gone, .* is missing or damaged\): bring it back, or remove"
+        UsageError, match=r"0\.warc\.wet\.gz is gone, .* is missing or damaged\): bring the file back, or remove"
     ):
         corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
     box.with_suffix(".json").unlink()

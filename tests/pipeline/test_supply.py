@@ -127,7 +127,7 @@ def test_a_run_whose_inputs_are_all_gone_resumes(
         corpusfmt.build(named, tmp_path / "out", sourcing=sourcing)
     monkeypatch.undo()
     assert list(copies.iterdir()) == []
-    with pytest.raises(UsageError, match="no such path"):
+    with pytest.raises(UsageError, match="does not exist"):
         corpusfmt.build(named, tmp_path / "another", sourcing=sourcing)
     corpusfmt.build(named, tmp_path / "out", sourcing=sourcing)
     assert tree(tmp_path / "out") == plain
@@ -210,7 +210,7 @@ def test_nothing_that_comes_is_no_corpus(tmp_path: Path, files: Path, plain: dic
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "_DONE").touch()
-    with pytest.raises(Incomplete, match="no input has come"):
+    with pytest.raises(Incomplete, match="no input has arrived"):
         corpusfmt.build([], tmp_path / "out", sourcing=Sourcing(watch=folder))
     shutil.copytree(files, folder, dirs_exist_ok=True)
     done = run_cli("build", "--watch", folder, "--watch-until", str(COUNT), "--output", tmp_path / "out")
@@ -264,7 +264,7 @@ def test_a_download_that_fails_is_tried_again_and_then_left_out(
     assert report.verdict.value == "incomplete"
     assert {each.location.path: each.message for each in report.findings} == {
         "gone.warc.wet.gz": "cannot be read: the fetch command failed 3 times: status 22, not found",
-        "nothing.warc.wet.gz": "cannot be read: the fetch command failed 3 times: it wrote no file",
+        "nothing.warc.wet.gz": "cannot be read: the fetch command failed 3 times: no file was written",
     }
     assert len(list(tries.glob("1.*"))) == len(list(tries.glob("gone*"))) == fetch.ATTEMPTS
     assert len(list(tries.glob("2.*"))) == 1
@@ -347,7 +347,7 @@ def test_what_was_downloaded_and_stored_is_not_downloaded_again(
 
 def test_the_scratch_limit_holds_or_stops_the_run(tmp_path: Path, files: Path, plain: dict[str, bytes]) -> None:
     out = tmp_path / "out"
-    with pytest.raises(Incomplete, match=r"0\.warc\.wet\.gz may need .* of scratch space beside the 0 B in use"):
+    with pytest.raises(Incomplete, match=r"0\.warc\.wet\.gz may need .* of scratch space in addition to 0 B in use"):
         corpusfmt.build(files, out, sourcing=Sourcing(scratch_limit=100))
     one = (files / "0.warc.wet.gz").stat().st_size
     with pytest.raises(Incomplete, match="run the same command again with a larger limit"):
@@ -365,7 +365,7 @@ def test_what_is_kept_of_standard_input_counts_against_the_scratch_limit(
 ) -> None:
     data = (files / "0.warc.wet.gz").read_bytes()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
-    said = r"standard-input\.warc\.wet may need (.+) of scratch space beside the \1 in use"
+    said = r"standard-input\.warc\.wet may need (.+) of scratch space in addition to \1 in use"
     with pytest.raises(Incomplete, match=said):
         corpusfmt.build("-", tmp_path / "out", sourcing=Sourcing(scratch_limit=len(data)))
 
@@ -401,9 +401,9 @@ HOLES = "--fetch-command needs {path} (a line of the list) and {output} (the fil
     [
         ({"watch_until": 3}, "--watch-until needs --watch DIR"),
         ({"fetch_ahead": 3}, "--fetch-ahead needs --fetch-command"),
-        ({"watch": Path("wet")}, "--watch takes its inputs from the folder: name no others"),
+        ({"watch": Path("wet")}, "--watch takes its inputs from the folder: remove the other inputs"),
         ({"fetch_command": "curl {path}"}, HOLES),
-        ({"fetch_command": "no-such-program {path} {output}"}, "--fetch-command: no such program: no-such-program"),
+        ({"fetch_command": "no-such-program {path} {output}"}, "--fetch-command: program no-such-program not found"),
         (
             {"fetch_command": "cp '{path} {output}"},
             """--fetch-command "cp '{path} {output}": No closing quotation""",
@@ -411,7 +411,7 @@ HOLES = "--fetch-command needs {path} (a line of the list) and {output} (the fil
         ({"fetch_command": ""}, HOLES),
         (
             {"fetch_command": "cp {path} {output}", "base": "elsewhere"},
-            "--fetch-command takes lists of paths (*.paths, *.paths.gz) and no --base",
+            "--fetch-command works with lists of paths (*.paths, *.paths.gz) and without --base",
         ),
     ],
     ids=str,
@@ -440,7 +440,7 @@ def test_small_inputs_get_one_worker_and_those_of_unknown_size_as_many_as_there_
 def test_a_command_takes_lists_only_and_a_watched_folder_must_be_there(tmp_path: Path, files: Path) -> None:
     with pytest.raises(UsageError, match=r"\*\.paths"):
         corpusfmt.build(files, tmp_path / "out", sourcing=Sourcing(fetch_command="cp {path} {output}"))
-    with pytest.raises(UsageError, match="no such folder"):
+    with pytest.raises(UsageError, match="does not exist"):
         corpusfmt.build([], tmp_path / "out", sourcing=Sourcing(watch=tmp_path / "missing"))
 
 

@@ -38,15 +38,15 @@ def with_length(value: str, body: bytes = b"one and two\n") -> bytes:
         (with_length("3", b"one\ntwo\n"), "record 6 is followed by b'two\\n': its Content-Length is wrong"),
         (with_length("0", b"one\n" * 500_000), "record 6 is followed by b'one\\n': its Content-Length is wrong"),
         (with_length("16"), "record 6 is followed by b'WARC/1.0\\r\\n': its Content-Length is wrong"),
-        (with_length("9" * 5000), "record 6 has no single Content-Length that is a number"),
-        (with_length("٣"), "record 6 has no single Content-Length that is a number"),
-        (with_length("-3"), "record 6 has no single Content-Length that is a number"),
-        (with_length("999999999999"), "record 6 has 999999999999 bytes, more than 33554432"),
-        (with_length("12\r\nContent-Length: 11"), "record 6 has no single Content-Length that is a number"),
-        (with_length("12\r\n\u00a0"), "record 6 has a header line of white space alone"),
-        (with_length("12\r\nX: " + "x" * 2_000_000), "record 6 has a header of more than 1048576 bytes"),
-        (with_length("12\r\n" + "X: 1\r\n" * 200_000 + "X: 1"), "record 6 has a header of more than 1048576 bytes"),
-        (b"WARC/1.0\r\n" + b"x" * 2_000_000, "record 6 has a header of more than 1048576 bytes"),
+        (with_length("9" * 5000), "record 6 does not have exactly one Content-Length that is a number"),
+        (with_length("٣"), "record 6 does not have exactly one Content-Length that is a number"),
+        (with_length("-3"), "record 6 does not have exactly one Content-Length that is a number"),
+        (with_length("999999999999"), "record 6 has 999,999,999,999 bytes, expected at most 33,554,432"),
+        (with_length("12\r\nContent-Length: 11"), "record 6 does not have exactly one Content-Length that is a number"),
+        (with_length("12\r\n\u00a0"), "record 6 has a header line of only white space"),
+        (with_length("12\r\nX: " + "x" * 2_000_000), "record 6 has a header of more than 1,048,576 bytes"),
+        (with_length("12\r\n" + "X: 1\r\n" * 200_000 + "X: 1"), "record 6 has a header of more than 1,048,576 bytes"),
+        (b"WARC/1.0\r\n" + b"x" * 2_000_000, "record 6 has a header of more than 1,048,576 bytes"),
         (b"\r\n" * 600_000, "record 5 is followed by b'\\r\\n': its Content-Length is wrong"),
     ],
     ids=lambda value: value[-40:] if isinstance(value, str) else "",
@@ -80,7 +80,7 @@ def test_the_last_record_needs_nothing_after_it_but_its_text() -> None:
     odd = with_length("12").replace(b"WARC/1.0", b"WARC/1.1")
     assert texts(odd.removesuffix(b"\r\n\r\n")) == [b"one and two\n"]
     for cut in (5, 12, 40):
-        with pytest.raises(WetDefect, match="the file is cut short"):
+        with pytest.raises(WetDefect, match="the file is truncated"):
             texts(odd + odd[:-cut] if cut != 40 else odd + odd[:cut])
     with pytest.raises(WetDefect, match="record 1 is followed by b' and two"):
         texts(with_length("3"))
@@ -99,7 +99,7 @@ def test_a_length_that_is_too_small_leaves_the_file_out(tmp_path: Path) -> None:
     assert done.returncode == 3
     lines = done.stderr.decode().split("\n")
     assert lines[0] == (
-        "left out: short.warc.wet: WET102 record 6 is followed by b' and two\\n': its Content-Length is wrong"
+        "excluded: short.warc.wet: WET102 record 6 is followed by b' and two\\n': its Content-Length is wrong"
     )
     assert lines[1] == "  help: write records with CRLF header lines and Content-Length in bytes"
     assert whole.exists()
@@ -116,7 +116,7 @@ def test_zero_padding_after_the_last_member_is_a_warning(tmp_path: Path, recipe:
     assert (report.verdict.value, finding.code, finding.severity.value) == ("valid", "GEN102", "warning")
     assert finding.location.path == "a.warc.wet.gz"
     assert finding.message == f"512 zero bytes after the last gzip member, from compressed byte {size}"
-    assert finding.hint == f"cut the file after {size} bytes, or compress its content again"
+    assert finding.hint == f"truncate the file to {size} bytes, or compress its content again"
     done = run_cli("build", path, "--output", tmp_path / "again", "--recipe", recipe)
     assert done.returncode == 0
     assert done.stderr.decode().split("\n") == [
@@ -162,5 +162,5 @@ def test_digits_are_bounded_before_they_are_a_number() -> None:
 
 def test_an_input_that_kills_its_workers_is_told_with_the_reason() -> None:
     fault = wet_fault("died", Location("a.warc.wet.gz"), "not enough memory")
-    assert fault.problem.message == "its worker died every time: not enough memory"
-    assert (fault.problem.at.path, fault.problem.hint) == ("a.warc.wet.gz", "try the file alone, with more memory")
+    assert fault.problem.message == "the worker died at every attempt: not enough memory"
+    assert (fault.problem.at.path, fault.problem.hint) == ("a.warc.wet.gz", "process the file alone, with more memory")

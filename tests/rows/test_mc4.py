@@ -33,6 +33,8 @@ def test_a_document_has_the_language_of_its_file(name: str, language: str | None
     document = json.loads(gzip.decompress(written.read_bytes()))
     assert document["id"].startswith(f"{name}:1:")
     assert document["source"] == "mc4"
+    made = {"made": ["source", "language"] if language else ["source"]}
+    assert json.loads(document["metadata"].pop("corpusfmt_row")) == made
     expected = {"timestamp": ROW["timestamp"], "url": ROW["url"], "corpusfmt_synthetic_id": True}
     assert document["metadata"] == expected | ({"language": language} if language else {})
 

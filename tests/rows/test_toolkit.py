@@ -1,4 +1,4 @@
-"""The toolkit for formats of rows: what it declares for each of them, and what it makes of a format."""
+"""The toolkit for row formats: what it declares for each, and the resulting formats."""
 
 from __future__ import annotations
 

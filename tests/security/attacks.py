@@ -1,7 +1,7 @@
-"""What an attack is: who makes the data, which command reads it, and what corpusfmt promises all the same.
+"""An attack: the hostile data, the command that reads it, and the guarantees of corpusfmt.
 
-Every attack runs in processes of its own, below a folder with two parts: `data`, which the attacker made, and `outside`,
-which no command may open. What holds for every attack is in `Outcome.keeps_every_promise`.
+Every attack runs in separate processes, below a folder with two parts: `data`, which the attacker made, and `outside`,
+which no command may open. `Outcome.keeps_every_promise` checks the guarantees for every attack.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from support import unmeasured
+import served
+from security.measured import ADDRESS_SPACE
+from served import MOST_STDIN, Ended
+from support import server_of, unmeasured
 
 GUARD = Path(__file__).parent / "guard"
 
@@ -45,6 +48,8 @@ class Attack:
     stdin: bytes = b""
     #: Run `command` as it is, not as arguments of corpusfmt.
     program: bool = False
+    #: Start Python anew in any case: what the attack attacks is the start.
+    fresh: bool = False
     #: Whether opening what is outside is what the user asked for (`--follow-links`).
     may_open_outside: bool = False
     memory: int = MOST_MEMORY
@@ -67,7 +72,6 @@ class Attack:
         log = folder / "guard.log"
         paths = {name: str(folder / name) for name in ("data", "outside", "out")}
         arguments = [part.format_map(_Kept(paths)) for part in self.command]
-        command = arguments if self.program else [*CORPUSFMT, *arguments]
         environment = {
             **unmeasured(),
             "CORPUSFMT_GUARD_LOG": str(log),
@@ -75,6 +79,23 @@ class Attack:
             "PYTHONPATH": str(GUARD),
             **self.environment,
         }
+        try:
+            ended = self._start(folder, arguments, environment)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {_MOST_SECONDS} seconds") from None
+        return Outcome(
+            folder=folder,
+            **ended._asdict(),
+            guarded=tuple(log.read_text("utf-8").splitlines()) if log.exists() else (),
+            changed=_digest(folder / "data") != before,
+        )
+
+    def _start(self, folder: Path, arguments: list[str], environment: dict[str, str]) -> Ended:
+        anew = self.fresh or self.program or "CORPUSFMT_ATTACKS" in os.environ or len(self.stdin) > MOST_STDIN
+        if not anew and served.AVAILABLE:
+            server = server_of(environment)
+            return server.run(arguments, environment, folder / self.cwd, self.stdin, _MOST_SECONDS, ADDRESS_SPACE)
+        command = arguments if self.program else [*CORPUSFMT, *arguments]
         with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
             process = subprocess.Popen(
                 command,
@@ -90,15 +111,12 @@ class Attack:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                raise AssertionError(f"still running after {_MOST_SECONDS} seconds") from None
-        return Outcome(
-            folder=folder,
-            status=process.returncode,
-            stdout=(folder / "stdout").read_bytes(),
-            stderr=(folder / "stderr").read_bytes(),
-            guarded=tuple(log.read_text("utf-8").splitlines()) if log.exists() else (),
-            changed=_digest(folder / "data") != before,
+                raise
+        measured = (
+            {"memory": 0, "cpu": 0.0} if self.program else json.loads((folder / "measured.json").read_text("utf-8"))
         )
+        output = (folder / "stdout").read_bytes(), (folder / "stderr").read_bytes()
+        return Ended(process.returncode, *output, **measured)
 
 
 #: The installed script, as users run it: `python -m` has the working folder on its path by Python's own doing.
@@ -144,14 +162,11 @@ class Outcome:
     status: int
     stdout: bytes
     stderr: bytes
+    #: Peak resident memory in bytes of the largest process, and CPU seconds of all of them.
+    memory: int
+    cpu: float
     guarded: tuple[str, ...]
     changed: bool
-
-    @cached_property
-    def measured(self) -> dict[str, float]:
-        """Peak resident memory in bytes of the largest process, and CPU seconds of all of them."""
-        found: dict[str, float] = json.loads((self.folder / "measured.json").read_text("utf-8"))
-        return found
 
     @cached_property
     def report(self) -> Any:
@@ -183,5 +198,4 @@ class Outcome:
         assert not self.changed, "the input was changed"
         seen = [line for line in self.guarded if not (attack.may_open_outside and line.startswith("open "))]
         assert not seen, seen
-        if not attack.program:
-            assert self.measured["memory"] <= attack.memory, f"{self.measured['memory'] / 2**20:.0f} MiB"
+        assert self.memory <= attack.memory, f"{self.memory / 2**20:.0f} MiB"

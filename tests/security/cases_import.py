@@ -1,7 +1,6 @@
-"""Code in the data set: no command may run it, in no process.
+"""Code in the dataset: no command may run it in any process.
 
-The data sets have a module for every name that can be imported here, so that whatever is looked for in the working folder
-is found there.
+The datasets have a module for every name that can be imported here, so any import from the working folder finds one.
 """
 
 from __future__ import annotations
@@ -153,7 +152,7 @@ def _prints(text: str) -> Callable[[Outcome], None]:
 
 
 def _attack(name: str, make: Make, *command: str, promise: Callable[[Outcome], None] = _succeeds) -> Attack:
-    return Attack(f"code-{name}", make, command, promise, cwd="data")
+    return Attack(f"code-{name}", make, command, promise, cwd="data", fresh=True)
 
 
 def _with_path(name: str, path: str, *options: str) -> Attack:
@@ -164,6 +163,7 @@ def _with_path(name: str, path: str, *options: str) -> Attack:
         _succeeds,
         cwd="data",
         environment={"PYTHONPATH": path},
+        fresh=True,
     )
 
 
@@ -204,7 +204,7 @@ ATTACKS = [
     _attack("repeated-keys", _dolma, "validate", ".", "--dedup", "--jobs", "2", "--report", "html={out}"),
     Attack(
         "code-spawned", _dolma, ("validate", ".", "--engine", "py:security_engines:spawned", "--jobs", "2"), _succeeds,
-        cwd="data", environment={"PYTHONPATH": f"{GUARD}:{_OWN}"},
+        cwd="data", environment={"PYTHONPATH": f"{GUARD}:{_OWN}"}, fresh=True,
     ),
     _attack("convert-1", _dolma, "convert", ".", "{out}", "--to", "dolma", "--jobs", "1"),
     _attack("convert-2", _dolma, "convert", ".", "{out}", "--to", "dolma", "--jobs", "2"),

@@ -1,4 +1,4 @@
-"""Numbers that no reader holds and nesting that none follows: one rule, the same answer from every command, no exception."""
+"""Extreme numbers and nesting: one rule, the same answer from every command, no exception."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Json = dict[str, Any]
 def _in_time(code: str, outcome: Outcome) -> None:
     """The command came to its end in time, and said what is wrong."""
     size = sum(path.stat().st_size for path in (outcome.folder / "data").rglob("*") if path.is_file())
-    assert outcome.measured["cpu"] <= _SECONDS_TO_START + _SECONDS_PER_MEGABYTE * size / 1_000_000
+    assert outcome.cpu <= _SECONDS_TO_START + _SECONDS_PER_MEGABYTE * size / 1_000_000
     assert outcome.status in {0, 1}, outcome.text
     assert code in outcome.text or not code, outcome.text[:1000]
 
@@ -245,7 +245,7 @@ def _transformed(cell: str, transforms: Sequence[object], folder: Path) -> None:
 def _ends_within(seconds: float, code: str, status: int, outcome: Outcome) -> None:
     assert outcome.status == status, outcome.text
     assert code in outcome.text
-    assert outcome.measured["cpu"] <= seconds
+    assert outcome.cpu <= seconds
 
 
 _LARGE = "x" * 1_000_000

@@ -1,4 +1,4 @@
-"""Run the installed `corpusfmt` with the given arguments, and write down what it took: memory of its largest process, CPU."""
+"""Run the installed `corpusfmt` with the given arguments, and record the memory of its largest process, and the CPU time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 # Far above the bound: so that a broken promise is a failed test and not a dead machine.
-_ADDRESS_SPACE = 6 * 1024 * 1024 * 1024
+ADDRESS_SPACE = 6 * 1024 * 1024 * 1024
 SCRIPT = Path(sys.executable).with_name("corpusfmt")
 
 
 def main() -> None:
     """Leave `measured.json` beside the guard's log, and end as the command ended."""
-    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     child = os.posix_spawn(SCRIPT, [str(SCRIPT), *sys.argv[1:]], os.environ)
     _, status, own = os.wait4(child, 0)

@@ -1,4 +1,4 @@
-"""Every attack of every `cases_*.py` beside this file, run as a user would run the command."""
+"""Every attack of every `cases_*.py` next to this file, run like a user's command."""
 
 from __future__ import annotations
 
@@ -15,19 +15,27 @@ HERE = Path(__file__).parent
 # These take a second or more each: `make attacks` runs them, and `.ci/run`.
 SLOW = frozenset(
     {
+        "baseline-emoji",
         "blocklist",
         "csv-cell",
         "csv-wide",
+        "description-nodes",
         "description-nodes-in-full",
         "dolma-emoji-broken",
         "dolma-emoji-converted",
         "dolma-many-findings",
         "dolma-values-objects",
+        "dolma-values-texts",
+        "forged-build",
+        "forged-convert-quarantine",
         "join-converted",
         "join-data",
+        "json-values",
         "list-of-paths",
+        "nested-folders",
         "page-of-comments",
         "page-of-descriptions",
+        "parquet-croissant",
         "parquet-dictionary",
         "parquet-list",
         "parquet-value",
@@ -43,14 +51,18 @@ SLOW = frozenset(
         "time-bad-lines",
         "time-chain-of-containers",
         "time-dangling-references",
+        "time-file-sets",
         "time-file-sets-of-a-folder",
+        "time-key-of-5000-fields",
         "time-lines-of-numbers",
         "time-of-a-library",
+        "time-places-in-a-long-line",
         "time-record-sets-drawn-from-each-other",
         "time-references-in-a-row",
         "time-references-that-dangle",
         "time-ring-of-containers",
         "time-same-file",
+        "time-string-of-escapes",
         "time-types-that-the-context-lost",
         "time-unknown-names",
         "time-unknown-types",

@@ -42,7 +42,7 @@ from corpusfmt.pipeline.dedup.compact import groups
 from corpusfmt.pipeline.intake.inputs import Input
 from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.report.view import View
-from corpusfmt.rules import Grading, Judge
+from corpusfmt.rules import STANDARD, Grade, Grading, Judge, Profile
 
 WINDOW = 4
 
@@ -190,7 +190,7 @@ def test_scratch_counts_what_compacting_writes_once_more() -> None:
     scratch = Scratch(limit=249, twice=True)
     scratch.keep("a", 100, 100, 50)
     assert (scratch.used, scratch.need(100), scratch.admits(1)) == (250, 250, False)
-    with pytest.raises(Incomplete, match="the stages that are left may need up to 250 B"):
+    with pytest.raises(Incomplete, match="the remaining stages may need up to 250 B"):
         scratch.check()
 
 
@@ -202,14 +202,14 @@ def test_values_that_are_handed_around_do_not_change(value: msgspec.Struct) -> N
         setattr(value, value.__struct_fields__[0], None)
 
 
-def test_the_profile_goes_before_the_version() -> None:
-    grades: dict[str, Severity | None] = {"strict": Severity.ERROR, "1.0": None}
-    rule = Rule(code="XMP101", slug="x", severity=Severity.WARNING, explanation="", grades=grades)
-    found = {(v, p): rule.severity_for(version=v, profile=p) for v in ("1.0", "1.1") for p in ("standard", "strict")}
+def test_a_profile_grades_a_rule_only_where_it_applies() -> None:
+    rule = Rule(code="XMP101", slug="x", severity=Severity.WARNING, explanation="", grades={"1.0": None})
+    strict = Profile("strict", grades=(Grade(("XMP101",), Severity.ERROR, "the letter"),))
+    found = {(v, p.name): Grading((p,)).judged(rule, v, "a")[0] for v in ("1.0", "1.1") for p in (STANDARD, strict)}
     assert found == {
         ("1.0", "standard"): None,
         ("1.1", "standard"): Severity.WARNING,
-        ("1.0", "strict"): Severity.ERROR,
+        ("1.0", "strict"): None,
         ("1.1", "strict"): Severity.ERROR,
     }
 
@@ -228,8 +228,8 @@ def test_spans_within_another_are_compared_with_it(tmp_path: Path) -> None:
     spans = "[[0, 20, 1.0], [2, 4, 1.0], [5, 7, 1.0], [20, 21, 1.0]]"
     found = dolma_findings(tmp_path, f'{{"a": {spans}}}')
     assert [(code, message, at.pointer) for code, message, at in found] == [
-        ("DOL608", "span [2, 4] overlaps [0, 20]", "/attributes/a/1"),
-        ("DOL608", "span [5, 7] overlaps [0, 20]", "/attributes/a/2"),
+        ("DOL608", "the span [2, 4] overlaps [0, 20]", "/attributes/a/1"),
+        ("DOL608", "the span [5, 7] overlaps [0, 20]", "/attributes/a/2"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Text that looks double-encoded is found with what it was, in any language; real text never is."""
+"""Double-encoded text is found and decoded, in any language; real text is never reported."""
 
 from __future__ import annotations
 

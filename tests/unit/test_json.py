@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain, decoded_lines
 from corpusfmt.io.text import (
@@ -120,7 +121,7 @@ def test_digits_that_64_bits_do_not_keep(number: str, exact: bool) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 40))
-@settings(max_examples=300)
+@examples(300)
 def test_a_float_in_any_number_of_digits_is_exact(value: float, digits: int) -> None:
     assert parsed_json(f"{value:.{17 + digits}e}").inexact == ()
 
@@ -142,7 +143,7 @@ _NUMBERS = st.one_of(
     ),
     st.integers(0, MAX_DEPTH + 4),
 )
-@settings(max_examples=300)
+@examples(300)
 def test_what_is_decoded_fast_is_decoded_strictly(text: str, levels: int) -> None:
     text = nested(levels, text)
     try:

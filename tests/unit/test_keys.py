@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpusfmt.io import keys
-from corpusfmt.io.keys import KeyWriter, few_hashes, repeated, repeated_in_batches, unmatched
+from corpusfmt.io.keys import Hashes, KeyWriter, few_hashes, repeated, repeated_in_batches, unmatched
 
 _TOP = (1 << 64) - 1
 _HASHES = st.sampled_from([0, 1, 2, 1 << 63, _TOP, _TOP - 1]) | st.integers(0, _TOP)
@@ -56,7 +58,7 @@ def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:
     assert list(repeated(tmp_path)) == []
     found = few_hashes([tmp_path])
     assert found is not None
-    assert found.tolist() == []
+    assert found.have(np.array([0, 7], np.uint64)).tolist() == [False, False]
     assert list(unmatched(tmp_path, [])) == []
     writer = KeyWriter(tmp_path, 1)
     writer.add(7, 5)
@@ -64,6 +66,15 @@ def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:
     assert list(unmatched(tmp_path, [])) == [(1, 5)]
     (tmp_path / "none").mkdir()
     assert list(unmatched(tmp_path / "none", [tmp_path])) == []
+
+
+@given(
+    st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 20), max_size=30),
+    st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 20), max_size=30),
+)
+def test_hashes_are_looked_up(known: list[int], asked: list[int]) -> None:
+    found = Hashes(np.sort(np.array(known, np.uint64))).have(np.array(asked + known, np.uint64))
+    assert found.tolist() == [each in known for each in asked + known]
 
 
 @pytest.fixture
@@ -134,3 +145,17 @@ def test_a_hash_that_too_many_keys_have_is_matched_without_holding_them(of_one_h
     assert sorted(unmatched(of_one_hash, [targets], 640)) == [
         (shard, row) for shard in range(3) for row in range(0, 1000, 10)
     ]
+
+
+def test_a_hash_without_a_position_is_left_out(tmp_path: Path) -> None:
+    writer = KeyWriter(tmp_path, 1)
+    writer.extend([1, 2, 2], 0)
+
+    def interrupted() -> Iterator[int]:
+        yield 2
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        writer.extend(interrupted(), 3)
+    writer.close()
+    assert [list(group) for group in repeated(tmp_path)] == [[(1, 1), (1, 2)]]

@@ -140,5 +140,5 @@ def test_integers_beyond_64_bits_are_written_out() -> None:
 
 def test_a_million_values_are_the_most() -> None:
     assert len(parsed_json("[" + "0," * 999_998 + "0]").value) == 999_999
-    with pytest.raises(DepthFault, match="more than 1000000 values"):
+    with pytest.raises(DepthFault, match="more than 1,000,000 values"):
         parsed_json("[" + "0," * 1_000_000 + "0]")

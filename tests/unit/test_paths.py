@@ -48,7 +48,7 @@ def test_a_folder_without_permission_is_told(tmp_path: Path) -> None:
 
 def test_a_missing_path_is_wrong_usage(tmp_path: Path) -> None:
     for url in (str(tmp_path / "missing"), "memory://missing"):
-        with pytest.raises(UsageError, match="no such path"):
+        with pytest.raises(UsageError, match="does not exist"):
             entry_of(url)
 
 

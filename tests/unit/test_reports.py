@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections import defaultdict
 from html.parser import HTMLParser
 from pathlib import Path
@@ -84,9 +86,11 @@ OSC305 short-sentence: 5
 MARKDOWN = r"""
 ## corpusfmt: invalid
 
+INVALID: 7 errors, 5 warnings; 1 not checked, 10,500 `ignored (DOL, GEN)`, 3 `ignored: an old dump`, 12,000 `known from base.json`. Explain one with `corpusfmt rule GEN101`.
+
 `oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB`
 
-| rule | severity | count | first place | what |
+| rule | severity | count | first location | message |
 |---|---|--:|---|---|
 | `GEN101 compressed-stream-corrupt` | error | 7 | `ä \ud800<&>\x01.gz` | `cut\nshort` |
 | `OSC305 short-sentence` | warning | 5 | `af/af.txt.gz:1:3` | `line of 1 \| characters` |
@@ -99,8 +103,6 @@ MARKDOWN = r"""
 - suppressed: `GEN201: ignored (GEN)`, 500 times
 - regraded: `DOL308: dates come later`, 2 times
 - matched nothing: `ignored rule OSC9`
-
-INVALID: 7 errors, 5 warnings; 1 not checked, 10,500 `ignored (DOL, GEN)`, 3 `ignored: an old dump`, 12,000 `known from base.json`. Explain one with `corpusfmt rule GEN101`.
 """
 
 GITHUB = r"""
@@ -174,7 +176,7 @@ class Page(HTMLParser):
         assert self.within == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "meta":
+        if tag not in {"meta", "input"}:
             self.within.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -186,26 +188,35 @@ class Page(HTMLParser):
 
 
 def test_html_is_a_whole_page() -> None:
-    texts = Page(corpusfmt.render(a_report(), "html")).texts
-    assert texts["html/head/title"] == ["corpusfmt report"]
-    assert texts["html/body/h1"] == ["corpusfmt: invalid"]
-    kind, verdict, left = texts["html/body/p"]
-    assert kind == "oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB"
+    page = corpusfmt.render(a_report(), "html")
+    texts = Page(page).texts
+    assert texts["html/head/title"] == ["corpusfmt report: invalid"]
+    assert texts["html/body/main/h1/span"] == ["invalid"]
+    verdict, kind = texts["html/body/main/p"]
     assert verdict.startswith("INVALID: 7 errors, 5 warnings; ")
-    assert left == "Counted and not kept: 3 of OSC305."
-    assert texts["html/body/table/tr/th"] == ["rule", "severity", "place", "what", "help"]
-    assert texts["html/body/table/tr/td"][:4] == [
-        "GEN101 compressed-stream-corrupt",
-        "error",
-        "ä \\ud800<&>\\x01.gz",
-        "cut\\nshort (7 times, first here)",
-    ]
-    assert len(texts["html/body/ul/li"]) == 8
-    assert set(texts) == {
-        "html/head/title",
-        "html/head/style",
-        *(f"html/body/{each}" for each in ("h1", "p", "table/tr/th", "table/tr/td", "ul/li")),
-    }
+    assert kind == "oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB"
+    assert len(texts["html/body/main/ul/li"]) == 8
+    rule = "html/body/main/details"
+    assert texts[f"{rule}/summary/b"] == ["GEN101", "OSC305"], "errors first"
+    assert texts[f"{rule}/summary/span/span"] == ["7 errors", "5 warnings"]
+    assert texts[f"{rule}/div/ol/li/code"] == ["ä \\ud800<&>\\x01.gz", "af/af.txt.gz:1:3", "af/af.txt.gz:2:3"]
+    assert texts[f"{rule}/div/ol/li/span"][:2] == ["cut\\nshort (7 times, first here)", "line of 1 | characters"]
+    assert texts[f"{rule}/div/p"][-1] == "3 more were counted but not kept."
+    assert (
+        'href="https://github.com/corpusfmt/corpusfmt/blob/main/docs/rules.md#gen101-compressed-stream-corrupt"' in page
+    )
+    assert [len(re.findall(what, page)) for what in ("src=", "@import", r"url\(")] == [0, 0, 0], "requests nothing"
+
+
+def test_html_shows_where_a_rule_fires_most() -> None:
+    report = Report("oscar", "1.1", Tally(cap=1), Coverage(20, 20))
+    for number in range(20):
+        for _ in range(number + 1):
+            problem = Problem("short", Location(f"{'de' if number % 4 else 'fr'}/{number}.gz", 1))
+            report.tally.add(Finding("OSC305", "short-sentence", Severity.WARNING, problem))
+    texts = Page(corpusfmt.render(report, "html")).texts
+    assert texts["html/body/main/details/div/table/tr/td/code"] == ["de", "fr"], "folders, as there are many files"
+    assert texts["html/body/main/details/div/table/tr/td"] == ["165", "45"]
 
 
 @pytest.mark.parametrize("name", RENDERERS)
@@ -374,8 +385,8 @@ def test_sarif_says_where_and_what_for_code_scanning() -> None:
     report.arguments = {"base": "data/a#b%20?ü"}
     (run,) = json.loads(corpusfmt.render(report, "sarif"))["runs"]
     rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
-    assert rules["GEN101"]["shortDescription"]["text"] == "A gzip or zstd file does not decode to its very end."
-    assert rules["GEN101"]["help"]["text"].startswith("A gzip or zstd file does not decode to its very end.\n\nWhy: ")
+    assert rules["GEN101"]["shortDescription"]["text"] == "A gzip or zstd file is corrupt or truncated."
+    assert rules["GEN101"]["help"]["text"].startswith("A gzip or zstd file is corrupt or truncated.\n\nWhy: ")
     assert rules["GEN101"]["helpUri"].endswith("/docs/rules.md#gen101-compressed-stream-corrupt")
     places = [result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]]
     assert [unquote(place["uri"], errors="surrogatepass") for place in places] == [
@@ -424,8 +435,8 @@ def test_an_unknown_output_is_refused() -> None:
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        (slice(1, None), "it has no run line: its beginning is missing"),
-        (slice(0, -1), "it has no summary line: the run was cut"),
+        (slice(1, None), "the run line is missing: the beginning of the report is cut off"),
+        (slice(0, -1), "the summary line is missing: the report is truncated"),
     ],
 )
 def test_a_report_without_its_first_or_last_line_is_not_whole(kept: slice, said: str, tmp_path: Path) -> None:
@@ -434,7 +445,7 @@ def test_a_report_without_its_first_or_last_line_is_not_whole(kept: slice, said:
     path.write_text("\n".join(lines), "utf-8")
     with pytest.raises(UsageError) as raised:
         load(path)
-    assert str(raised.value) == f"{path} is not a whole corpusfmt report in JSON or JSON Lines: {said}"
+    assert str(raised.value) == f"{path} is not a complete corpusfmt report in JSON or JSON Lines: {said}"
 
 
 @pytest.mark.parametrize(
@@ -468,7 +479,7 @@ def test_arguments_in_a_report_are_nested_so_far(levels: int, taken: bool, tmp_p
     if taken:
         assert load(tmp_path / "report.json").arguments == saved["arguments"]
     else:
-        with pytest.raises(UsageError, match="its arguments or results are nested too deep"):
+        with pytest.raises(UsageError, match="arguments or results are nested too deeply"):
             load(tmp_path / "report.json")
 
 
@@ -503,3 +514,18 @@ def test_of_many_files_some_are_shown_by_rule() -> None:
         shown = list(RENDERERS["grouped"](report, View(max_findings=most)))[1 : most + 2]
         assert shown[-1] == f"  {4 - most:>9,}  more files"
         assert [line.split()[1] for line in shown[:-1]] == [f"{name}.jsonl:1" for name in "abcd"[:most]]
+
+
+def test_a_report_displays_itself() -> None:
+    report = a_report()
+    assert repr(report) == "<Report oscar 1.1: invalid; 7 error, 5 warning, 0 info>"
+    assert report._repr_html_() == (
+        "<p>oscar 1.1: <b>invalid</b></p><table><tr><td>GEN101</td><td>error</td><td>7</td></tr>"
+        "<tr><td>OSC305</td><td>warning</td><td>5</td></tr></table>"
+    )
+
+
+def test_a_report_as_a_data_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pandas is not installed: run `pip install pandas`"):
+        a_report().to_pandas()

@@ -14,9 +14,10 @@ from support import REPOSITORY
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.io.limits import LimitReached, Limits, limited
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally, Verdict
-from corpusfmt.rules import Grading, Judge, Override, RuleSet
+from corpusfmt.rules import Grade, Grading, Judge, Override, Profile, RuleSet
 
 RULES = RuleSet(GENERAL)
+STRICT = Profile("strict", grades=(Grade(("TST101",), Severity.ERROR, "the letter", minor=True),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,7 @@ class Number:
     value: int
 
 
-@RULES.rule(
-    "TST101", "odd-number", on=Number, grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR, "2.0": None}
-)
+@RULES.rule("TST101", "odd-number", on=Number, grades={"minor": Severity.WARNING, "2.0": None})
 def odd_number(number: Number) -> Iterator[Problem]:
     """A number is odd."""
     if number.value % 2:
@@ -85,7 +84,7 @@ def test_clean_subjects_say_so() -> None:
 def test_severity_follows_version_profile_and_case() -> None:
     assert found(judged(11)) == [("TST101", "error")]
     assert found(judged(3)) == [("TST101", "warning")]
-    assert found(judged(3, grading=Grading("strict"))) == [("TST101", "error")]
+    assert found(judged(3, grading=Grading((STRICT,)))) == [("TST101", "error")]
     assert found(judged(3, version="2.0")) == []
 
 
@@ -240,22 +239,22 @@ def test_what_is_taken_back_is_said_in_one_order() -> None:
     assert orders == {b"['TST102', 'GEN000', 'TST101']\n"}
 
 
-@pytest.mark.parametrize("key", ["stict", "", "minor/strict", "1.0-strict", "strict/", "strict/1.0", "error"])
+@pytest.mark.parametrize("key", ["strict", "", "minor/1.0", "1.0-minor", "1.0/", "strict/minor", "error"])
 def test_a_grade_for_what_there_is_not_is_refused(key: str) -> None:
-    with pytest.raises(ValueError, match="expected a version, a profile, or the minor case of one"):
+    with pytest.raises(ValueError, match="expected a version or its minor case"):
         RuleSet().finding("XYZ101", "x", "", grades={key: None})
 
 
-def test_a_rule_may_be_graded_for_versions_profiles_and_minor_cases() -> None:
-    for key in ("1.0", "strict", "1.0/strict", "minor", "1.0/minor", "strict/minor", "22.01/standard/minor"):
+def test_a_rule_may_be_graded_for_versions_and_minor_cases() -> None:
+    for key in ("1.0", "minor", "1.0/minor", "22.01/minor"):
         RuleSet().finding("XYZ101", "x", "", grades={key: None})
 
 
 def test_a_rule_is_graded_for_versions_of_its_format() -> None:
     rules = RuleSet(versions=("1.0", "1.1"))
-    rules.finding("XYZ101", "x", "", grades={"1.1/strict": None, "minor": None})
-    with pytest.raises(ValueError, match=r"rule XYZ102 is graded for `1\.2/strict`"):
-        rules.finding("XYZ102", "y", "", grades={"1.2/strict": None})
+    rules.finding("XYZ101", "x", "", grades={"1.1/minor": None, "minor": None})
+    with pytest.raises(ValueError, match=r"rule XYZ102 is graded for `1\.2/minor`"):
+        rules.finding("XYZ102", "y", "", grades={"1.2/minor": None})
 
 
 def test_what_a_rule_requires_is_a_rule_of_its_format() -> None:
@@ -294,7 +293,7 @@ def test_a_rule_waits_for_earlier_rules_over_its_subject_only(unless: str) -> No
     rules.rule("XYZ101", "x", on=Number, unless=(unless,))(lambda _number: iter(()))
     rules.rule("XYZ102", "y", on=Number)(lambda _number: iter(()))
     with pytest.raises(
-        ValueError, match=f"XYZ101 is not asked where {unless} fires, expected an earlier rule over Number"
+        ValueError, match=f"XYZ101 has `unless` {unless}, expected the code of an earlier rule over Number"
     ):
         rules.complete()
 
@@ -317,7 +316,7 @@ def test_a_rule_over_a_class_judges_its_subclasses() -> None:
 
 
 def test_a_subject_that_no_rule_judges_is_a_mistake() -> None:
-    with pytest.raises(TypeError, match="no rule of this format judges int"):
+    with pytest.raises(TypeError, match="no rule of this format checks int"):
         Judge(RULES, Grading(), version="1.0", path="shard").check(7)
 
 
@@ -334,5 +333,5 @@ def test_readers_report_findings_of_a_type() -> None:
         judge.report(after, Problem("behind it", at))
         assert found(judge) == expected
         assert judge.coverage.not_run == ({("a", "XYZ102", "needs XYZ101"): 1} if version == "1.0" else {})
-        with pytest.raises(ValueError, match="XYZ101 is no rule of this format"):
+        with pytest.raises(ValueError, match="XYZ101 is not a rule of this format"):
             judge.report(other, Problem("a gap", at))

@@ -17,7 +17,7 @@ import pytest
 from support import corpus
 
 from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory, stop
-from corpusfmt.engine.lock import _stands, locked
+from corpusfmt.engine.lock import _is_same_file, locked
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
@@ -260,7 +260,7 @@ def test_what_runs_when_an_executor_is_stopped_is_not_waited_for(tmp_path: Path)
         ),
         (
             "py:no_such_module:factory",
-            "engine py:no_such_module:factory cannot be opened: No module named 'no_such_module'",
+            "cannot open engine py:no_such_module:factory: No module named 'no_such_module'",
         ),
     ],
 )
@@ -357,25 +357,25 @@ def test_a_stage_without_all_its_results_is_incomplete(tmp_path: Path) -> None:
 
 
 def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
-    place = Workplace(tmp_path / "out", "me")
-    with place.claimed(), pytest.raises(UsageError, match="another run is at work"), place.claimed():
+    place = Workplace.at(tmp_path / "out", "me")
+    with place.claimed(), pytest.raises(UsageError, match="another run is using"), place.claimed():
         pass
     with place.claimed():
         pass
-    with pytest.raises(UsageError, match="unfinished run"), Workplace(tmp_path / "out", "another").claimed():
+    with pytest.raises(UsageError, match="unfinished run"), Workplace.at(tmp_path / "out", "another").claimed():
         pass
     with place.claimed():
         place.release()
     assert list((tmp_path / "out").iterdir()) == []
     for name, said in (
         ("file", "is not empty: remove it or choose another folder"),
-        ("MANIFEST.json", "is not empty: it holds a finished corpus; remove it or choose another folder"),
+        ("MANIFEST.json", "contains a finished corpus: remove it or choose another folder"),
     ):
         (tmp_path / "out" / name).touch()
         with pytest.raises(UsageError) as raised, place.claimed():
             pass
         assert str(raised.value) == f"{tmp_path / 'out'} {said}"
-    with pytest.raises(UsageError, match="is a file"), Workplace(tmp_path / "out" / "file", "me").claimed():
+    with pytest.raises(UsageError, match="is a file"), Workplace.at(tmp_path / "out" / "file", "me").claimed():
         pass
 
 
@@ -383,7 +383,7 @@ def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
 def test_a_run_that_has_put_nothing_in_its_folder_can_give_it_up(
     holds: tuple[str, ...], left: list[str], tmp_path: Path
 ) -> None:
-    place = Workplace(tmp_path / "out", "me")
+    place = Workplace.at(tmp_path / "out", "me")
     with place.claimed():
         for name in holds:
             (tmp_path / "out" / name).touch()
@@ -392,7 +392,7 @@ def test_a_run_that_has_put_nothing_in_its_folder_can_give_it_up(
 
 
 def test_a_folder_knows_what_was_published_in_it_and_withdraws_it(tmp_path: Path) -> None:
-    place = Workplace(tmp_path / "out", "me")
+    place = Workplace.at(tmp_path / "out", "me")
     with place.claimed():
         for task, path in (("one", "a/file"), ("two", "b/c/file"), ("two", "file")):
             publish_bytes(place.destination / path, b"x", aside=place.state / "aside" / task)
@@ -401,8 +401,8 @@ def test_a_folder_knows_what_was_published_in_it_and_withdraws_it(tmp_path: Path
         assert not (place.state / "aside/two").exists()
         assert place.published() == {"a/file", "b/c/file", "file"}
         place.withdraw(["b/c/file", "a/none"])
-        assert corpus(place.destination) == {"a/file": b"x", "file": b"x"}
-        assert not (place.destination / "b").exists()
+        assert corpus(tmp_path / "out") == {"a/file": b"x", "file": b"x"}
+        assert not (tmp_path / "out" / "b").exists()
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:
     before = os.open(path, os.O_RDWR)
     path.unlink()
     try:
-        assert not _stands(path, before)
+        assert not _is_same_file(path, before)
     finally:
         os.close(before)
 

@@ -1,4 +1,4 @@
-"""What processes that corpusfmt starts find on their path, and what is left of that afterwards."""
+"""The path of processes that corpusfmt starts, and that the environment is restored afterwards."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from itertools import pairwise
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from corpusfmt.io import scan
 
@@ -44,14 +45,14 @@ def test_a_code_point_that_is_accepted_stays_what_it_is_behind_any_letter() -> N
 
 
 @given(st.text(st.one_of(st.sampled_from(ODD), st.characters()), max_size=12), st.integers(0, 140))
-@settings(max_examples=1500)
+@examples(500)
 def test_what_is_accepted_is_nfc(text: str, ascii_before: int) -> None:
     data = b"x" * ascii_before + text.encode("utf-8", "surrogatepass")
     assert not native.is_certainly_nfc(data) or is_nfc(data)
 
 
 @given(st.binary(max_size=12), st.sampled_from(["", "é", "中" * 30, "x" * 70]))
-@settings(max_examples=1500)
+@examples(500)
 def test_what_is_accepted_is_utf8(data: bytes, around: str) -> None:
     whole = around.encode() + data + around.encode()
     assert not native.is_certainly_nfc(whole) or is_nfc(whole)
@@ -85,7 +86,7 @@ def test_ordinary_text_is_accepted(text: str) -> None:
 
 
 @given(st.binary(max_size=100), st.sampled_from([1, 7, 300, 2040, 2048, 5000]))
-@settings(max_examples=100)
+@examples(100)
 def test_lines_are_counted(piece: bytes, times: int) -> None:
     data = piece.replace(b"x", b"\n") * times + piece
     assert native.count_lines(data) == data.count(b"\n")
@@ -107,7 +108,7 @@ PYTHON = without_native()
 
 
 @given(st.lists(st.sampled_from([*rb"\"\x"])), st.integers(0, 3))
-@settings(max_examples=1500)
+@examples(500)
 def test_quotation_marks_are_counted_unless_escaped(codes: list[int], times: int) -> None:
     data = bytes(codes) * times
     escaped = unescaped = 0
@@ -120,7 +121,7 @@ def test_quotation_marks_are_counted_unless_escaped(codes: list[int], times: int
 
 
 @given(st.lists(st.sampled_from(["\n", "\n\n", " ", "\t", "\r", "a", "bc", "\0"])).map("".join))
-@settings(max_examples=3000)
+@examples(1000)
 def test_texts_are_split_where_empty_lines_stand_alone(text: str) -> None:
     data = text.encode()
     odd = "\n\n\n" in text or any(line and not line.strip(" \t\r") for line in text.split("\n")[1:])
@@ -139,7 +140,7 @@ DOUBLE_ENCODED = st.lists(
 
 
 @given(DOUBLE_ENCODED, st.binary(max_size=3), st.integers(0, 20), st.booleans())
-@settings(max_examples=3000, deadline=None)
+@examples(1000)
 def test_both_find_the_same_double_encodings(text: str, rest: bytes, start: int, escaped: bool) -> None:
     data = text.encode() + rest
     assert native.double_encoding_at(data, start, escaped) == PYTHON.double_encoding_at(data, start, escaped)
@@ -171,7 +172,7 @@ LINES = st.text(
 
 
 @given(st.lists(st.one_of(LINES, st.just(""), st.just("plain text of twenty"))), st.integers(0, 12), st.booleans())
-@settings(max_examples=1500)
+@examples(500)
 def test_plain_text_is_plain(lines: list[str], least: int, cut: bool) -> None:
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
     data = data[:-1] if cut else data

@@ -118,7 +118,7 @@ def test_a_folder_that_may_be_of_no_format_for_its_links_says_so(tmp_path: Path)
     (finding,) = report.findings
     assert finding.location.path == "documents"
     assert finding.message == f"not opened: a link to `{tmp_path}`, outside the named folder"
-    assert finding.hint == "pass `--follow-links` if you trust it, or put the file itself there"
+    assert finding.hint == "pass `--follow-links` if you trust the link, or replace it by the file"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
@@ -217,7 +217,7 @@ def test_a_sample_has_at_least_one_shard(share: float, seen: int, tmp_path: Path
 def test_a_sample_of_nothing_is_refused(share: float, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         corpusfmt.validate(documents(tmp_path, "a"), sample=share)
-    assert str(raised.value) == "a sample is a share above 0, like 1%"
+    assert str(raised.value) == f"sample is {share:g}, expected a share above 0, like 0.01"
 
 
 def test_formats_are_asked_in_the_order_in_which_they_are_likely(

@@ -1,15 +1,19 @@
-"""Internal: The command line: one file a command; the only place of the package that prints or exits."""
+"""Internal: The command line, one file per command. Only this package prints or exits."""
+
+import os
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line: the entry point of the installed script."""
-    # Before anything is imported that Python has not loaded anyway.
+    """Run the command line (entry point of the installed script)."""
+    # Before any import of a module that Python has not loaded yet.
     from corpusfmt.safe_path import drop_working_folder
 
     drop_working_folder()
-    # Worker processes import the script that started them: they must not pay for a command line that they never use.
+    # No command uses linear algebra. Its threads in numpy take CPU time, and a process with threads cannot be forked.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Worker processes import the script that started them and must not pay for a command line they never use.
     from corpusfmt.cli.app import main as run
 
     run()

@@ -1,4 +1,4 @@
-"""Internal: The commands of `corpusfmt`, gathered."""
+"""Internal: The `corpusfmt` application and its commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from corpusfmt._version import VERSION
-from corpusfmt.cli import build, catalogue, convert, describe, records, render, validate
+from corpusfmt.cli import (
+    build,
+    catalogue,
+    compare,
+    convert,
+    describe,
+    doctor,
+    fix,
+    gate,
+    records,
+    render,
+    seal,
+    show,
+    validate,
+    verify,
+)
 from corpusfmt.cli.console import read_or_not
 from corpusfmt.cli.grouped import GroupedCommand
 from corpusfmt.wording import clipped_message, plain
@@ -21,21 +36,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0.",
-    epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 could not finish; 130 interrupted; 143 terminated.",
+    help="Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0/1.1.",
+    epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 did not finish; 130 interrupted; 143 terminated.",
 )
-#: What typer raises for wrong arguments, wherever it keeps that class.
+#: The class typer raises for wrong arguments, found through its subclass because it has moved between versions.
 _WRONG_ARGUMENTS: Any = typer.BadParameter.__bases__[0]
 
 app.command("validate")(validate.command)
+app.command("fix")(fix.command)
 app.command("convert")(convert.command)
+app.command("compare")(compare.command)
 app.command("describe")(describe.command)
 app.command("records")(records.command)
+app.command("show")(show.command)
 app.command("build", cls=GroupedCommand)(build.command)
+app.command("gate")(gate.command)
+app.command("seal")(seal.command)
+app.command("verify")(verify.command)
 app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
 app.command("formats")(catalogue.formats)
 app.command("detect")(catalogue.detect)
+app.command("doctor")(doctor.command)
 app.add_typer(render.app, name="report")
 
 
@@ -55,13 +77,14 @@ def _options(
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
     for stream in (sys.stdout, sys.stderr):
-        # Paths and text of any bytes must print anywhere, on a terminal of any encoding.
+        # Any path or text must print on a terminal of any encoding.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    # The interpreter would look through all that it still holds, to find what is dead, before the process gives it back:
-    # a quarter of the time of a short command.
+    # Skip the final garbage collection: it takes a quarter of the time of a short command.
     atexit.register(gc.freeze)
+    # Building the options of all commands takes longer than running a short one.
+    if named := [each for each in app.registered_commands if each.name in sys.argv[1:2]]:
+        app.registered_commands, app.registered_groups = named, []
     try:
         status = app(standalone_mode=False)
     except _WRONG_ARGUMENTS as error:
@@ -73,7 +96,7 @@ def main() -> None:
 
 
 def _explain(error: Any) -> None:
-    """Print what the parser says of the arguments: they may be names of files that strangers chose."""
+    """Print the parser's error, escaped: arguments may be file names chosen by strangers."""
     if error.ctx is None or error.message != error.ctx.get_help():
         error.message = plain(clipped_message(error.message))
     error.show()

@@ -1,4 +1,4 @@
-"""Internal: The options that bound a run, the same for every command that reads data."""
+"""Internal: Resource limits and workers: options shared by the commands that read data."""
 
 from __future__ import annotations
 
@@ -20,39 +20,43 @@ MaxExpansion = Annotated[
     float | None,
     typer.Option(
         metavar="RATIO",
-        help="Uncompressed bytes for each compressed one of a file (default: 200; 256 MiB are always allowed).",
+        help="Largest ratio of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed).",
         rich_help_panel=_PANEL,
     ),
 ]
 MaxTotalBytes = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Uncompressed bytes of the whole run, like 20GB.", rich_help_panel=_PANEL),
+    typer.Option(metavar="SIZE", help="Most uncompressed bytes to read in the run, like 20GB.", rich_help_panel=_PANEL),
 ]
 Timeout = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
-        help="How long the run may take (default: no limit, but 20 CPU seconds and 5 for each MB read for each task).",
+        help="Longest run time (default: none, but each task has 20 CPU seconds and 5 more per MB read).",
         rich_help_panel=_PANEL,
     ),
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU, one for small input).")]
+Engine = Annotated[
+    str | None, typer.Option(help="serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")
 ]
 
 
 def limits_of(
     max_expansion: float | None, max_total_bytes: str | None, timeout: float | None, settings: Config | None = None
 ) -> Limits:
-    """Return the bounds that options name, else settings, else the defaults. Raises `UsageError`."""
+    """Return the limits from the options, else the settings, else the defaults. Raises `UsageError`."""
     from corpusfmt.io.limits import MAX_EXPANSION, Limits
 
     if settings is not None:
         max_expansion = settings.max_expansion if max_expansion is None else max_expansion
         max_total_bytes = settings.max_total_bytes if max_total_bytes is None else max_total_bytes
         timeout = settings.timeout if timeout is None else timeout
-    # Comparisons with what is not a number are false.
+    # Comparisons with NaN are false.
     if max_expansion is not None and not 1 <= max_expansion < math.inf:
-        raise UsageError(f"--max-expansion is a finite ratio of at least 1; got {max_expansion:g}")
+        raise UsageError(f"--max-expansion is {max_expansion:g}, expected a finite ratio of at least 1")
     if timeout is not None and not 0 < timeout < math.inf:
-        raise UsageError(f"--timeout is a finite number of seconds above 0; got {timeout:g}")
+        raise UsageError(f"--timeout is {timeout:g}, expected a finite number of seconds above 0")
     return Limits(
         MAX_EXPANSION if max_expansion is None else max_expansion,
         None if max_total_bytes is None else size(max_total_bytes),

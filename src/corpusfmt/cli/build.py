@@ -22,20 +22,22 @@ Inputs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[INPUT]...",
-        help="WET files, folders of them, patterns, lists of paths (*.paths, *.paths.gz); `-` is one file on standard input.",
+        help="WET files, folders of WET files, globs, lists of paths (*.paths, *.paths.gz); `-` reads standard input.",
         show_default=False,
     ),
 ]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A new or empty folder, or one to resume.")]
+Output = Annotated[
+    str, typer.Option("--output", "-o", metavar="DIR|URL", help="A new or empty folder or prefix, or one to resume.")
+]
 RecipeName = Annotated[str, typer.Option("--recipe", metavar="NAME|FILE", help="A bundled recipe or a .toml file.")]
 Base = Annotated[
-    str | None, typer.Option(metavar="URL|DIR", help="Where the paths in a list lie (default: the list's folder).")
+    str | None, typer.Option(metavar="URL|DIR", help="Base of the paths in a list (default: the list's folder).")
 ]
-Langid = Annotated[str, typer.Option("--langid", help="auto, native or fasttext.")]
+Langid = Annotated[str, typer.Option("--langid", help="Classifier: auto, native or fasttext.")]
 Model = Annotated[str | None, typer.Option(metavar="FILE", help="A fastText model (default: lid.176.ftz).")]
 
 KeepOriginal = Annotated[
-    bool, typer.Option("--keep-original", help="Write the corpus before deduplication as well, beside the other.")
+    bool, typer.Option("--keep-original", help="Also write the corpus as it was before deduplication.")
 ]
 Compression = Annotated[
     str | None, typer.Option(metavar="NAME", help="isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9.")
@@ -43,26 +45,24 @@ Compression = Annotated[
 
 MinLines = Annotated[
     int | None,
-    typer.Option(min=1, help="Kept lines that a document must have in its language.", rich_help_panel=_FILTERS),
+    typer.Option(min=1, help="Fewest lines that a document keeps in its language.", rich_help_panel=_FILTERS),
 ]
 Languages = Annotated[
-    list[str], typer.Option(help="Keep these languages only: labels, comma-separated.", rich_help_panel=_FILTERS)
+    list[str], typer.Option(help="Keep only these languages (labels, comma-separated).", rich_help_panel=_FILTERS)
 ]
 ExcludeLanguages = Annotated[list[str], typer.Option(help="Keep all but these languages.", rich_help_panel=_FILTERS)]
 AllowUrls = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Keep pages of these hosts and URL prefixes only.", rich_help_panel=_FILTERS),
+    typer.Option(metavar="FILE", help="Keep only pages of these hosts and URL prefixes.", rich_help_panel=_FILTERS),
 ]
 DenyUrls = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Leave out pages of these hosts and URL prefixes.", rich_help_panel=_FILTERS),
+    typer.Option(metavar="FILE", help="Exclude pages of these hosts and URL prefixes.", rich_help_panel=_FILTERS),
 ]
 
 ScratchLimit = Annotated[
     str | None,
-    typer.Option(
-        metavar="SIZE", help="What the run may keep beside its output, like 20GB.", rich_help_panel=_LOW_RESOURCES
-    ),
+    typer.Option(metavar="SIZE", help="Largest size of the scratch data, like 20GB.", rich_help_panel=_LOW_RESOURCES),
 ]
 DeleteInput = Annotated[
     bool,
@@ -72,28 +72,26 @@ Watch = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Take files as they come into a folder, until it holds _DONE.",
+        help="Take files as they arrive in a folder, until it contains _DONE.",
         rich_help_panel=_LOW_RESOURCES,
     ),
 ]
 WatchUntil = Annotated[
     int,
     typer.Option(
-        min=0, metavar="N", help="Or until so many were taken.", show_default=False, rich_help_panel=_LOW_RESOURCES
+        min=0, metavar="N", help="Or until N files were taken.", show_default=False, rich_help_panel=_LOW_RESOURCES
     ),
 ]
 FetchCommand = Annotated[
     str | None,
-    typer.Option(
-        metavar="COMMAND", help="Downloads {path}, a line of the list, to {output}.", rich_help_panel=_LOW_RESOURCES
-    ),
+    typer.Option(metavar="COMMAND", help="Command that downloads {path} to {output}.", rich_help_panel=_LOW_RESOURCES),
 ]
 FetchAhead = Annotated[
     int,
     typer.Option(
         min=0,
         metavar="N",
-        help="Downloads on disk at most (default: two a worker).",
+        help="Most downloads on disk at once (default: two per worker).",
         show_default=False,
         rich_help_panel=_LOW_RESOURCES,
     ),
@@ -102,7 +100,7 @@ FetchAhead = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Worker processes (default: the processors, one for small input).", rich_help_panel=_OPERATION
+        min=1, help="Worker processes (default: one per CPU, one for small input).", rich_help_panel=_OPERATION
     ),
 ]
 Engine = Annotated[
@@ -112,7 +110,16 @@ Engine = Annotated[
     ),
 ]
 Log = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Append events as JSON lines.", rich_help_panel=_OPERATION)
+    str | None, typer.Option(metavar="FILE|URL", help="Append events as JSON Lines.", rich_help_panel=_OPERATION)
+]
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="With an output in a store: the local folder of the run's state (default: in the working folder).",
+        rich_help_panel=_OPERATION,
+    ),
 ]
 
 
@@ -127,7 +134,7 @@ def command(
     langid: Langid = "auto",
     model: Model = None,
     min_lines: MinLines = None,
-    languages: Languages = [],  # noqa: B006 - typer needs a value, and nothing here changes it
+    languages: Languages = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     exclude_languages: ExcludeLanguages = [],  # noqa: B006
     allow_urls: AllowUrls = None,
     deny_urls: DenyUrls = None,
@@ -143,9 +150,10 @@ def command(
     jobs: Jobs = None,
     engine: Engine = None,
     log: Log = None,
+    state: State = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Make a corpus of WET files: lines classified by language, deduplicated, packed with metadata and checksums."""
+    """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
     from corpusfmt.pipeline.options import Selection, Sourcing
     from corpusfmt.pipeline.run import build
 
@@ -170,34 +178,38 @@ def command(
             selection=selection,
             sourcing=sourcing,
             log=log,
+            state=state,
             limits=limits,
             progress=show,
         )
-    _summarise(report, output)
+    _summarise(report, output, state)
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
 
 
-def _summarise(report: Report, output: Path) -> None:
-    from corpusfmt.engine.workplace import STATE
+def _summarise(report: Report, output: str, state: str | None) -> None:
+    from corpusfmt.engine.workplace import traces_of
+    from corpusfmt.io.outputs import place_of
+
+    place = place_of(output, "the output")
 
     if report.results.get("finished"):
-        warn(f"nothing to do: {output} holds the finished corpus of these inputs and choices")
+        warn(f"nothing to do: {place} already contains the finished corpus of these inputs and options")
     for finding in report.findings:
-        fate = "left out" if finding.severity is Severity.ERROR else finding.severity
+        fate = "excluded" if finding.severity is Severity.ERROR else finding.severity
         explain(finding, f"{fate}: ")
     if resumed := report.results.get("resumed"):
-        told = f"inputs taken over: {resumed['taken_over']:,}, read: {resumed['read']:,}"
-        warn(f"went on with an unfinished run ({told})")
-    if (left_out := report.coverage.shards_total - report.coverage.shards_seen) > 0:
+        counts = f"inputs kept: {resumed['taken_over']:,}, read: {resumed['read']:,}"
+        warn(f"resumed an unfinished run ({counts})")
+    if (excluded := report.coverage.shards_total - report.coverage.shards_seen) > 0:
         warn(
-            f"{left_out:,} left out: repair them and run the same command again, which reads no others; "
-            f"or remove {output / STATE} to settle for what is there"
+            f"{plural(excluded, 'input')} excluded: after repairs, run the same command again to read only those, "
+            f"or remove {' and '.join(traces_of(place, state))} to accept the corpus without them"
         )
     total = report.results["stats"]["total"]["final"]
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
-    say(f"{report.coverage.shards_seen:,} of {plural(report.coverage.shards_total, 'WET file')} -> {output}")
-    made = f"{plural(total['documents'], 'document')}, {plural(total['lines'], 'line')}"
-    say(f"  {made}, {human_size(total['text_bytes'])} of text")
+    say(f"{report.coverage.shards_seen:,} of {plural(report.coverage.shards_total, 'WET file')} -> {place}")
+    texts = f"{plural(total['documents'], 'document')}, {plural(total['lines'], 'line')}"
+    say(f"  {texts}, {human_size(total['text_bytes'])} of text")
     say(f"  {plural(len(report.results['stats']['languages']), 'language')}")
     say(f"  lines dropped: {dropped}")
     if cleaned := report.results["stats"].get("cleaned"):

@@ -1,63 +1,120 @@
-"""Internal: `corpusfmt rule`, `recipe`, `formats` and `detect`: what corpusfmt knows, and what it takes a path for."""
+"""Internal: `corpusfmt rule`, `recipe`, `formats` and `detect`."""
 
 from __future__ import annotations
 
 import inspect
+import json
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
-from corpusfmt.model import Check, Rule, UsageError
-from corpusfmt.wording import clipped, plain
+from corpusfmt.model import Check, Json, Rule, UsageError
+from corpusfmt.report.explained import address_of
+from corpusfmt.wording import plain, unknown
 
 Rules = Annotated[
     list[str],
     typer.Argument(
         metavar="[CODE|SLUG]...",
-        help="Rules to explain: codes, beginnings of codes, slugs; without any, all are listed.",
+        help="Rules to explain: codes, prefixes of codes, or slugs (default: list all).",
     ),
 ]
 
 
 def known_rules() -> dict[str, list[tuple[str, Rule]]]:
-    """Return every rule by its code, with the name of each format or command that runs it."""
+    """Return every rule by code, with the names of the formats and commands that run it."""
     from corpusfmt.conversion.rules import RULES as CONVERSION
     from corpusfmt.formats import all_formats
+    from corpusfmt.hub.rules import RULES as HUB
+    from corpusfmt.manifest.rules import RULES as MANIFEST
     from corpusfmt.pipeline.rules import RULES as WET
+    from corpusfmt.release.reproduce.rules import RULES as REBUILT
 
     known: dict[str, list[tuple[str, Rule]]] = {}
     owners = [(fmt.name, fmt.rules) for fmt in all_formats()]
-    for owner, rules in [*owners, ("build", WET), ("convert", CONVERSION)]:
+    further = [("release", MANIFEST), ("rebuild", REBUILT), ("hub", HUB), ("build", WET), ("convert", CONVERSION)]
+    for owner, rules in [*owners, *further]:
         for each in rules:
             known.setdefault(each.code, []).append((owner, each))
     return known
 
 
+def grades_of(rule: Rule) -> list[str]:
+    """Return the grades of a rule by version, for its milder case, and in the bundled profiles."""
+    from corpusfmt.profiles import profile_names, shipped_profile
+
+    found = [f"{key}: {grade or 'not applicable'}" for key, grade in rule.grades.items()]
+    for name in profile_names():
+        grades = {minor: shipped_profile(name).grade_of(rule, minor=minor) for minor in (False, True)}
+        for minor, grade in grades.items():
+            if grade is not None and grade.minor == minor:
+                found.append(f"{name}{'/minor' if minor else ''}: {grade.severity or 'ignored'}")
+    return found
+
+
+class Output(StrEnum):
+    """How rules are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 @guarded
-def rule(names: Rules = []) -> None:  # noqa: B006
-    """List the rules, or explain some: why, an example, the fix."""
+def rule(
+    names: Rules = [],  # noqa: B006 - typer needs a value, and nothing mutates it
+    output_format: Annotated[Output, typer.Option(help="text or json.")] = Output.TEXT,
+) -> None:
+    """List the rules, or explain some with reason, example and fix."""
     known = known_rules()
-    if not names:
-        for code, owners in sorted(known.items()):
-            print(f"{code}  {owners[0][1].severity:<7}  {owners[0][1].slug}")
-        return
+    chosen = _named(names, known) if names else [owners for _, owners in sorted(known.items())]
+    if output_format is Output.JSON:
+        records = [_record([owner for owner, _ in owners], owners[0][1]) for owners in chosen]
+        write(json.dumps(records, indent=2, ensure_ascii=False).split("\n"), utf8=True)
+    elif names:
+        for owners in chosen:
+            _explain([owner for owner, _ in owners], owners[0][1])
+    else:
+        for owners in chosen:
+            each = owners[0][1]
+            print(f"{each.code}  {each.severity:<7}  {each.slug}")
+
+
+def _named(names: list[str], known: dict[str, list[tuple[str, Rule]]]) -> list[list[tuple[str, Rule]]]:
+    """Return the rules with a code, the beginning of a code, or a slug. Raises `UsageError` for a name of none."""
+    found = []
     for name in names:
         prefix = name.upper()
         meant = [
             owners for code, owners in sorted(known.items()) if code.startswith(prefix) or name == owners[0][1].slug
         ]
         if not name or not meant:
-            raise UsageError(f"unknown rule {clipped(name)!r}; `corpusfmt rule` lists codes and slugs")
-        for owners in meant:
-            _explain([owner for owner, _ in owners], owners[0][1])
+            slugs = [owners[0][1].slug for owners in known.values()]
+            raise UsageError(unknown("rule", name, slugs, "`corpusfmt rule` lists codes and slugs"))
+        found += meant
+    return found
+
+
+def _record(owners: list[str], rule: Rule) -> Json:
+    return {
+        "code": rule.code,
+        "slug": rule.slug,
+        "severity": rule.severity,
+        "grades": grades_of(rule),
+        "formats": owners,
+        "specification": rule.spec,
+        "requires": sorted(rule.requires),
+        "unless": sorted(rule.unless) if isinstance(rule, Check) else [],
+        "explanation": inspect.cleandoc(rule.explanation),
+        "url": address_of(rule),
+    }
 
 
 def _explain(owners: list[str], rule: Rule) -> None:
     print(f"{rule.code} {rule.slug}")
-    grades = "".join(f"; {key}: {grade or 'not applicable'}" for key, grade in rule.grades.items())
-    print(f"{rule.severity}{grades} · {', '.join(owners)}")
+    print(f"{'; '.join([rule.severity, *grades_of(rule)])} · {', '.join(owners)}")
     if rule.spec:
         print(f"specification: {rule.spec}")
     if rule.requires:
@@ -69,11 +126,9 @@ def _explain(owners: list[str], rule: Rule) -> None:
 
 @guarded
 def recipe(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The recipe to print; without it, all are listed.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Recipe to print (default: list all).")] = None,
 ) -> None:
-    """List the recipes of `corpusfmt build`, or print one with the source of each choice."""
+    """List the recipes of `corpusfmt build`, or print one with the sources of its settings."""
     from corpusfmt.pipeline.recipe import recipe_names, recipe_text
 
     text = recipe_text(name) if name else "\n".join(recipe_names())
@@ -93,7 +148,7 @@ def formats() -> None:
 
 @guarded
 def detect(path: Annotated[str, typer.Argument(metavar="PATH")]) -> None:
-    """Say which format a path has, and what shows it."""
+    """Print the format of a path, and the evidence for it."""
     from corpusfmt import formats as registry
     from corpusfmt.io.paths import entry_of
 

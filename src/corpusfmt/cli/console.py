@@ -1,4 +1,4 @@
-"""Internal: Lines of text for people: nothing that came from data or from the system can forge or hide one."""
+"""Internal: Printed lines of text. Control characters in data cannot forge or hide a line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def warn(line: str) -> None:
 
 
 def write(lines: Iterable[str], *, utf8: bool = False) -> None:
-    """Print lines that are fit to print: in the encoding of the terminal, or in UTF-8."""
+    """Print lines that are already escaped, in the terminal's encoding or in UTF-8."""
     with read_or_not():
         if utf8:
             sys.stdout.flush()
@@ -34,13 +34,13 @@ def write(lines: Iterable[str], *, utf8: bool = False) -> None:
 
 
 def encoded(lines: Iterable[str]) -> Iterator[bytes]:
-    """Yield lines in UTF-8, with their ends."""
+    """Yield lines in UTF-8, each with its line end."""
     return (f"{line}\n".encode("utf-8", "backslashreplace") for line in lines)
 
 
 @contextmanager
 def read_or_not() -> Iterator[None]:
-    """Go on where the reader of standard output has gone: it has seen what it wanted, and the status tells the verdict."""
+    """Continue if the reader of standard output is gone, so that the exit status still shows the verdict."""
     try:
         yield
     except BrokenPipeError:
@@ -48,5 +48,5 @@ def read_or_not() -> Iterator[None]:
 
 
 def leave_unread() -> None:
-    """Write what is still to come to nobody."""
+    """Discard all further standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

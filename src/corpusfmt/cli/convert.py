@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import FollowLinks
+from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, IdField, RecordSetName, TextField
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, UsageError
@@ -18,7 +17,7 @@ from corpusfmt.wording import plural
 
 
 class Loss(StrEnum):
-    """What to do where the target cannot hold something."""
+    """What to do if the target cannot represent something."""
 
     ERROR = "error"
     WARN = "warn"
@@ -26,44 +25,48 @@ class Loss(StrEnum):
 
 
 class BadRecord(StrEnum):
-    """What to do with a record that is wrong."""
+    """What to do with a bad record."""
 
     STOP = "stop"
     QUARANTINE = "quarantine"
 
 
-Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus, or a Croissant description of records.")]
-Destination = Annotated[Path, typer.Argument(metavar="DST", help="A new or empty folder, or one to resume.")]
-To = Annotated[str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma or parquet.")]
+Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus, or a Croissant description with records.")]
+Destination = Annotated[str, typer.Argument(metavar="DST", help="A new or empty folder or URL, or one to resume.")]
+To = Annotated[
+    str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma, parquet, jsonl or text.")
+]
 From = Annotated[
     str,
     typer.Option(
-        "--from", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet or croissant."
+        "--from",
+        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, text or croissant.",
     ),
 ]
-OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count it in the report.")]
+OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count losses in the report.")]
 OnBadRecord = Annotated[
     BadRecord,
-    typer.Option("--on-bad-record", help="Stop at the first, or write them to DST-quarantine with the reason."),
+    typer.Option("--on-bad-record", help="Stop at the first bad record, or write them to DST-quarantine with reasons."),
 ]
-LangField = Annotated[str | None, typer.Option("--lang-field", help="The field of `metadata` that holds the language.")]
+LangField = Annotated[str | None, typer.Option("--lang-field", help="Field of `metadata` with the language.")]
 LangAttribute = Annotated[
     str | None,
     typer.Option(
         "--lang-attribute",
         metavar="SET/KEY",
-        help="The attributes KEY__LANGUAGE of a set (KEY alone: embedded ones) that tell the language.",
+        help="Read the language from attributes KEY__LANGUAGE of a set (KEY alone: embedded attributes).",
     ),
 ]
 SourceName = Annotated[
     str | None,
     typer.Option(
         "--source",
-        help="The `source` of documents without one (default: oscar, croissant or parquet for those, else none).",
+        help="`source` of documents without one (default: the column profile, or oscar, croissant, parquet, "
+        "jsonl or text for these formats, else none).",
     ),
 ]
 Added = Annotated[
-    str | None, typer.Option("--added", metavar="DATE", help="The `added` of documents without one (default: none).")
+    str | None, typer.Option("--added", metavar="DATE", help="`added` of documents without one (default: none).")
 ]
 MergeAttributes = Annotated[bool, typer.Option("--merge-attributes", help="Embed all attribute sets in the documents.")]
 PreferAttributes = Annotated[
@@ -71,7 +74,7 @@ PreferAttributes = Annotated[
     typer.Option(
         "--prefer-attributes",
         metavar="SET",
-        help="Which set wins where merging finds a name twice (`embedded`: the document's own); may be given again.",
+        help="Set that wins if merged sets share a name (`embedded`: the document's attributes); repeatable.",
     ),
 ]
 SplitAttributes = Annotated[
@@ -79,48 +82,42 @@ SplitAttributes = Annotated[
     typer.Option(
         "--split-attributes",
         metavar="SET[=PREFIX]",
-        help="Move embedded attributes whose names begin with PREFIX to a set; may be given again.",
+        help="Move embedded attributes whose names begin with PREFIX to a set; repeatable.",
     ),
 ]
 LanguageAttributes = Annotated[
-    bool, typer.Option("--language-attributes", help="Add an attribute set that tells the language of each document.")
+    bool, typer.Option("--language-attributes", help="Add an attribute set with the language of each document.")
 ]
-RecordSetName = Annotated[
-    str | None,
-    typer.Option(
-        "--record-set", metavar="NAME", help="Croissant: the record set (default: the only one with a field of texts)."
-    ),
+UrlField = Annotated[
+    str | None, typer.Option("--url-field", help="JSON Lines: the field with the address, for `metadata.url`.")
 ]
-TextField = Annotated[
-    str | None,
-    typer.Option(
-        "--text-field", help="Parquet, Croissant: what holds the text (default: text; Croissant: or content)."
-    ),
+DateField = Annotated[
+    str | None, typer.Option("--date-field", help="JSON Lines: the field with the date of creation, for `created`.")
 ]
-IdField = Annotated[
+LanguageField = Annotated[
     str | None,
-    typer.Option(
-        "--id-field",
-        help="Parquet, Croissant: what holds the id (default: id; Croissant: or the key; or else ids are made).",
-    ),
+    typer.Option("--language-field", help="JSON Lines: the field with the language, for `metadata.language`."),
 ]
 PartSize = Annotated[
     int | None,
-    typer.Option("--part-size", min=1, help="Bytes of text of an OSCAR part (default: parts as they are)."),
+    typer.Option("--part-size", min=1, help="Bytes of text per OSCAR part (default: keep the parts)."),
 ]
 ShardSize = Annotated[
     int | None,
-    typer.Option("--shard-size", min=1, help="Bytes of rows of a Dolma shard (default: shards as they are)."),
+    typer.Option("--shard-size", min=1, help="Bytes of rows per Dolma shard (default: keep the shards)."),
 ]
 Compression = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9."),
 ]
-Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
-]
-Engine = Annotated[
-    str | None, typer.Option(help="serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")
+
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="With DST in a store: the local folder of the run's state (default: in the working folder).",
+    ),
 ]
 
 
@@ -141,8 +138,12 @@ def command(
     split_attributes: SplitAttributes = None,
     language_attributes: LanguageAttributes = False,
     record_set: RecordSetName = None,
+    columns: ColumnProfile = None,
     text_field: TextField = None,
     id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     part_size: PartSize = None,
     shard_size: ShardSize = None,
     compression: Compression = None,
@@ -151,13 +152,14 @@ def command(
     timeout: Timeout = None,
     jobs: Jobs = None,
     engine: Engine = None,
+    state: State = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Write a corpus in another format, checking what is read; nothing is lost in silence."""
+    """Convert a corpus to another format. The input is checked, and every loss is counted."""
     from corpusfmt.conversion import convert
 
     if source == "-":
-        raise UsageError("convert reads files and folders, not standard input: write it to a file and name that")
+        raise UsageError("convert does not read standard input: write it to a file and pass that file")
     limits = limits_of(max_expansion, max_total_bytes, timeout)
     with shown_stages() as show:
         report = convert(
@@ -176,13 +178,18 @@ def command(
             split_attributes=split_attributes or (),
             language_attributes=language_attributes,
             record_set=record_set,
+            columns=columns,
             text_field=text_field,
             id_field=id_field,
+            url_field=url_field,
+            date_field=date_field,
+            row_language_field=language_field,
             part_bytes=part_size,
             shard_bytes=shard_size,
             compression=compression,
             jobs=jobs,
             engine=engine,
+            state=state,
             follow_links=follow_links,
             limits=limits,
             progress=show,
@@ -191,7 +198,10 @@ def command(
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
 
 
-def _summarise(report: Report, destination: Path) -> None:
+def _summarise(report: Report, target: str) -> None:
+    from corpusfmt.io.outputs import place_of
+
+    destination = place_of(target, "the destination")
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     say(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
     for remark in report.findings:
@@ -200,10 +210,10 @@ def _summarise(report: Report, destination: Path) -> None:
             if remark.hint:
                 say(f"  help: {remark.hint}")
     for what, count in report.results["losses"].items():
-        say(f"  not kept: {what}, {plural(count, 'time')}")
+        say(f"  lost: {what}, {plural(count, 'time')}")
     if report.results["rejected"]:
         say(f"  rejected: {plural(report.results['rejected'], 'record')}, in {destination}-quarantine")
     for path in report.results["cut"]:
-        say(f"  not read to its end: {path}; how much of it is missing is unknown")
+        say(f"  truncated: {path}; the number of missing documents is unknown")
     if unread := report.results["unread"]:
         say(f"  not read: {plural(len(unread), 'file')}, like {unread[0]}")

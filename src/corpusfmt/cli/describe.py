@@ -3,52 +3,64 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import warn, write
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.wording import json_text
 
-Corpus = Annotated[str, typer.Argument(metavar="DIR", help="A corpus.")]
+if TYPE_CHECKING:
+    from corpusfmt.io.outputs import Place
+
+Corpus = Annotated[str, typer.Argument(metavar="DIR", help="A corpus, or any folder of data files.")]
 Output = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--output",
         "-o",
-        metavar="FILE",
-        help="Where to write (default: print). Paths are relative to its folder, where the corpus is there or below.",
+        metavar="FILE|URL",
+        help="Output file (default: print). Paths are relative to its folder if the corpus is in or below it.",
     ),
 ]
-Name = Annotated[str | None, typer.Option(help="Name of the dataset (default: that of the folder).")]
-Description = Annotated[str | None, typer.Option(help="What the dataset is.")]
+Name = Annotated[str | None, typer.Option(help="Name of the dataset (default: the folder's name).")]
+Description = Annotated[str | None, typer.Option(help="Description of the dataset.")]
 Licence = Annotated[str | None, typer.Option("--license", metavar="URL", help="Licence of the dataset.")]
 Creator = Annotated[list[str], typer.Option(help="Organisation that made the dataset; repeatable.")]
 Publisher = Annotated[list[str], typer.Option(help="Organisation that publishes the dataset; repeatable.")]
 Url = Annotated[str | None, typer.Option(help="Page of the dataset.")]
-Version = Annotated[str | None, typer.Option("--dataset-version", help="MAJOR.MINOR.PATCH")]
+Version = Annotated[str | None, typer.Option("--dataset-version", help="Version of the dataset: MAJOR.MINOR.PATCH.")]
 Published = Annotated[str | None, typer.Option("--date-published", metavar="DATE", help="Like 2024-01-31.")]
 Created = Annotated[str | None, typer.Option("--date-created", metavar="DATE", help="Like 2024-01-31.")]
 Modified = Annotated[str | None, typer.Option("--date-modified", metavar="DATE", help="Like 2024-01-31.")]
 CiteAs = Annotated[str | None, typer.Option("--cite-as", help="How to cite the dataset: a reference, or BibTeX.")]
-Keyword = Annotated[list[str], typer.Option("--keyword", help="Repeatable.")]
+Keyword = Annotated[list[str], typer.Option("--keyword", help="Keyword; repeatable.")]
 InLanguage = Annotated[
-    list[str], typer.Option("--in-language", metavar="TAG", help="Repeatable (default: those of the corpus).")
+    list[str],
+    typer.Option("--in-language", metavar="TAG", help="Language; repeatable (default: the corpus's languages)."),
 ]
-SameAs = Annotated[list[str], typer.Option("--same-as", metavar="URL", help="Another page of it; repeatable.")]
+SameAs = Annotated[list[str], typer.Option("--same-as", metavar="URL", help="Another page of the dataset; repeatable.")]
 SdLicence = Annotated[
     str | None, typer.Option("--sd-license", metavar="URL", help="Licence of the description itself.")
 ]
-ConfigFile = Annotated[
-    str | None, typer.Option("--config", metavar="FILE", help="Settings in TOML: its section `describe` says the same.")
+Rai = Annotated[
+    Path | None,
+    typer.Option("--rai", metavar="FILE", help="Creators, RAI 1.0 and provenance in TOML (schemas/description/)."),
 ]
-Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
+Croissant = Annotated[str | None, typer.Option(metavar="VERSION", help="1.1 or 1.0 (default: 1.1).")]
+Evidence = Annotated[
+    str | None,
+    typer.Option("--evidence", metavar="FILE|URL", help="Write the reasons for each type, key and split as JSON."),
+]
+ConfigFile = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="Settings in TOML: section `describe` takes these options."),
 ]
 
 
@@ -59,7 +71,7 @@ def command(
     name: Name = None,
     description: Description = None,
     license: Licence = None,  # noqa: A002 - the name that users type
-    creator: Creator = [],  # noqa: B006 - typer needs a value, and nothing here changes it
+    creator: Creator = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     publisher: Publisher = [],  # noqa: B006
     url: Url = None,
     dataset_version: Version = None,
@@ -71,6 +83,9 @@ def command(
     in_language: InLanguage = [],  # noqa: B006
     same_as: SameAs = [],  # noqa: B006
     sd_license: SdLicence = None,
+    rai: Rai = None,
+    croissant: Croissant = None,
+    evidence: Evidence = None,
     config: ConfigFile = None,
     follow_links: FollowLinks = False,
     max_expansion: MaxExpansion = None,
@@ -78,36 +93,66 @@ def command(
     timeout: Timeout = None,
     jobs: Jobs = None,
 ) -> None:
-    """Describe a corpus as Croissant 1.0: its files with sizes and SHA-256, its languages, and its records."""
+    """Describe a corpus or any folder as Croissant, with sizes and SHA-256 of files, languages, and records."""
     given = locals()
     from corpusfmt.description import REQUIRED, described_as
     from corpusfmt.engine.config import Config, Details, load_config
-    from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
-    from corpusfmt.io.publish import publish_bytes, refuse_output
+    from corpusfmt.formats import named_format
+    from corpusfmt.io.publish import publish_bytes
 
-    if output is not None:
-        refuse_output(output, "--output")
+    outputs = _outputs(output, evidence)
+    described = outputs.get("--output")
     settings = load_config(config) if config else Config()
     limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
     details = settings.describe.under(Details.of(given))
     with shown_progress("describing") as show:
-        document = described_as(
+        document, found = described_as(
             details,
             corpus,
-            base=output and output.parent,
+            rai=rai,
+            croissant=croissant,
+            base=described and described.parent,
             follow_links=follow_links,
             jobs=jobs,
             limits=limits,
             progress=show,
+            outputs=list(outputs.values()),
         )
     missing = [name for name in REQUIRED if name not in document]
     if missing:
-        warn(f"not given, but required by Croissant: {', '.join(missing)}")
+        warn(f"required by Croissant but missing: {', '.join(missing)}")
+    _warn_of(found.get("notes", []), evidence)
     version = document.get("version")
-    if version is not None and not is_semantic_version(version):
-        warn(f"version `{version}` is not like 1.0.0 (MAJOR.MINOR.PATCH), as Croissant recommends")
+    writer = named_format("croissant")[0].descriptions
+    if version is not None and writer is not None and not writer.is_good_version(version):
+        warn(f"version is `{version}`; Croissant recommends MAJOR.MINOR.PATCH, like 1.0.0")
     text = json_text(json.dumps(document, ensure_ascii=False, indent=2))
-    if output is None:
+    if described is None:
         write([text], utf8=True)
     else:
-        publish_bytes(output, f"{text}\n".encode())
+        publish_bytes(described, f"{text}\n".encode())
+    if evidence is not None:
+        publish_bytes(outputs["--evidence"], f"{json_text(json.dumps(found, ensure_ascii=False, indent=2))}\n".encode())
+
+
+# As many notes are shown; the evidence has all of them.
+_MOST_NOTES = 20
+
+
+def _outputs(output: str | None, evidence: str | None) -> dict[str, Place]:
+    from corpusfmt.io.publish import output_at
+    from corpusfmt.model import UsageError
+
+    given = (("--output", output), ("--evidence", evidence))
+    named = {option: output_at(path, option) for option, path in given if path is not None}
+    if len({path.absolute() if isinstance(path, Path) else path for path in named.values()}) < len(named):
+        raise UsageError(f"{output} is named for --output and for --evidence: name two files")
+    return named
+
+
+def _warn_of(notes: Sequence[str], evidence: str | None) -> None:
+    for note in notes[:_MOST_NOTES]:
+        warn(f"note: {note}")
+    if len(notes) > _MOST_NOTES:
+        where = evidence if evidence is not None else "--evidence FILE"
+        warn(f"note: {len(notes) - _MOST_NOTES} more in {where}")

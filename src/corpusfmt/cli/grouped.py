@@ -1,4 +1,4 @@
-"""Internal: Help pages whose options stand in groups, without the boxes that a pipe would have to carry."""
+"""Internal: Help pages with grouped options in plain text, without boxes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typer.core import TyperArgument, TyperCommand
 
 
 class GroupedCommand(TyperCommand):
-    """Prints options under the name of their `rich_help_panel`; those without one come first."""
+    """Prints options under the name of their `rich_help_panel`; options without a panel come first."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}

@@ -1,4 +1,4 @@
-"""Internal: What the user named on the command line: globs expanded, standard input spooled, several reports as one."""
+"""Internal: Inputs named on the command line: globs, standard input, and one report over several inputs."""
 
 from __future__ import annotations
 
@@ -26,22 +26,60 @@ from corpusfmt.wording import clipped
 if TYPE_CHECKING:
     from corpusfmt.report.saved import Baseline
 
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Read also what links lead to outside of the input.")]
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links that lead out of the input.")]
 
-_SUFFIX_OF_FORMAT = {"dolma": ".jsonl", "croissant": ".json"}
-_SUFFIX_OF_CODEC = {"plain": "", "gzip": ".gz", "zstd": ".zst"}
+ColumnProfile = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME|FILE",
+        help="JSON Lines, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
+    ),
+]
+RecordSetName = Annotated[
+    str | None,
+    typer.Option(
+        "--record-set", metavar="NAME", help="Croissant: the record set (default: the only one with a text field)."
+    ),
+]
+TextField = Annotated[
+    str | None,
+    typer.Option(
+        "--text-field",
+        help="JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content).",
+    ),
+]
+IdField = Annotated[
+    str | None,
+    typer.Option(
+        "--id-field",
+        help="JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
+        "else ids are generated).",
+    ),
+]
+Maps = Annotated[
+    list[str],
+    typer.Option(
+        "--map",
+        metavar="ID=PATH",
+        help="Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
+    ),
+]
+
+_SUFFIX_OF_FORMAT = {"dolma": ".jsonl", "jsonl": ".jsonl", "text": ".txt", "croissant": ".json"}
+_SUFFIX_OF_CODEC = {"plain": "", "gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2", "xz": ".xz", "lz4": ".lz4"}
 _HEAD = 8
 
 
 @contextmanager
 def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tuple[str, str]]]:
-    """Give (shown, path) pairs in which `-` is replaced by a file that holds standard input for as long as needed."""
+    """Provide (shown, path) pairs in which a temporary file with the content of standard input replaces `-`."""
     if "-" not in paths:
         yield [(path, path) for path in paths]
         return
     suffix = _SUFFIX_OF_FORMAT.get(format_name.partition("-")[0])
     if suffix is None:
-        raise UsageError("standard input holds one file without a name: say --format dolma or --format croissant")
+        raise UsageError("standard input has no file name: add --format dolma, jsonl, text or croissant")
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
         head = sys.stdin.buffer.read(_HEAD)
         spooled = Path(folder) / f"standard-input{suffix}{_SUFFIX_OF_CODEC[codec_of_content(head)]}"
@@ -52,9 +90,9 @@ def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tupl
 
 
 def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterator[tuple[str, Entry]]:
-    """Expand the globs that no shell did; the name of a folder ends with `/` then.
+    """Expand globs that the shell left; the name of a folder ends with `/` then.
 
-    Raises `UsageError` for a path that is none, and a glob that matches nothing.
+    Raises `UsageError` for an unusable path and for a glob that matches nothing.
     """
     for shown, path in given:
         several = is_pattern(path)
@@ -63,8 +101,24 @@ def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterato
             yield f"{name}/" if entry.kind == "directory" else name, entry
 
 
+def maps_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the local copies named by options, by id. Raises `UsageError`."""
+    found: dict[str, str] = {}
+    for each in given:
+        # An id may be a URL with `=`: the path is the last part, unless only the whole rest exists.
+        places = [index for index, character in enumerate(each) if character == "="]
+        chosen = next((index for index in places if os.path.lexists(each[index + 1 :])), places[-1] if places else 0)
+        name, path = each[:chosen], each[chosen + 1 :]
+        if not name or not path:
+            raise UsageError(f"--map is {clipped(each)!r}, expected ID=PATH")
+        if name in found:
+            raise UsageError(f"--map names {clipped(name)!r} twice: name it once")
+        found[name] = path
+    return found
+
+
 def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Report:
-    """Return one report over several inputs; with more than one, paths are as seen from where the inputs were named.
+    """Return one report over several inputs, whose paths begin with the inputs as they were named.
 
     The name of a folder ends with `/`.
     """
@@ -87,7 +141,7 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
 
 
 def _unmatched(reports: Sequence[Report], whole: Report, baseline: Baseline) -> list[str]:
-    """Return what nothing matched in any of several inputs, if all of them were read."""
+    """Return the settings and baseline entries that matched nothing in any input, if all inputs were read."""
     if whole.has_gaps or whole.coverage.shards_seen < whole.coverage.shards_total:
         return []
     common = set.intersection(*(set(report.unmatched) for report in reports))
@@ -99,10 +153,7 @@ def _unmatched(reports: Sequence[Report], whole: Report, baseline: Baseline) -> 
 
 
 def base_of(inputs: Sequence[tuple[str, Entry]]) -> str:
-    """Return what the paths in a report are relative to, as seen from the root of the repository or the working folder.
-
-    Empty where that cannot be known: several inputs are named in the paths, and standard input is nowhere.
-    """
+    """Return the base of the paths in a report, relative to the root of the repository or to the working folder."""
     shown, entry = inputs[0]
     if entry.is_remote:
         return entry.url if entry.kind == "directory" else entry.url.rpartition("/")[0]
@@ -153,7 +204,7 @@ def share(text: str | None) -> float | None:
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
-        raise UsageError(f"--sample takes a share like 1% or 0.01; got {clipped(text)!r}")
+        raise UsageError(f"--sample is {clipped(text)!r}, expected a share like 1% or 0.01")
     return value
 
 
@@ -166,10 +217,10 @@ def size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     found = float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()] if match else 0.0
     if not 1 <= found < math.inf:
-        raise UsageError(f"a size is like 500MB, 1.5GB or 2GiB; got {clipped(text)!r}")
+        raise UsageError(f"size is {clipped(text)!r}, expected a size like 500MB, 1.5GB or 2GiB")
     return int(found)
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:
-    """Return what a repeatable option was given, also several at once with commas between."""
+    """Return the values of a repeatable option, each of which may be a comma-separated list."""
     return tuple(name.strip() for value in values for name in value.split(",") if name.strip())

@@ -1,6 +1,4 @@
-"""Internal: How a command ends: exceptions and reports turned into exit statuses, and reports written where they
-were asked for.
-"""
+"""Internal: How a command ends: exit statuses for exceptions and reports, and writing of reports."""
 
 from __future__ import annotations
 
@@ -8,11 +6,10 @@ import functools
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
@@ -37,9 +34,14 @@ FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Reports = Annotated[
+    list[str],
+    typer.Option("--report", metavar="FORMAT=PATH", help="Write another report; repeatable. `-` is standard output."),
+]
+
 
 class FailOn(StrEnum):
-    """From which severity on findings make a run fail."""
+    """The least severity of a finding that makes a run fail."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -47,12 +49,12 @@ class FailOn(StrEnum):
 
 
 def resumable(command: Callable[P, T]) -> Callable[P, T]:
-    """As `guarded`, for a command that goes on where it was interrupted when it is run again."""
+    """Like `guarded`, for a command that resumes when run again."""
     return guarded(command, how_to_resume="run the same command again to resume")
 
 
 class _Terminated(KeyboardInterrupt):
-    """As Ctrl-C, but sent by `kill`, a scheduler or a container that is stopped."""
+    """Like Ctrl-C, but sent by `kill`, a scheduler or a container runtime."""
 
 
 def _terminate(*_: object) -> None:
@@ -61,8 +63,8 @@ def _terminate(*_: object) -> None:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Let a run clean up when it is told to end: workers and downloads must not outlive it."""
-    if threading.current_thread() is not threading.main_thread():  # others may not set handlers
+    """Let a run clean up on SIGTERM: workers and downloads must not outlive it."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
     before = signal.signal(signal.SIGTERM, _terminate)
@@ -73,7 +75,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
-    """Give a command the exit statuses of the contract, whatever is raised in it."""
+    """Wrap a command so that any exception becomes its documented exit status."""
     hint = how_to_resume and f"; {how_to_resume}"
 
     @functools.wraps(command)
@@ -96,11 +98,11 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except KeyboardInterrupt:
             _fail(INTERRUPTED, f"interrupted{hint}")
         except BrokenPipeError:
-            # Whoever read our output has gone, and has seen what it wanted: nothing may be flushed to them.
+            # The reader of our output is gone: flushing it would raise again.
             leave_unread()
             raise typer.Exit from None
         except OSError as error:
-            _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; once that is mended, {how_to_resume}"))
+            _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
         except typer.Exit:
             raise
         except Exception as error:
@@ -111,7 +113,7 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
 
 
 def explain(finding: Finding, before: str = "") -> None:
-    """Print a finding on standard error, with its hint on a line of its own."""
+    """Print a finding on standard error, with its hint on a separate line."""
     line = stated(finding.location, f"{finding.code} {finding.message}")
     print(f"{before}{line}", file=sys.stderr, flush=True)
     if finding.hint:
@@ -125,7 +127,7 @@ def _fail(status: int, *lines: str) -> None:
 
 
 def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = False) -> int:
-    """Return the status that a report deserves."""
+    """Return the exit status of a report."""
     if report.has_gaps or (require_complete and report.verdict is Verdict.INCOMPLETE):
         return UNFINISHED
     counts = report.counts
@@ -135,37 +137,59 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
 
 
 def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
-    """Print a report on standard output, and write each `FORMAT=PATH` asked for; `-` is standard output, too."""
+    """Print a report on standard output and write each `FORMAT=PATH`; `-` is standard output, too."""
     from corpusfmt.report import FOR_TERMINALS, renderer
 
-    write(renderer(output_format)(report, view), utf8=output_format not in FOR_TERMINALS)
+    write_outputs(lambda name: renderer(name)(report, view), output_format, destinations, FOR_TERMINALS)
+
+
+def write_outputs(
+    lines: Callable[[str], Iterable[str]],
+    output_format: str,
+    destinations: Sequence[str],
+    for_terminals: Container[str],
+) -> None:
+    """Print and write the result of `lines` for each output format, as `write_reports` does."""
+    write(lines(output_format), utf8=output_format not in for_terminals)
     for destination in destinations:
         name, _, path = destination.partition("=")
         if path == "-":
-            write(renderer(name)(report, view), utf8=True)
+            write(lines(name), utf8=True)
         else:
-            save_report(report, name, Path(path), view)
+            _save(lines(name), path)
 
 
-def save_report(report: Report, output_format: str, path: Path, view: View = DEFAULT_VIEW) -> None:
-    """Write a report to a file, whole or not at all."""
-    from corpusfmt.io.publish import publish
+def save_report(report: Report, output_format: str, path: str, view: View = DEFAULT_VIEW) -> None:
+    """Publish a report as a file."""
     from corpusfmt.report import renderer
 
-    with publish(path) as file:
-        file.writelines(encoded(renderer(output_format)(report, view)))
+    _save(renderer(output_format)(report, view), path)
+
+
+def _save(lines: Iterable[str], path: str) -> None:
+    from corpusfmt.io.outputs import place_of
+    from corpusfmt.io.publish import publish
+
+    with publish(place_of(path, "the report")) as file:
+        file.writelines(encoded(lines))
 
 
 def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
-    """Refuse unknown output formats and what cannot be written before hours of work, not after."""
-    from corpusfmt.io.publish import refuse_output
+    """Raise `UsageError` for unknown formats and unwritable destinations, before hours of work rather than after."""
     from corpusfmt.report import renderer
+
+    check_destinations(output_format, destinations, renderer)
+
+
+def check_destinations(output_format: str, destinations: Sequence[str], renderer: Callable[[str], object]) -> None:
+    """Do the same for the outputs of `renderer`, which raises `UsageError` for an unknown name."""
+    from corpusfmt.io.publish import output_at
 
     for destination in destinations:
         path = destination.partition("=")[2]
         if not path:
-            raise UsageError(f"--report takes FORMAT=PATH, like junit=report.xml; got {clipped(destination)!r}")
+            raise UsageError(f"--report is {clipped(destination)!r}, expected FORMAT=PATH, like junit=report.xml")
         if path != "-":
-            refuse_output(path, "--report")
+            output_at(path, "--report")
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         renderer(name)

@@ -1,6 +1,4 @@
-"""Internal: Progress on standard error: a bar on a terminal, a heartbeat line elsewhere, nothing at all for a short
-run.
-"""
+"""Internal: Progress on standard error: a bar on a terminal, else a line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _STEPS_OF_PACE = 100
 
 
 class Step(Protocol):
-    """How far a run is, in shards and in bytes on disk; a total of 0 is not known."""
+    """Progress of a run in shards and bytes on disk; a total of 0 is unknown."""
 
     @property
     def shards(self) -> int: ...
@@ -37,7 +35,7 @@ class Step(Protocol):
 
 @contextmanager
 def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
-    """Give a function that shows each step it is told."""
+    """Provide a function that shows a step."""
     if not sys.stderr.isatty():
         with _heartbeat(action) as beat:
             yield beat
@@ -71,7 +69,7 @@ def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
 
 @contextmanager
 def shown_stages() -> Iterator[Callable[[str, Step], None]]:
-    """Give a function that shows each step of a named stage; a stage begins when it is first told."""
+    """Provide a function that shows a step of a named stage."""
     with ExitStack() as stack:
         shown: dict[str, Callable[[Step], None]] = {}
 
@@ -89,13 +87,13 @@ def _count(step: Step) -> str:
 
 
 class _Pace:
-    """How fast bytes are done, over the last steps: what an earlier run had done says nothing of this one."""
+    """Speed over the last steps: the bytes that an earlier run had done must not count."""
 
     def __init__(self) -> None:
         self._steps: deque[tuple[float, int]] = deque(maxlen=_STEPS_OF_PACE)
 
     def line(self, step: Step) -> str:
-        """Return how far and how fast, and how long it will take where that can be told."""
+        """Return progress and, where known, speed and time left."""
         self._steps.append((time.monotonic(), step.bytes))
         parts = [_count(step)]
         if step.bytes_total:
@@ -111,7 +109,7 @@ class _Pace:
 
 @contextmanager
 def _heartbeat(action: str) -> Iterator[Callable[[Step], None]]:
-    """Print a line now and then, also while no step ends: a silent job is taken for a dead one."""
+    """Print a line now and then, even while no step ends: a silent job looks dead."""
     ended = threading.Event()
     pace = _Pace()
     latest: list[str] = []

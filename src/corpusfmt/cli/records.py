@@ -2,55 +2,96 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import sys
-from typing import Annotated, Any
+from contextlib import nullcontext
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import warn
-from corpusfmt.cli.inputs import FollowLinks
+from corpusfmt.cli.inputs import FollowLinks, Maps
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
-from corpusfmt.wording import json_text
+from corpusfmt.model import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from corpusfmt.formats.recordsets import Record
+    from corpusfmt.model import Coverage
+    from corpusfmt.recordsets import Records
+
+
+class Table(StrEnum):
+    """Output format of records."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
 
 Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
 RecordSetName = Annotated[
-    str | None, typer.Option("--record-set", metavar="NAME", help="Its `@id` or name; needed where there are several.")
+    str | None, typer.Option("--record-set", metavar="NAME", help="`@id` or name; required if there are several.")
 ]
-Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="Stop after so many records.")]
+Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="Stop after N records.")]
+Where = Annotated[
+    list[str],
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only records with field==value or field!=value; repeatable, all must match.",
+    ),
+]
+Split = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Only records of this split.")]
+Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Only these fields, in this order.")]
+As = Annotated[Table, typer.Option("--format", help="jsonl, csv, parquet or arrow (an IPC stream).")]
+Output = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
+]
 
 
 @guarded
 def command(
     path: Path,
     record_set: RecordSetName = None,
+    where: Where = [],  # noqa: B006 - typer needs a value, and nothing mutates it
+    split: Split = None,
+    columns: Columns = None,
     limit: Limit = None,
+    table: As = Table.JSONL,
+    output: Output = None,
+    maps: Maps = [],  # noqa: B006
     max_expansion: MaxExpansion = None,
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Print the records that a Croissant description describes, as JSON Lines; what is wrong goes to standard error."""
-    from corpusfmt.formats.croissant.data.stream import records
+    """Print the records of a Croissant description. Findings go to standard error."""
+    from corpusfmt.cli.inputs import maps_of, names
     from corpusfmt.formats.general import LINK_OUTSIDE_ROOT
     from corpusfmt.io.limits import limited
-    from corpusfmt.model import Coverage, Finding, Report, Tally
+    from corpusfmt.model import Coverage, Report, Tally
+    from corpusfmt.recordsets import records
     from corpusfmt.report.text import concise
 
     tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
     limits = limits_of(max_expansion, max_total_bytes, timeout)
     with limited(limits.begun().of_read_files):
-        for each in records(path, record_set, follow_links=follow_links, limits=limits):
-            if isinstance(each, Finding):
-                tally.add(each)
-            elif coverage.documents == limit:
-                break
-            else:
-                sys.stdout.buffer.write(_line(each.values))
-                coverage.documents += 1
-    sys.stdout.buffer.flush()
+        found = records(
+            path,
+            record_set,
+            columns=names([columns] if columns else []),
+            where=where,
+            split=split,
+            maps=maps_of(maps),
+            on_finding=tally.add,
+            follow_links=follow_links,
+            limits=limits,
+        )
+        _write(found, _counted(found, limit, coverage), table, output)
     report = Report("croissant", "", tally, coverage)
     if tally.counts:
         for line in concise(report):
@@ -60,19 +101,20 @@ def command(
     raise typer.Exit(exit_status(report, FailOn.ERROR))
 
 
-def _line(values: dict[str, Any]) -> bytes:
-    text = json.dumps(_printable(values), ensure_ascii=False, separators=(",", ":"))
-    return json_text(text).encode() + b"\n"
+def _counted(found: Records, limit: int | None, coverage: Coverage) -> Iterator[Record]:
+    for each in found:  # stop only at the next record, so that findings before it are reported
+        if coverage.documents == limit:
+            return
+        yield each
+        coverage.documents += 1
 
 
-def _printable(value: Any) -> Any:
-    """Return a value as JSON can have it: bytes as Base64, numbers that are none as null."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, float) and not -float("inf") < value < float("inf"):
-        return None
-    if isinstance(value, list):
-        return [_printable(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _printable(each) for name, each in value.items()}
-    return value
+def _write(found: Records, chosen: Iterator[Record], table: Table, output: str | None) -> None:
+    from corpusfmt.io.publish import output_at, publish
+    from corpusfmt.recordsets.tables import BINARY, WRITERS
+
+    if output is None and table in BINARY and sys.stdout.isatty():
+        raise UsageError(f"{table} is binary and standard output is a terminal: write to a file with --output")
+    with publish(output_at(output, "--output")) if output is not None else nullcontext(sys.stdout.buffer) as out:
+        WRITERS[table](found.columns, chosen, out)
+    sys.stdout.buffer.flush()

@@ -1,13 +1,13 @@
-"""Internal: `corpusfmt report render`."""
+"""Internal: `corpusfmt report render` and `corpusfmt report compare`."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.outcome import check_outputs, guarded, save_report, write_reports
+from corpusfmt.cli.console import write
+from corpusfmt.cli.outcome import FINDINGS, check_outputs, guarded, save_report, write_reports
 
 app = typer.Typer(no_args_is_help=True, help="Work with saved reports.", rich_markup_mode=None)
 
@@ -23,18 +23,36 @@ def render(
     run: Annotated[str, typer.Argument(metavar="RUN.jsonl", help="A report saved as json or jsonl.")],
     output_format: Annotated[str, typer.Option(help="Any output format of `corpusfmt validate`.")] = "full",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write (default: print).")
+        str | None, typer.Option("--output", "-o", metavar="FILE|URL", help="Output file (default: print).")
     ] = None,
 ) -> None:
-    """Show a saved report in another form."""
-    from corpusfmt.io.publish import refuse_output
+    """Render a saved report in another output format."""
+    from corpusfmt.io.publish import output_at
     from corpusfmt.report.saved import load
 
     check_outputs(output_format, [])
     if output is not None:
-        refuse_output(output, "--output")
+        output_at(output, "--output")
     report = load(run)
     if output is None:
         write_reports(report, output_format, [])
     else:
         save_report(report, output_format, output)
+
+
+@app.command("compare")
+@guarded
+def compare(
+    old: Annotated[str, typer.Argument(metavar="OLD.json", help="The earlier report, saved as json or jsonl.")],
+    new: Annotated[str, typer.Argument(metavar="NEW.json", help="The later report.")],
+    output_format: Annotated[str, typer.Option(help="text, json or markdown.")] = "text",
+    fail_on_new: Annotated[bool, typer.Option("--fail-on-new", help="Exit 1 if any finding is new.")] = False,
+) -> None:
+    """Show the new, gone and unchanged findings of two reports."""
+    from corpusfmt.report.saved import load
+    from corpusfmt.report.trend import renderer, trend
+
+    lines = renderer(output_format)
+    found = trend(load(old), load(new))
+    write(lines(found), utf8=output_format != "text")
+    raise typer.Exit(FINDINGS if fail_on_new and found.totals["new"] else 0)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.inputs import FollowLinks
-from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, Maps
+from corpusfmt.cli.outcome import FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import UsageError
 from corpusfmt.report.view import View
@@ -17,47 +17,46 @@ from corpusfmt.wording import clipped
 
 
 class Show(StrEnum):
-    """Down to which severity findings are shown."""
+    """The least severity that is shown."""
 
     WARNING = "warning"
     INFO = "info"
 
 
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` is one file on standard input.")
+    list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` reads standard input.")
 ]
 FormatName = Annotated[
     str,
     typer.Option(
-        "--format", help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet or croissant."
+        "--format",
+        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, text or croissant.",
     ),
 ]
-Profile = Annotated[str | None, typer.Option(help="standard (default) or strict.")]
-Data = Annotated[bool, typer.Option("--data/--no-data", help="Also judge the data that a Croissant description names.")]
-Dedup = Annotated[bool, typer.Option("--dedup", help="The corpus is declared deduplicated: report repeated lines.")]
+Profile = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME|FILE",
+        help="standard (default), strict, common-crawl, hub, neurips-2026, or a TOML file; repeatable.",
+    ),
+]
+Data = Annotated[bool, typer.Option("--data/--no-data", help="Also check the data that a Croissant description names.")]
+Dedup = Annotated[bool, typer.Option("--dedup", help="Report repeated lines: the corpus is declared deduplicated.")]
 Select = Annotated[list[str], typer.Option(help="Report only these rules: codes, prefixes or slugs, comma-separated.")]
 Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.")]
 ConfigFile = Annotated[str | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
 Baseline = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A saved JSON report: report only what it did not count.")
+    str | None, typer.Option(metavar="FILE", help="A saved JSON report: report only problems that it does not count.")
 ]
-Fail = Annotated[
-    FailOn | None, typer.Option("--fail-on", help="From which severity on the exit status is 1 (default: error).")
-]
-Jobs = Annotated[
-    int | None, typer.Option(min=1, help="Worker processes (default: the processors, one for small input).")
-]
-Engine = Annotated[
-    str | None, typer.Option(help="serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")
-]
-Sample = Annotated[str | None, typer.Option(metavar="SHARE", help="Look at a share of the shards, like 1%.")]
-RequireComplete = Annotated[bool, typer.Option("--require-complete", help="Exit 3 if anything was not looked at.")]
-MaxPerRule = Annotated[int, typer.Option(min=1, help="Findings shown of a rule in one file; counts stay exact.")]
+Fail = Annotated[FailOn | None, typer.Option("--fail-on", help="Least severity for exit status 1 (default: error).")]
+Sample = Annotated[str | None, typer.Option(metavar="SHARE", help="Check only a share of the shards, like 1%.")]
+RequireComplete = Annotated[bool, typer.Option("--require-complete", help="Exit 3 if anything was not checked.")]
+MaxPerRule = Annotated[int, typer.Option(min=1, help="Most findings to keep per rule and file; counts stay exact.")]
 MaxLineBytes = Annotated[
-    int | None, typer.Option(min=1, help="A longer line is reported and skipped (default: 32 MiB).")
+    int | None, typer.Option(min=1, help="Longest line; longer lines are reported and skipped (default: 32 MiB).")
 ]
 Blocklist = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that must not be in the release.")
+    str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that a release must not contain.")
 ]
 OutputFormat = Annotated[
     str,
@@ -65,26 +64,21 @@ OutputFormat = Annotated[
         help="full, concise, grouped, json, jsonl, sarif, junit, github, gitlab, markdown or html.",
     ),
 ]
-Reports = Annotated[
-    list[str],
-    typer.Option("--report", metavar="FORMAT=PATH", help="Write a further report; repeatable. `-` is standard output."),
-]
 MaxFindings = Annotated[
-    int, typer.Option(min=0, help="Findings shown as text and annotations, the worst first; the rest as counts.")
+    int, typer.Option(min=0, help="Most findings to show as text and annotations, worst first; the rest are counted.")
 ]
-ShowOption = Annotated[
-    Show, typer.Option("--show", help="Down to which severity text and annotations show findings: warning or info.")
-]
+ShowOption = Annotated[Show, typer.Option("--show", help="Least severity to show as text and annotations.")]
 
 
 @guarded
 def command(
     paths: Paths,
     format_name: FormatName = "auto",
-    profile: Profile = None,
+    profile: Profile = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     data: Data = False,
     dedup: Dedup = False,
-    select: Select = [],  # noqa: B006 - typer needs a value, and nothing here changes it
+    columns: ColumnProfile = None,
+    select: Select = [],  # noqa: B006
     ignore: Ignore = [],  # noqa: B006
     config: ConfigFile = None,
     baseline: Baseline = None,
@@ -92,6 +86,7 @@ def command(
     jobs: Jobs = None,
     engine: Engine = None,
     sample: Sample = None,
+    maps: Maps = [],  # noqa: B006
     follow_links: FollowLinks = False,
     require_complete: RequireComplete = False,
     max_per_rule: MaxPerRule = 10,
@@ -105,19 +100,17 @@ def command(
     max_findings: MaxFindings = 100,
     show: ShowOption = Show.WARNING,
 ) -> None:
-    """Check corpora and descriptions against their format, and report every deviation with its place."""
-    from corpusfmt.cli.inputs import base_of, expanded, names, one_report, share, standard_input
+    """Check corpora and descriptions against their format. Every deviation is reported with its location."""
+    from corpusfmt.cli.inputs import base_of, expanded, maps_of, names, one_report, share, standard_input
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.validate import validate
-    from corpusfmt.io.lines import MAX_LINE_BYTES
     from corpusfmt.report.saved import Baseline, load_baseline
 
     check_outputs(output_format, report)
     settings = load_config(config) if config else Config()
-    limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
     known = load_baseline(baseline) if baseline else Baseline()
     failing = fail_on or _fail_on(settings.fail_on)
-    arguments = {"paths": paths, "format": format_name, "profile": profile or settings.profile or "standard"}
+    profiles = profile or settings.profiles
     reports = []
     with standard_input(paths, format_name) as given, shown_progress("validating") as progress:
         inputs = list(expanded(given, follow_links=follow_links or settings.follow_links))
@@ -125,9 +118,10 @@ def command(
             checked = validate(
                 path,
                 format=format_name,
-                profile=profile or settings.profile or "standard",
-                data=data,
+                profile=profiles,
+                data=data or bool(maps),
                 dedup=dedup,
+                columns=columns,
                 select=names(select) or tuple(settings.select),
                 ignore=(*names(ignore), *settings.ignore),
                 overrides=settings.overrides,
@@ -136,14 +130,15 @@ def command(
                 engine=engine,
                 sample=share(sample),
                 max_per_rule=max_per_rule,
-                max_line_bytes=max_line_bytes or MAX_LINE_BYTES,
-                limits=limits,
+                max_line_bytes=max_line_bytes,
+                maps=(settings.map if data or maps else {}) | maps_of(maps),
+                limits=limits_of(max_expansion, max_total_bytes, timeout, settings),
                 blocklist=blocklist,
                 progress=progress,
             )
             reports.append((shown, checked))
     whole = one_report(reports, known)
-    whole.arguments = arguments | {"base": base_of(inputs)}
+    whole.arguments = {"paths": paths, "format": format_name, "profile": ", ".join(profiles), "base": base_of(inputs)}
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
 
@@ -152,4 +147,6 @@ def _fail_on(setting: str | None) -> FailOn:
     try:
         return FailOn(setting or FailOn.ERROR)
     except ValueError:
-        raise UsageError(f"configuration: fail-on is {clipped(str(setting))!r}; known: {', '.join(FailOn)}") from None
+        raise UsageError(
+            f"configuration: fail-on is {clipped(str(setting))!r}, expected one of {', '.join(FailOn)}"
+        ) from None

@@ -1,9 +1,8 @@
-"""Internal: Convert a corpus: any format that can be read into any that can be written, one stream of documents
-between them.
+"""Internal: Convert a corpus from any readable format to any writable one, through a stream of documents.
 
-`options` says what is asked for, `way` from which format to which, `layout` which shards become which files. `direct` or
-`by_language` makes these by tasks of `stages`, which run in workers: there `documents` reads a shard, and `attributes` merges
-and splits what is known about documents. `seal` and `report` end a conversion, `run` puts it together.
+`options` has the user's options, `way` the two formats, `layout` decides which shards become which files. `direct` or
+`by_language` write these by tasks of `stages`, which run in workers: there `documents` reads a shard, and `attributes`
+merges and splits attributes. `seal` and `report` end a conversion. `run` puts them together.
 """
 
 from corpusfmt.conversion.run import convert

@@ -1,4 +1,4 @@
-"""Internal: What is known about documents: attributes embedded in them, and rows of attribute sets beside them."""
+"""Internal: Attributes of documents: embedded ones, and rows of attribute sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from corpusfmt.formats.provenance import line_languages_of
 from corpusfmt.formats.rows.writing import attributes_row
 from corpusfmt.model import BadInput, Document, Json, Location, Problem
 
-#: The attribute set that tells the language of documents, and the attributes in it: one for each language.
+#: The attribute set with the language of documents, and the prefix of its attributes, one per language.
 LANGUAGE_SET = "oscar-language"
 LANGUAGE_KEY = "oscar__language"
 
@@ -21,9 +21,9 @@ _ROW_FIELDS = frozenset({"id", "source", "attributes"})
 
 
 def merge(document: Document, prefer: Sequence[str], at: Location, losses: Losses) -> None:
-    """Embed the attributes of all sets; of names that stand twice with different values, the first of `prefer` wins.
+    """Embed the attributes of all sets; if a name has different values, the first set in `prefer` wins.
 
-    `at` is the place of the document. Raises `BadInput` for a name that stands twice where neither is preferred.
+    `at` is the location of the document. Raises `BadInput` if no set in `prefer` decides.
     """
     if not document.attribute_rows:
         return
@@ -37,8 +37,8 @@ def merge(document: Document, prefer: Sequence[str], at: Location, losses: Losse
                 winner = next((each for each in prefer if each in {name, origin[key]}), None)
                 if winner is None:
                     both = f"`{origin[key]}` and `{name}`"
-                    message = f"attribute `{key}` of both {both}, with different values (document `{document.id}`)"
-                    hint = f"say which one wins with --prefer-attributes {name}"
+                    message = f"attribute `{key}` has different values in {both} (document `{document.id}`)"
+                    hint = f"choose the set that wins with --prefer-attributes, like --prefer-attributes {name}"
                     raise BadInput(finding(ATTRIBUTE_COLLISION, Problem(message, at, hint)))
                 losses.accept("attributes that others were preferred to")
                 if winner != name:
@@ -53,7 +53,7 @@ def merge(document: Document, prefer: Sequence[str], at: Location, losses: Losse
 
 
 def split(document: Document, splits: Sequence[Split]) -> None:
-    """Move embedded attributes to rows of the sets that take them; a set that takes none gets an empty row."""
+    """Move embedded attributes to rows of the sets whose prefix they have; a set without any gets an empty row."""
     taken: dict[str, Json] = {each.name: {} for each in splits}
     kept: Json = {}
     for key, value in (document.attributes or {}).items():
@@ -66,14 +66,14 @@ def split(document: Document, splits: Sequence[Split]) -> None:
 
 
 def add_language(document: Document) -> None:
-    """Add a row that tells the language under which the corpus files a document."""
+    """Add a row with the document's language."""
     document.attribute_rows = {**document.attribute_rows, LANGUAGE_SET: language_row(document)}
 
 
 def language_row(document: Document) -> str:
-    """Return the row of `LANGUAGE_SET`: a span for each line that a release by schema 2 identified, with its score.
+    """Return the row of `LANGUAGE_SET`: a span with score for each line that OSCAR schema 2 identified.
 
-    OSCAR 1 keeps no scores, and has a document in the directory of its language: one span over the text, with score 1.
+    OSCAR 1 has no scores, and the folder shows the language: one span over the text, with score 1.
     """
     found: dict[str, list[list[float]]] = {}
     lines = line_languages_of(document)
@@ -89,7 +89,7 @@ def language_row(document: Document) -> str:
 
 
 def forget_language(document: Document) -> None:
-    """Leave out the row about the language where it says no more than the document itself."""
+    """Drop the language row if it adds nothing to the document."""
     found = document.attribute_rows.get(LANGUAGE_SET)
     if found is not None and json.loads(found) == json.loads(language_row(document)):
         rows = document.attribute_rows
@@ -97,10 +97,10 @@ def forget_language(document: Document) -> None:
 
 
 def language(document: Document, chosen: LanguageAttribute) -> str | None:
-    """Return the language whose attribute `KEY__LANGUAGE` weighs most: scores times lengths of its spans.
+    """Return the language whose attribute `KEY__LANGUAGE` has the largest weight: the sum of score times span length.
 
-    Of languages that weigh the same, as on an empty text, the one with the highest single score is returned, then the
-    first. None where no attribute names a language.
+    Ties, as on an empty text, go to the highest single score, then to the first language. None if no attribute names a
+    language.
     """
     if chosen.set_name:
         text = document.attribute_rows.get(chosen.set_name)
@@ -118,7 +118,7 @@ def language(document: Document, chosen: LanguageAttribute) -> str | None:
 
 
 def _weight(value: Any, length: int) -> tuple[float, float] | None:
-    """Return what spans, or one score for the whole text, weigh, and the highest score; None for anything else."""
+    """Return the weight and highest score of spans, or of one score for the whole text; None for anything else."""
     if _is_number(value):
         return value * length, value
     spans = [each for each in value if _is_span(each)] if isinstance(value, list) else []

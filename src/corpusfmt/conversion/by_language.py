@@ -1,6 +1,4 @@
-"""Internal: Documents are sorted by language, then packed: where the target is laid out by language, and the source
-is not.
-"""
+"""Internal: Convert to a target laid out by language from a source that is not: sort documents, then pack them."""
 
 from __future__ import annotations
 
@@ -17,12 +15,12 @@ from corpusfmt.engine.stages import StageTask
 from corpusfmt.formats import Shard
 from corpusfmt.io.containers import is_container
 
-#: From how many bytes of text on a language gets a further part, where no shard of the source says where to cut.
+#: Bytes of text per part, because shards of the source do not show where to cut.
 PART_BYTES = 500_000_000
 
 
 def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
-    """Return what becomes of each language, and of each shard on the way there."""
+    """Return the results of all shards and languages."""
     tasks = []
     for shard in shards:
         name = f"{shard.index:06d}"
@@ -31,7 +29,7 @@ def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
         tasks.append(StageTask(name, argument, job.fingerprint([shard])))
     sizes = [shard.size for shard in shards]
     sorted_shards = job.stages.run_whole(
-        "sort", sort_shard, tasks, Converted, sizes, stands=lambda task, _: is_container(task.container)
+        "sort", sort_shard, tasks, Converted, sizes, reusable=lambda task, _: is_container(task.container)
     )
     containers = tuple(task.argument.container for task in tasks)
     part_bytes = job.size or PART_BYTES
@@ -47,5 +45,5 @@ def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
         pack = PackTask(job.target, folder, unnested[folder], containers, part_bytes, job.options.on_loss, aside)
         packs.append(StageTask(name, pack, fingerprint))
     sizes = [folders[pack.argument.folder] for pack in packs]
-    packed = job.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, stands=is_there)
+    packed = job.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, reusable=is_there)
     return [*packed, *(replace(each, documents=0) for each in sorted_shards)]

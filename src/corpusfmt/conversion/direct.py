@@ -1,4 +1,4 @@
-"""Internal: Shards become files: each for itself, or as parts of a new size."""
+"""Internal: Convert shards to files one by one, or to parts of another size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from corpusfmt.engine.workplace import digest
 
 
 def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[Converted]:
-    """Return what becomes of each group of shards, with the attribute sets beside it."""
+    """Return the results of the groups, each given with its attribute sets."""
     writer, keys = job.way.writer, job.workplace.state / "keys"
     tasks = []
     for group, names in groups:
@@ -44,7 +44,7 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[
     converted = job.converted(tasks, weights)
     if not writer.by_language:
         return converted
-    # A part of which nothing is left has no file, and readers stop where a number is missing.
+    # A part whose documents were all rejected has no file, and readers stop at a missing number.
     numbered = _numbered_through(tasks, converted)
     return converted if numbered == tasks else job.converted(numbered, weights)
 
@@ -52,7 +52,7 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[
 def _numbered_through(
     tasks: Sequence[StageTask[DirectTask]], converted: Sequence[Converted]
 ) -> list[StageTask[DirectTask]]:
-    """Return the tasks with the parts of each language that have files numbered 1, 2, 3, …, where they are not."""
+    """Return the tasks, with the parts of each language that have files renumbered 1, 2, 3, … if there are gaps."""
     series: defaultdict[tuple[str, str | None], list[DirectTask]] = defaultdict(list)
     for task, result in zip(tasks, converted, strict=True):
         if result.files and task.argument.part_bytes is None:
@@ -60,7 +60,7 @@ def _numbered_through(
     numbers: dict[int, int | None] = {}
     for parts in series.values():
         parts.sort(key=lambda each: each.part or 0)
-        # A part without a number is the only one.
+        # A part without a number is the only part.
         if any(each.part != number for number, each in enumerate(parts, 1)) and parts[-1].part is not None:
             numbers |= {each.index: number if len(parts) > 1 else None for number, each in enumerate(parts, 1)}
     return [_as_part(numbers[each.argument.index], each) if each.argument.index in numbers else each for each in tasks]

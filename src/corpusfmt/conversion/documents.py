@@ -1,4 +1,4 @@
-"""Internal: The documents of one shard on their way: rejected records, what options add, and the language."""
+"""Internal: Read the documents of one shard: reject records, apply options, and determine the language."""
 
 from __future__ import annotations
 
@@ -20,19 +20,38 @@ from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_form
 from corpusfmt.formats.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
-from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Fault, FindingType, Incomplete, Location, Problem
+from corpusfmt.model import (
+    INCOMPLETE_CODES,
+    BadInput,
+    Document,
+    Fault,
+    Finding,
+    FindingType,
+    Incomplete,
+    Location,
+    Problem,
+)
 
 _UNREADABLE = "GEN001"
-# What keeps a file from being read to its end: how many records are missing nobody knows.
-_CUT = frozenset({"GEN101", "GEN102", "PQT102"})
+#: Faults that hide the rest of a file: the number of missing records is unknown.
+CUT = frozenset({"GEN101", "GEN102", "GEN105", "PQT102"})
+
+
+def refuse_unread(found: Finding) -> None:
+    """Raise `Incomplete` for a file that could not be read, and `BadInput` if the rest of it is unknown."""
+    if found.code == _UNREADABLE:
+        raise Incomplete(f"{found.location.path}: {found.message}; restore the file, then run the same command again")
+    if found.code in INCOMPLETE_CODES:
+        raise BadInput(found)
 
 
 class Reading(Struct, frozen=True):
-    """How one shard is read: crosses processes. `filed` where the target has folders by language.
+    """How to read one shard; crosses processes. `filed`: the target has folders by language.
 
-    `variant` is the source of documents that have no other, where the variants of a release have the same ids.
+    `variant` is the source of documents without one, if the variants of a release share ids.
     """
 
     format: str
@@ -40,15 +59,15 @@ class Reading(Struct, frozen=True):
     check: CheckOptions
     options: Options
     filed: bool
-    sidecar: Path
+    sidecar: Place
     variant: str = ""
 
 
 class Documents:
-    """The documents of one shard; rejected records stop it or go to a sidecar file.
+    """The documents of one shard; a rejected record stops it or goes to a sidecar file.
 
-    `taken` and `rejected` count what was read, `cut` are the files that were not read to their ends. `repeated` tells of
-    each document that could be taken whether an earlier one has its source and id, and where that one is.
+    `taken` and `rejected` count records, `cut` are the files that were not read to their ends. `repeated` yields, for each
+    acceptable document, the earlier document with the same source and id, or None.
     """
 
     def __init__(
@@ -76,7 +95,7 @@ class Documents:
         self._stack.__exit__(kind, error, trace)
 
     def of_language(self, expected: str | None) -> Iterator[Document]:
-        """Yield the documents; with a language, all of them must be of it. Raises `BadInput`."""
+        """Yield the documents, which must be of the language if one is given. Raises `BadInput`."""
         fmt, _ = named_format(self._reading.format)
         reader = fmt.reader
         assert reader is not None
@@ -93,7 +112,7 @@ class Documents:
             if self._reading.filed:
                 unfit = self._filed(document, expected)
             if document.source is None and self._options.source is None:
-                unfit = self._unfit(document, SOURCE_MISSING, "no `source`", "name it with --source")
+                unfit = self._unfit(document, SOURCE_MISSING, "`source` is missing", "add --source")
             if unfit is None and (first := next(self._repeated)) is not None:
                 unfit = repetition(self.place_of(document), *first)
             if unfit is not None:
@@ -107,14 +126,14 @@ class Documents:
             self.taken += 1
 
     def place_of(self, document: Document) -> Location:
-        """Return the place of the document that is being read."""
+        """Return the location of the current document."""
         return Location(self.path, self.taken + self.rejected + 1 if self._by_row else None, record=document.id)
 
     def _unfit(self, document: Document, found: FindingType, reason: str, hint: str) -> Fault:
         return Fault(found, Problem(f"{reason} (document `{document.id}`)", self.place_of(document), hint))
 
     def _filed(self, document: Document, expected: str | None) -> Fault | None:
-        """Set the language of a document; return what is wrong where it has none for the target, or not the expected one."""
+        """Set the document's language; return a fault if it is unknown, has no name in the target, or is not expected."""
         options = self._options
         language: object = document.lang
         if options.language_field:
@@ -122,23 +141,23 @@ class Documents:
         elif options.language_attribute:
             language = attributes.language(document, options.language_attribute)
         if not isinstance(language, str):
-            hint = "name what holds it: a field of `metadata` with --lang-field, an attribute with --lang-attribute"
-            return self._unfit(document, LANGUAGE_UNKNOWN, "nothing tells the language of this document", hint)
+            hint = "name the field of `metadata` with --lang-field or the attribute with --lang-attribute"
+            return self._unfit(document, LANGUAGE_UNKNOWN, "the language is unknown", hint)
         if not LABEL.fullmatch(language):
             known_as = V2_LABELS.get(language)
-            hint = f"OSCAR 1.x calls this language `{known_as}`" if known_as else "labels are like `en` or `ckb`"
-            hint += "; name another field or attribute, or convert the others alone"
-            reason = f"`{language}` is no language label that a directory of OSCAR 1.x can have"
+            hint = f"use the label of OSCAR 1.x, `{known_as}`" if known_as else "use labels like `en` or `ckb`"
+            hint += ", name another field or attribute, or convert the other documents alone"
+            reason = f"language is `{language}`, expected the label of an OSCAR 1.x folder"
             return self._unfit(document, LANGUAGE_LABEL_UNFIT, reason, hint)
         if expected is not None and language != expected:
-            found = f"a document of language `{language}` in a shard of `{expected}`"
-            hint = "put documents into a folder of their language, or into one named for none"
+            found = f"language is `{language}`, expected `{expected}` as in the shard's name"
+            hint = "move the document to a folder of its language, or rename the folder so that it names no language"
             return self._unfit(document, LANGUAGE_UNKNOWN, found, hint)
         document.lang = language
         return None
 
     def _steps(self, source_name: str | None) -> list[Callable[[Document], None]]:
-        """Return what is to be done with each document."""
+        """Return the steps to apply to each document."""
         options = self._options
         steps: list[Callable[[Document], None]] = []
         if options.source or options.added:
@@ -158,15 +177,12 @@ class Documents:
     def _reject(self, rejected: Rejected) -> None:
         found = rejected.finding
         at = found.location
-        if found.code == _UNREADABLE:
-            raise Incomplete(f"{at.path}: {found.message}; bring it back and run the same command again to resume")
-        if found.code in INCOMPLETE_CODES:
-            raise BadInput(found)
+        refuse_unread(found)
         if self._options.on_bad_record == "stop":
             raise BadInput(found)
         if self._sidecar is None:
             self._sidecar = self._stack.enter_context(publish(self._reading.sidecar, aside=self._aside))
-        if found.code in _CUT and not rejected.raw:
+        if found.code in CUT and not rejected.raw:
             self.cut.append(at.path)
         else:
             self.rejected += 1
@@ -176,7 +192,7 @@ class Documents:
 
 
 def _fill_in(document: Document, options: Options, source_name: str | None) -> None:
-    """Set `source` and `added` where the document has none of its own."""
+    """Set `source` and `added` if the document lacks them."""
     if options.source and document.source in {None, source_name}:
         document.source = options.source
     if options.added and document.added is None:

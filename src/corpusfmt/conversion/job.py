@@ -1,9 +1,8 @@
-"""Internal: A conversion that runs: what all its stages need to know."""
+"""Internal: A running conversion: what all its stages need."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -14,11 +13,12 @@ from corpusfmt.conversion.way import Way
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.io.compress import all_there
+from corpusfmt.io.outputs import Place
+from corpusfmt.io.publish import all_there
 
 
 class Job(Struct, frozen=True):
-    """`settings` are all that what is written depends on; `side_by_side` says that there are several corpora."""
+    """`settings` is everything that the output depends on; `side_by_side` means that there are several corpora."""
 
     way: Way
     options: Options
@@ -31,12 +31,12 @@ class Job(Struct, frozen=True):
     side_by_side: bool
 
     def fingerprint(self, shards: Sequence[Shard]) -> str:
-        """Return what the result of a task depends on: a file that changed since makes its own tasks run again."""
+        """Return what the result of a task depends on: only tasks of changed files run again."""
         files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
         return digest(*self.settings, [(file.path, file.size, file.version, read_as) for file, read_as in files])
 
     def reading(self, shard: Shard) -> Reading:
-        """Return how a shard is read."""
+        """Return how to read a shard."""
         reader, writer = self.way.reader, self.way.writer
         sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
         variant = ""
@@ -45,16 +45,16 @@ class Job(Struct, frozen=True):
         return Reading(self.way.source.name, shard, self.check, self.options, writer.by_language, sidecar, variant)
 
     def converted(self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> list[Converted]:
-        """Run the tasks that make files of shards."""
-        return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, stands=is_there)
+        """Run tasks that convert shards to files."""
+        return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, reusable=is_there)
 
 
-def quarantine_of(destination: Path) -> Path:
-    """Return the folder for the records that are wrong."""
+def quarantine_of(destination: Place) -> Place:
+    """Return the folder for rejected records."""
     return destination.with_name(f"{destination.name}-quarantine")
 
 
 def is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
-    """Tell whether the files that a task of an earlier run wrote are still there."""
+    """Return whether the files that a task of an earlier run wrote still exist."""
     keys = task.keys if isinstance(task, DirectTask) else None
     return (keys is None or keys.is_dir()) and all_there(task.target.destination, converted.files)

@@ -1,4 +1,4 @@
-"""Internal: Which shards of the source become which files of the target."""
+"""Internal: Map shards of the source to files of the target."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.conversion.attributes import LANGUAGE_SET
-from corpusfmt.conversion.options import Losses, OnBadRecord, Options, check_sets
+from corpusfmt.conversion.options import Losses, Options, check_sets
 from corpusfmt.conversion.way import Way
 from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
+from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
 
 _FILE_NAME = re.compile(
-    r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd)?",
+    r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd|\.xz|\.bz2|\.lz4)?",
     re.DOTALL,
 )
 _GOES_WITH_A_CORPUS = re.compile(f"{ROOT_FILES.pattern}|.*sha(256|384|512).*", re.IGNORECASE | re.DOTALL)
-# Of OSCAR, a file that a checksum list names and that is no part of the corpus.
+# OSCAR: a file in a checksum list that is not part of the corpus.
 _ONLY_LISTED = "other"
-# The folders that hold the data of Dolma and of Parquet, and say nothing of it.
+# Folders of Dolma and Parquet whose names say nothing about the data.
 _DOCUMENTS, _TABLES = "documents", "data"
 
 
 class Name(Struct, frozen=True):
-    """The name of a shard, taken apart: the folder below the data, the stem, the number of the part."""
+    """A parsed shard name: folder below the data, stem, and part number."""
 
     folder: str
     stem: str
@@ -39,16 +40,16 @@ class Name(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """Shards that become the parts of one stem; `name.part` is None where parts are numbered anew."""
+    """Shards that become the parts of one stem; `name.part` is None if parts are renumbered."""
 
     name: Name
     shards: tuple[Shard, ...]
 
 
 class Work(Struct, frozen=True):
-    """Shards in order, and the groups of them that become files, each with the attribute sets that come out beside it.
+    """Shards in order, and the groups of them that become files, each with its attribute sets in the target.
 
-    There are no groups where documents are sorted by language first. `losses` are those of what is not read.
+    There are no groups if documents are first sorted by language. `losses` counts data that is not read.
     """
 
     shards: Sequence[Shard]
@@ -62,8 +63,8 @@ class Work(Struct, frozen=True):
 
 
 def name_of(shard: Shard) -> Name:
-    """Return the name of a shard by the path of its first file."""
-    # Seen from within a dataset, its other tree lies above.
+    """Return the name of a shard, from the path of its first file."""
+    # Seen from inside a dataset, its other tree is above.
     *folders, file_name = (step for step in (shard.target or path_of(shard)).split("/") if step != "..")
     if _DOCUMENTS in folders:
         folders.remove(_DOCUMENTS)
@@ -75,26 +76,26 @@ def name_of(shard: Shard) -> Name:
 
 
 def path_of(shard: Shard) -> str:
-    """Return the path that stands for a shard in messages."""
+    """Return the path of a shard for messages."""
     return next(iter(shard.files.values())).path
 
 
 def language_of(name: Name) -> str | None:
-    """Return the language that a path announces, as `af/af_part_2.txt.gz` and `packaged/af/af_dedup.txt.gz` do."""
+    """Return the language in a path like `af/af_part_2.txt.gz` or `packaged/af/af_dedup.txt.gz`."""
     language = name.folder.rpartition("/")[2]
     return language if LABEL.fullmatch(language) and name.stem.removesuffix("_dedup") == language else None
 
 
 def are_filed(shards: Sequence[Shard]) -> bool:
-    """Tell whether every shard is named for a language, in folders that a target laid out by language can have."""
+    """Return whether every shard is named for a language, in folders that a target laid out by language can have."""
     names = [name_of(shard) for shard in shards]
     return all(map(language_of, names)) and _are_apart({name.folder.rpartition("/")[0] for name in names})
 
 
 def keep_apart(shards: Sequence[Shard]) -> list[Shard]:
-    """Return the shards with the folder of their corpus, where there are several: in one they would be mixed.
+    """Return the shards, with the folders of their corpora if there are several, so that these are not mixed.
 
-    Raises `UsageError` where a target laid out by language cannot have these folders side by side.
+    Raises `UsageError` if a target laid out by language cannot have these folders.
     """
     corpora = {shard.corpus for shard in shards}
     if len(corpora) == 1:
@@ -102,25 +103,25 @@ def keep_apart(shards: Sequence[Shard]) -> list[Shard]:
     if not _are_apart(corpora):
         found = ", ".join(f"`{each or '.'}`" for each in sorted(corpora))
         raise UsageError(
-            f"there are several corpora, which cannot lie side by side in OSCAR ({found}): convert one folder"
+            f"the folders {found} contain several corpora, which OSCAR cannot have side by side: convert one folder"
         )
     return list(shards)
 
 
 def _are_apart(folders: Iterable[str]) -> bool:
-    """Tell whether none of these folders lies within another, nor deeper than is looked for."""
+    """Return whether no folder contains another, and none is deeper than readers look."""
     paths = [tuple(each.split("/")) if each else () for each in folders]
     ancestors = {path[:depth] for path in paths for depth in range(len(path))}
     return ancestors.isdisjoint(paths) and all(len(path) <= FOLDERS_ABOVE for path in paths)
 
 
 def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
-    """Return what there is to convert. Raises `BadInput` or `UsageError` where it cannot be converted."""
+    """Return the work to do. Raises `BadInput` or `UsageError` if it cannot be done."""
     reader, by_language = way.reader, way.writer.by_language
     plan.refuse_unread()
-    refuse_incomplete(reader, plan, options.on_bad_record)
+    refuse_incomplete(reader, plan, stops=options.on_bad_record == "stop")
     if not plan.shards:
-        raise UsageError(f"nothing to convert: no {way.source.name} data found")
+        raise UsageError(f"nothing to convert: found no {way.source.name} data")
     check_sets(options, {name for shard in plan.shards for name in reader.attribute_sets(shard)})
     losses = Losses(options.on_loss)
     count_unread(reader, plan, losses)
@@ -132,27 +133,27 @@ def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
 
 
 def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
-    """Return the attribute sets that come out beside the documents of a group. Raises `UsageError` for one too many."""
+    """Return the attribute sets of a group in the target. Raises `UsageError` if a new one exists already."""
     found = {name for shard in group.shards for name in way.reader.attribute_sets(shard)}
     if way.writer.with_sets is None or options.merge:
         return ()
     new = {split.name for split in options.splits} | ({LANGUAGE_SET} if options.language_set else set())
     if found & new:
-        raise UsageError(f"there is an attribute set {', '.join(sorted(found & new))} already: name another")
+        raise UsageError(f"attribute set {', '.join(sorted(found & new))} exists already: choose another name")
     return tuple(sorted(found | new))
 
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:
-    """Return shards in the order of their stems and parts, part 10 behind part 9."""
+    """Return shards sorted by stem and part number."""
     named = ((name_of(shard), shard) for shard in shards)
     ordered = sorted(named, key=lambda each: (each[0].folder, each[0].stem, each[0].part or 0))
     return [shard for _, shard in ordered]
 
 
 def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> list[Group]:
-    """Return what becomes one file, or, where parts are cut anew, one series of parts.
+    """Return the groups of shards that become one file each or, if parts are cut anew, one series of parts.
 
-    Raises `UsageError` where two shards would become one file.
+    Raises `UsageError` if two shards would become the same file.
     """
     found: dict[Name, dict[int | None, Shard]] = {}
     names: dict[Name, Name] = {}
@@ -166,16 +167,16 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> lis
         group = found.setdefault(key, {})
         if name.part in group:
             raise UsageError(
-                f"{path_of(group[name.part])} and {path_of(shard)} would become one file: rename one, or convert them apart"
+                f"{path_of(group[name.part])} and {path_of(shard)} would become the same file: rename one or convert them separately"
             )
         group[name.part] = shard
     return [Group(names[key], tuple(same.values())) for key, same in found.items()]
 
 
 def unnested_folders(folders: Iterable[str]) -> dict[str, str]:
-    """Return for each folder of a language where it comes to lie: the only one, in another of its own name, is that one.
+    """Map each language folder to its folder in the target: an only `xx/xx` becomes `xx`.
 
-    Raises `UsageError` where others lie beside that.
+    Raises `UsageError` if there are other folders, too.
     """
     found = sorted(set(folders))
     languages: defaultdict[str, list[str]] = defaultdict(list)
@@ -186,45 +187,51 @@ def unnested_folders(folders: Iterable[str]) -> dict[str, str]:
     if repeating and len(found) > 1:
         inner = f"{repeating[0]}/{languages[repeating[0]][0]}"
         raise UsageError(
-            f"`{inner}` would be a language in a folder of its own name, which OSCAR cannot have: "
-            "rename the folder, or convert it alone"
+            f"`{inner}` is the folder of a language in a folder of the same name, which OSCAR cannot have: "
+            "rename the folder or convert it alone"
         )
     return {folder: repeating[0] if repeating else folder for folder in found}
 
 
-_GO_ON = "; or convert the rest with --on-bad-record quarantine"
+_OR_QUARANTINE = ", or convert the rest with --on-bad-record quarantine"
 
 
-def refuse_incomplete(reader: Reader, plan: Plan, on_bad_record: OnBadRecord) -> None:
-    """Raise `BadInput` for a layout whose files cannot be put together, or from which data is missing.
+def refuse_incomplete(reader: Reader, plan: Plan, *, stops: bool, or_else: str = _OR_QUARANTINE) -> None:
+    """Raise `BadInput` for a layout whose files do not fit together, or from which data is missing.
 
-    What is missing can be done without in quarantine mode. There a shard that lacks a file is rejected, record by record.
+    Missing data is accepted unless the run `stops` at faults; then `or_else` ends the hint. A shard that lacks a file is
+    rejected record by record.
     """
     for each in plan.errors(reader.pairing_rules):
         raise BadInput(each)
-    if on_bad_record == "stop":
+    if stops:
         for found in map(reader.unpaired, plan.shards):
             if found is not None:
                 raise BadInput(found)
         for each in plan.errors(reader.missing_rules):
-            raise BadInput(replace(each, problem=replace(each.problem, hint=each.hint + _GO_ON)))
+            raise BadInput(replace(each, problem=replace(each.problem, hint=each.hint + or_else)))
 
 
-def refuse_nested(source: Entry, destination: Path) -> None:
-    """Raise `UsageError` where what is written would become part of what is read, or the other way round."""
+def refuse_nested(source: Entry, destination: Place) -> None:
+    """Raise `UsageError` if one of source and destination contains the other."""
+    if isinstance(destination, StorePath):
+        outer, inner = sorted((f"{source.url.rstrip('/')}/", f"{destination}/"), key=len)
+        if inner.startswith(outer):
+            raise UsageError(f"{source.url} and {destination} contain each other: choose another destination")
+        return
     if source.is_remote:
         return
     here, there = Path(source.url).resolve(), destination.resolve()
     if here == there or here in there.parents:
-        raise UsageError(f"{destination} lies in {source.url}, which is read: choose a folder outside")
+        raise UsageError(f"destination {destination} is inside the source {source.url}: choose a folder outside it")
     if there in here.parents:
-        raise UsageError(f"{source.url}, which is read, lies in {destination}: choose another folder")
+        raise UsageError(f"source {source.url} is inside the destination {destination}: choose another destination")
 
 
 def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
-    """Return the files below a folder that are not read, but for hidden ones and those that go with a corpus of any kind.
+    """Return the files below a folder that are not read, except hidden ones and those that may accompany any corpus.
 
-    What is counted as a loss is not listed.
+    Files that are counted as losses are not listed.
     """
     if source.kind != "directory" or reader.plan is not None:
         return []
@@ -247,7 +254,7 @@ def _place(entry: Entry) -> str:
 
 
 def count_unread(reader: Reader, plan: Plan, losses: Losses) -> None:
-    """Count what reading leaves out of the corpus. Raises `BadInput` where nothing may be lost."""
+    """Count data of the corpus that is not read as losses. Raises `BadInput` if nothing may be lost."""
     for shard in plan.shards:
         losses.add(reader.left_unread(shard), Location(path_of(shard)))
     for (code, _, path), count in plan.tally.counts.items():

@@ -1,7 +1,7 @@
-"""Internal: What names a document occurs once in what is written, where the target asks for that.
+"""Internal: Keep the names of documents (source and id) unique, if the target requires it.
 
-Each task leaves the hashes of its documents' names on disk. Where hashes are equal the documents are read again: of those
-whose names are equal indeed the first one stays, the others stop the run or are rejected when their tasks run once more.
+Each task writes the hashes of its documents' names to disk. Documents with equal hashes are read again. Of those with
+equal names the first stays; the others stop the run, or are rejected when their tasks run again.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ import xxhash
 from msgspec import Struct
 
 from corpusfmt.conversion.rules import REPEATED_DOCUMENT_ID
+from corpusfmt.io.containers import removed_as_damaged
 from corpusfmt.io.keys import KeyWriter, digest_of
 from corpusfmt.io.publish import publish
 from corpusfmt.model import Document, Fault, Location, Problem
 from corpusfmt.wording import clipped
 
 T = TypeVar("T")
-#: The source of a document, and where the first one is that has its source and id.
+#: A file next to the folders of the tasks: all repeats are written.
+WHOLE = "whole"
+#: The source of a document, and the location of the first document with its source and id.
 First = tuple[str, Location]
 key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
 
 
 class Identity(Struct, frozen=True, array_like=True):
-    """What names a document, as a digest and as it is shown, and where it was read."""
+    """The name of a document, as a digest and as shown in messages, and its location."""
 
     row: int
     digest: str
@@ -41,7 +44,7 @@ class Identity(Struct, frozen=True, array_like=True):
 
 
 class _Repeat(Struct, frozen=True, array_like=True):
-    """A document of a task, by its number, and where the first one of its name is."""
+    """A document of a task by number, and the first document of its name."""
 
     row: int
     source: str
@@ -50,9 +53,9 @@ class _Repeat(Struct, frozen=True, array_like=True):
 
 
 class Identified(Struct):
-    """What names some documents of a task: the first of each name, and the number of its name for each, as 32 bits.
+    """The names of some documents of a task: the first document of each name, and a name number (32 bits) for each.
 
-    `again` is the first of them that has the name of another one.
+    `again` is the first document that repeats a name.
     """
 
     firsts: list[Identity]
@@ -63,7 +66,7 @@ class Identified(Struct):
 def noting_keys(
     documents: Iterable[tuple[T, Document]], key: Callable[[Document], tuple[str, str]], folder: Path, index: int
 ) -> Iterator[tuple[T, Document]]:
-    """Pass documents on; the hashes of their names are in `folder`, and synced, when the last one is taken."""
+    """Pass documents on; write the hashes of their names to `folder`, and sync them after the last one."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     keys = KeyWriter(folder, index)
@@ -77,7 +80,7 @@ def noting_keys(
 
 
 def identified(documents: Iterable[tuple[int, tuple[str, str], Location]]) -> Identified:
-    """Return what names documents, each given by its number in its task, its key and its place."""
+    """Return the names of documents, each given by its number in the task, its key and its location."""
     names: dict[bytes, int] = {}
     found = Identified([], None, b"")
     numbers = array("I")
@@ -99,24 +102,24 @@ def identified(documents: Iterable[tuple[int, tuple[str, str], Location]]) -> Id
 def repeats_among(
     rows: Iterable[int], found: Identified, first_with: dict[str, Identity]
 ) -> Iterator[tuple[int, Identity]]:
-    """Yield those rows of a task, which are in order, that have the name of an earlier document, and the first of that name."""
+    """Yield the rows of a task, in order, that repeat the name of an earlier document, each with the first of that name."""
     firsts = [first_with.setdefault(each.digest, each) for each in found.firsts]
-    # Where the file has changed in between there may be fewer; it is converted anew when the run is resumed.
+    # There may be fewer if the file has changed; it is converted again when the run is resumed.
     for row, name in zip(rows, array("I", found.names), strict=False):
         if firsts[name] is not found.firsts[name] or row != firsts[name].row:
             yield row, firsts[name]
 
 
 def repetition(at: Location, source: str, first: Location) -> Fault:
-    """Return what is to be said of a document whose source and id an earlier one has as well."""
+    """Return the fault of a document whose source and id an earlier one has."""
     message = f"source `{source}`, id `{at.record}`: also at {first}"
-    hint = "drop one of the two or give it an id of its own, and run the command again"
-    hint += "; or convert into another folder with --on-bad-record quarantine"
+    hint = "drop one of the two or change its id, then run the command again"
+    hint += ", or convert to another folder with --on-bad-record quarantine"
     return Fault(REPEATED_DOCUMENT_ID, Problem(message, at, hint))
 
 
 def repetition_in(found: Identified, row: int, first: Identity) -> Fault:
-    """Return what is to be said of a document of a task, the first that has the name of an earlier one."""
+    """Return the fault of the first document of a task that repeats a name."""
     own = next(each for each in (*found.firsts, found.again) if each is not None and each.row == row)
     source, record = own.key
     at = Location(own.path, own.line, record=record)
@@ -124,16 +127,23 @@ def repetition_in(found: Identified, row: int, first: Identity) -> Fault:
 
 
 def write_repeats(path: Path, repeats: Iterable[tuple[int, Identity]]) -> None:
-    """Write down what is to be rejected of one task, in order, as one of several files in a folder."""
+    """Write the documents of one task to reject, in order, as one of several files in a folder.
+
+    The last line is the XXH3 of the others.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     encode = msgspec.json.Encoder().encode
+    checksum = xxhash.xxh3_64()
     with publish(path) as file:
         for row, first in repeats:
-            file.write(encode(_Repeat(row, first.key[0], first.path, first.line)) + b"\n")
+            line = encode(_Repeat(row, first.key[0], first.path, first.line)) + b"\n"
+            checksum.update(line)
+            file.write(line)
+        file.write(checksum.hexdigest().encode())
 
 
 def repeated_in(folder: Path) -> Iterator[First | None]:
-    """Say of one document after the other where the first one of its name is, without end; None where it is that itself."""
+    """Yield, for each document in turn and without end, the first document of its name, or None if it is the first."""
     row = 0
     for repeat in heapq.merge(*map(_read_repeats, sorted(folder.iterdir())), key=lambda each: each.row):
         while row < repeat.row:
@@ -146,6 +156,18 @@ def repeated_in(folder: Path) -> Iterator[First | None]:
 
 
 def _read_repeats(path: Path) -> Iterator[_Repeat]:
+    _refuse_damaged(path)
     decode = msgspec.json.Decoder(_Repeat).decode
     with path.open("rb") as file:
-        yield from map(decode, file)
+        yield from (decode(line) for line in file if line.endswith(b"\n"))
+
+
+def _refuse_damaged(path: Path) -> None:
+    checksum, last = xxhash.xxh3_64(), b""
+    with path.open("rb") as file:
+        for line in file:
+            checksum.update(last)
+            last = line
+    if last != checksum.hexdigest().encode():
+        (path.parents[1] / WHOLE).unlink(missing_ok=True)
+        raise removed_as_damaged(path, "it has another checksum")

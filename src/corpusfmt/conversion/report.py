@@ -1,4 +1,4 @@
-"""Internal: What is to be said of a conversion that has ended."""
+"""Internal: Report a finished conversion."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from corpusfmt.conversion.way import Way
 from corpusfmt.formats import Plan
 from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally
 
-# What was lost although nothing may be was named by an option.
+# With `error`, only losses that an option accepts can occur.
 _LOSS_SEVERITIES: Mapping[str, Severity] = {"error": Severity.INFO, "warn": Severity.WARNING, "allow": Severity.INFO}
 
 
 def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnLoss, files: int) -> Report:
-    """Return the report: what is known of the source, what was lost, what could not be read."""
+    """Return the report: remarks on the source, losses, and unreadable data."""
     missing = list(plan.errors(way.reader.missing_rules))
     losses: Counter[str] = Counter()
     for each in converted:
@@ -32,7 +32,7 @@ def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnL
         tally.add(replace(error, severity=Severity.WARNING))
     severity = _LOSS_SEVERITIES[on_loss]
     for what, count in sorted(losses.items()):
-        problem = Problem(f"not kept: {what}", Location("."), count=count)
+        problem = Problem(f"lost: {what}", Location("."), count=count)
         tally.add(replace(finding(LOSSY_CONVERSION, problem), severity=severity))
     shards, documents = len(plan.shards), sum(each.documents for each in converted)
     coverage = Coverage(shards, shards, documents, sum(shard.size for shard in plan.shards))
@@ -40,7 +40,7 @@ def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnL
         coverage.gap(error.location.path, "layout", error.message)
     cut = sorted(path for each in converted for path in each.cut)
     for path in cut:
-        coverage.gap(path, "rest of the file", "it breaks off, how much is missing is unknown")
+        coverage.gap(path, "rest of the file", "truncated, the number of missing documents is unknown")
     report = Report(way.target.name, way.target_version, tally, coverage)
     report.results = {
         "files": files,

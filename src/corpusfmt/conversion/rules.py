@@ -1,4 +1,4 @@
-"""Internal: What can be wrong with a conversion, rather than with what is converted."""
+"""Internal: Rules for conversions, in addition to those for the data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ RULES = RuleSet()
 LOSSY_CONVERSION = RULES.finding(
     "CNV101",
     "lossy-conversion",
-    """The target cannot hold something of the source.
+    """The target cannot represent some data of the source.
 
-    Why: the way back would not give it again. With --on-loss warn it is a warning that is counted, with allow a remark.
-    Example: metadata on the way to OSCAR 1.0, which has text alone.
+    Why: converting back would not restore it. With --on-loss warn each loss is a counted warning, with allow an info.
+    Example: metadata converted to OSCAR 1.0, which contains only text.
     Fix: choose another target, or accept the loss with --on-loss warn or allow.
     """,
 )
@@ -21,40 +21,40 @@ LOSSY_CONVERSION = RULES.finding(
 LANGUAGE_UNKNOWN = RULES.finding(
     "CNV102",
     "language-unknown",
-    """Nothing tells the language of a document, or it is not that of its folder, and the target is laid out by language.
+    """A document's language is unknown or differs from its folder's, and the target is laid out by language.
 
-    Why: the document would be filed under a language that nobody chose.
-    Example: Dolma without `metadata.language`, to OSCAR.
-    Fix: name what holds the language with --lang-field or --lang-attribute.
+    Why: the document would be filed under a wrong language.
+    Example: Dolma without `metadata.language`, converted to OSCAR.
+    Fix: name the field or attribute with the language with --lang-field or --lang-attribute.
     """,
 )
 
 ATTRIBUTE_COLLISION = RULES.finding(
     "CNV103",
     "attribute-collision",
-    """Two attribute sets that are to be merged have an attribute of the same name with different values.
+    """Attribute sets to merge have an attribute of the same name with different values.
 
     Why: only one of them can be embedded.
     Example: `lid__model__en` of both `lid` and `new`.
-    Fix: say which set wins with --prefer-attributes.
+    Fix: name the set that wins with --prefer-attributes.
     """,
 )
 
 LANGUAGE_LABEL_UNFIT = RULES.finding(
     "CNV104",
     "language-label-unfit",
-    """The language of a document is no label that a directory of OSCAR 1.0 or 1.1 can be named by.
+    """The language of a document is not a valid folder name in OSCAR 1.0 and 1.1.
 
-    Why: these are two or three lower-case letters; no reader finds a language in another directory.
+    Why: these folders are named by two or three lower-case letters; readers do not find a language in any other folder.
     Example: `EN`; `zh-Hant`; `multi` and `x-eml` of the releases 22.01 and 23.01.
-    Fix: bring the labels into this form, or name another field or attribute with --lang-field or --lang-attribute.
+    Fix: change the labels, or name another field or attribute with --lang-field or --lang-attribute.
     """,
 )
 
 SOURCE_MISSING = RULES.finding(
     "CNV105",
     "source-missing",
-    """A document does not say where it comes from, and neither does --source.
+    """A document has no `source`, and --source is not given.
 
     Why: Dolma requires a `source`: an id is unique only within it.
     Example: `{"id": "1", "text": "…"}` without --source.
@@ -65,15 +65,15 @@ SOURCE_MISSING = RULES.finding(
 REPEATED_DOCUMENT_ID = RULES.finding(
     "CNV106",
     "repeated-document-id",
-    """A document has the source and the id of an earlier one, and the target wants no two of these.
+    """A document repeats the source and id of an earlier one, and the target requires unique ids.
 
-    Why: Dolma asks for ids that are unique within their source; else nothing can be traced or blocked by its id.
+    Why: Dolma requires ids to be unique within their source; otherwise documents cannot be traced or blocked by id.
     Example: a file that was copied under another name; two variants of a release under one --source.
-    Fix: drop one of the two or give it an id of its own, or reject the later ones with --on-bad-record quarantine.
+    Fix: drop one of the two or change its id, or reject the later ones with --on-bad-record quarantine.
     """,
 )
 
 
 def finding(found: FindingType, problem: Problem) -> Finding:
-    """Return what a conversion came across as a finding."""
+    """Return a conversion's problem as a finding."""
     return finding_of(Fault(found, problem), RULES, "")

@@ -1,7 +1,7 @@
-"""Internal: Convert: plan, stages, the sealed corpus, the report.
+"""Internal: Run a conversion: plan, stages, seal, report.
 
-Shards map to shards and keep their order. Where the target is laid out by language and the source is not, documents are
-first sorted into containers by language, then packed: two stages, bounded memory.
+Shards map to shards and keep their order. If the target is laid out by language and the source is not, documents are
+first sorted into containers by language, then packed, in bounded memory.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from corpusfmt.conversion.job import Job, quarantine_of
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
 from corpusfmt.conversion.report import report_of
-from corpusfmt.conversion.seal import seal
+from corpusfmt.conversion.seal import made, seal
 from corpusfmt.conversion.stages import Converted, Target
 from corpusfmt.conversion.way import way_between
-from corpusfmt.engine.executors import Workers, default_jobs, prepare
+from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
 from corpusfmt.engine.stages import Stages
-from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.formats import CheckOptions, named_format, refuse_barred
+from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
+from corpusfmt.formats import CheckOptions, ReadOptions, refuse_barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
-from corpusfmt.io.paths import Entry, entry_of, refuse_remote
+from corpusfmt.io.outputs import Place
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
 from corpusfmt.model import BadInput, Report, UsageError
 
-#: Changes with every change of what a conversion writes: what another version left unfinished is refused.
-CODE_FORMAT = 7
+#: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
+CODE_FORMAT = 12
 
 
 def convert(
@@ -46,8 +47,12 @@ def convert(
     language_field: str | None = None,
     language_attribute: str | None = None,
     record_set: str | None = None,
+    columns: str | Path | None = None,
     text_field: str | None = None,
     id_field: str | None = None,
+    url_field: str | None = None,
+    date_field: str | None = None,
+    row_language_field: str | None = None,
     source_name: str | None = None,
     added: str | None = None,
     merge_attributes: bool = False,
@@ -59,39 +64,44 @@ def convert(
     compression: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
+    state: str | Path | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
-    """Write a corpus in another format; the result does not depend on `jobs` or `engine`.
+    """Convert a corpus to another format; the output does not depend on `jobs` or `engine`.
 
-    `on_loss` says what to do where the target cannot hold something: `error` stops before anything is lost, `warn` and
-    `allow` count it in the report. `on_bad_record` either stops at the first record that is wrong or writes such records,
-    with the reason, to a folder beside the destination.
+    `destination` is a folder, or a URL of a store; then `state` is the local folder with the state of the run.
 
-    Targets laid out by language take it from the field of `metadata` that `language_field` names, from the attributes
-    that `language_attribute` names as `SET/KEY` or `KEY`, or from what a former conversion left. `source_name` and `added`
-    are set where a document has none of its own. Without `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma,
-    bytes of rows) shards stay as they are. `compression` names the compressor of gzip files (`isal-0` to `isal-3`, `zlib-1`
-    to `zlib-9`; default: the fastest there is).
+    `on_loss` is for data that the target cannot represent: `error` stops before anything is lost, `warn` and `allow`
+    count losses in the report. `on_bad_record` stops at the first bad record, or writes bad records with reasons to a
+    folder next to the destination.
 
-    Attribute sets stay beside the documents, or are embedded (`merge_attributes`; the first of `prefer_attributes` wins
-    where a name stands twice); `split_attributes` moves embedded ones to sets, each `SET` or `SET=PREFIX`;
-    `language_attributes` adds a set that tells the language. `text_field` and `id_field` name the columns of Parquet, or
-    fields of the records that a Croissant description describes; `record_set` chooses among those. `follow_links` lets links
-    lead out of the source.
+    For targets laid out by language, the language comes from the field of `metadata` named by `language_field`, from the
+    attributes named by `language_attribute` (`SET/KEY` or `KEY`), or from an earlier conversion. `source_name` and
+    `added` apply to documents without these fields. `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma, bytes
+    of rows) change the size of shards; by default they are kept. `compression` names the compressor of gzip files
+    (`isal-0` to `isal-3`, `zlib-1` to `zlib-9`; default: the fastest available).
 
-    `limits` bound what may be read; with other bounds the same call goes on where they ended it.
+    Attribute sets stay separate, or are embedded (`merge_attributes`; if a name occurs twice, the first of
+    `prefer_attributes` wins); `split_attributes` moves embedded attributes to sets, each `SET` or `SET=PREFIX`;
+    `language_attributes` adds a set with the language. `text_field` and `id_field` name columns of Parquet or fields of
+    Croissant records or JSON Lines; `record_set` chooses the record set. For JSON Lines, `url_field`, `date_field` (of the
+    creation) and `row_language_field` name further fields; `columns` is a column profile for JSON Lines or text, by its name
+    or file. `follow_links` allows links that lead out of the source.
 
-    Raises `BadInput` for a record or layout that is wrong, `UsageError` for what cannot be started, `Incomplete` where
-    the run could not be finished, `LimitReached` among them.
+    After one of `limits` was reached, the same call with a higher limit resumes.
+
+    Raises `BadInput` for a bad record or layout, `UsageError` for wrong arguments, and `Incomplete` (or its subclass
+    `LimitReached`) if the run did not finish.
     """
     started = now()
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
-    target, version = named_format(to)
-    entry = _entry(source, destination, follow_links=follow_links)
-    way = way_between(entry, source_format, target, version or target.versions[-1], to)
+    entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
+    fields = (text_field, id_field, url_field, date_field, row_language_field)
+    reading = ReadOptions(record_set, placed_columns(engine, columns), *fields, source=source_name)
+    way = way_between(entry, source_format, to, reading)
     asked = Options(
         on_loss,
         on_bad_record,
@@ -107,34 +117,39 @@ def convert(
     options = checked(asked, by_language=way.writer.by_language)
     size = way.size(part_bytes, shard_bytes, options)
     compressor = way.compressor(compression)
-    reading = way.reading(record_set, text_field, id_field)
     with limited(limits) as planned:
         plan = way.plan(entry, reading)
     work = work_of(way, plan, options, cut_anew=size is not None)
     settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
-    workplace = Workplace(Path(destination), digest(*settings, [shard.name for shard in work.shards]))
-    jobs = jobs or default_jobs(sum(shard.size for shard in work.shards), len(work.shards))
+    workplace = Workplace.at(place, digest(*settings, [shard.name for shard in work.shards]), state)
+    jobs = jobs_for(place, jobs, engine) or default_jobs(sum(shard.size for shard in work.shards), len(work.shards))
     with Workers(engine, jobs) as workers, workplace.claimed():
         stages = Stages(workplace.state, workers, progress, limits=limits, spent=planned.read)
-        written = Target(way.target_name, workplace.destination, compressor)
+        written = Target(way.target_name, place, compressor)
         read = CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
         converted = _converted(job, work)
-        files = seal(workplace, way, converted)
+        made_of = made(job, CODE_FORMAT, compressor, converted)
+        files = seal(workplace, way, converted, made_of)
     report = report_of(way, plan, converted, on_loss, len(files))
     report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
 
 
-def _entry(source: str | Path, destination: str | Path, *, follow_links: bool) -> Entry:
-    """Return what is read. Raises `UsageError` where it cannot be, and for a destination that cannot be one."""
-    refuse_remote(destination, "the destination")
-    refuse_link(quarantine_of(Path(destination)))
-    entry = entry_of(str(source), follow_links=follow_links)
+def _ends(
+    source: str | Path, destination: str | Path, on_bad_record: OnBadRecord, engine: str | None, *, follow_links: bool
+) -> tuple[Entry, Place]:
+    """Return the source and the destination. Raises `UsageError` for an unusable one."""
+    place = destination_at(destination, "the destination", engine)
+    if isinstance(place, Path):
+        refuse_link(Path(str(quarantine_of(place))))
+    elif place.is_root and on_bad_record == "quarantine":
+        raise UsageError(f"nothing can be written next to {place}, where the bad records would be: add a folder to it")
+    entry = entry_of(placed(engine, source), follow_links=follow_links)
     refuse_barred(entry)
-    refuse_nested(entry, Path(destination))
-    return entry
+    refuse_nested(entry, place)
+    return entry, place
 
 
 def _converted(job: Job, work: Work) -> list[Converted]:

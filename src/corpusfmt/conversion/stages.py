@@ -1,6 +1,4 @@
-"""Internal: The tasks of a conversion, each run in any process: shards to parts, shards to containers, containers
-to parts.
-"""
+"""Internal: The tasks of a conversion: shards to parts, shards to containers, containers to parts."""
 
 from __future__ import annotations
 
@@ -8,8 +6,8 @@ import io
 import posixpath
 from array import array
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,13 +20,16 @@ from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, OnLoss
 from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
-from corpusfmt.formats import named_format
+from corpusfmt.formats import Shard, named_format
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
 from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.digests import facts_of
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import Chunks
 from corpusfmt.io.text import json_line
+from corpusfmt.io.witness import Seen, witnessing
 from corpusfmt.model import Document, Location
 
 T = TypeVar("T")
@@ -38,10 +39,10 @@ _RENAMED = {"`_dedup` in the name of a text that repeats a line": 1}
 
 
 class Target(Struct, frozen=True):
-    """What is written where: crosses processes. `sets` are the attribute sets beside the documents."""
+    """Format and location of the output; crosses processes. `sets` are its attribute sets."""
 
     format: str
-    destination: Path
+    destination: Place
     compression: CompressionName
     sets: tuple[str, ...] = ()
 
@@ -53,9 +54,9 @@ class Target(Struct, frozen=True):
 
 
 class DirectTask(Struct, frozen=True):
-    """Shards that become one part, or parts of about `part_bytes`; `language` is None where the target has no folders of one.
+    """Shards that become one part, or parts of about `part_bytes`; `language` is None if the target has no such folders.
 
-    `keys` is the folder for the hashes of what names the documents, `repeats` the one that tells which of them are rejected.
+    `keys` is the folder for the hashes of the documents' names, `repeats` the folder with the documents to reject.
     """
 
     readings: tuple[Reading, ...]
@@ -71,12 +72,12 @@ class DirectTask(Struct, frozen=True):
 
     @property
     def index(self) -> int:
-        """Return what stands for this task in the order of the source's shards."""
+        """The place of the task in the order of the source's shards."""
         return self.readings[0].shard.index
 
 
 class SortTask(Struct, frozen=True):
-    """One shard whose documents go into a container by language."""
+    """One shard to store in a container by language."""
 
     reading: Reading
     container: Path
@@ -84,7 +85,7 @@ class SortTask(Struct, frozen=True):
 
 
 class PackTask(Struct, frozen=True):
-    """One language over all containers, in the order of the source's shards; `folder` is named for it, as `target_folder` is."""
+    """One language over all containers, in source order; `folder` and `target_folder` are named for it."""
 
     target: Target
     folder: str
@@ -96,9 +97,13 @@ class PackTask(Struct, frozen=True):
 
 
 class Converted(Struct):
-    """What became of one task: plain data for a marker. `folders` are those of what was sorted, in bytes."""
+    """Result of a task: plain data for a marker.
+
+    `read` are the files of the source; `folders` has the sorted bytes by folder.
+    """
 
     files: dict[str, FileFacts] = {}
+    read: dict[str, FileFacts] = {}
     documents: int = 0
     rejected: int = 0
     cut: list[str] = []
@@ -108,6 +113,22 @@ class Converted(Struct):
 
 def convert_shards(task: DirectTask) -> Converted:
     """Write the parts of one stem."""
+    with witnessing() as read:
+        result = _convert_shards(task)
+    result.read = _all_read(read, [reading.shard for reading in task.readings])
+    return result
+
+
+def _all_read(read: Mapping[str, Seen], shards: Iterable[Shard]) -> dict[str, FileFacts]:
+    """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too."""
+    found = {seen.path: seen.facts for seen in read.values()}
+    for entry in (entry for shard in shards for entry in shard.files.values() if entry.url not in read):
+        with suppress(OSError):
+            found[entry.path] = facts_of(entry)
+    return found
+
+
+def _convert_shards(task: DirectTask) -> Converted:
     writer = task.target.writer
     result = Converted()
     losses = Losses(task.readings[0].options.on_loss)
@@ -135,7 +156,7 @@ def convert_shards(task: DirectTask) -> Converted:
 def _documents_of(
     task: DirectTask, result: Converted, losses: Losses, repeated: Iterator[First | None] | None = None
 ) -> Generator[tuple[Documents, Document]]:
-    """Yield the documents of all shards with what they are read by; count them into the result."""
+    """Yield the documents of all shards with their reader, and add the reader's counts to the result."""
     for reading in task.readings:
         with Documents(reading, losses, task.aside, repeated) as documents:
             for document in documents.of_language(task.language):
@@ -146,14 +167,14 @@ def _documents_of(
 
 
 class IdentifyTask(Struct, frozen=True):
-    """Documents of a task that has ended, by their numbers from 0 in order, which may have the keys of others."""
+    """Documents of a finished task, by sorted numbers from 0, whose names may not be unique."""
 
     task: DirectTask
     rows: array[int]
 
 
 def identify(asked: IdentifyTask) -> Identified:
-    """Read documents again."""
+    """Read documents again and return their names."""
     return identified(_asked_for(asked))
 
 
@@ -161,7 +182,7 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
     task = asked.task
     key = task.target.writer.key
     assert key is not None
-    # What was rejected was written when they were read first.
+    # Rejected records were written when the shard was first read.
     readings = tuple(replace(reading, sidecar=task.aside / "rejected") for reading in task.readings)
     again = replace(task, readings=readings)
     wanted = iter(asked.rows)
@@ -176,7 +197,14 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
 
 
 def sort_shard(task: SortTask) -> Converted:
-    """Store the documents of a shard by language, below the folder of its corpus."""
+    """Store the documents of a shard by language."""
+    with witnessing() as read:
+        result = _sort_shard(task)
+    result.read = _all_read(read, [task.reading.shard])
+    return result
+
+
+def _sort_shard(task: SortTask) -> Converted:
     corpus = task.reading.shard.corpus
     prefix = f"{corpus}/" if corpus else ""
     waiting: dict[str, list[bytes]] = {}
@@ -232,15 +260,14 @@ def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document
     for path in task.containers:
         with Container(path) as container:
             for section in container.sections(task.folder):
-                with container.intact():
-                    data = b"".join(Chunks(io.BytesIO(section), "gzip"))
+                data = b"".join(Chunks(io.BytesIO(section), "gzip"))
                 for line in data.split(b"\n")[:-1]:
                     result.documents += 1
                     yield task.folder, decode(line)
 
 
 def _items(writer: Writer[T], documents: Iterable[tuple[str, Document]], losses: Losses) -> Iterator[T]:
-    """Yield documents in the shape of their target. Raises `BadInput` where something would be lost and must not be."""
+    """Yield items for the writer. Raises `BadInput` for a loss that is not accepted."""
     for path, document in documents:
         if document.attribute_rows and writer.with_sets is None:
             forget_language(document)

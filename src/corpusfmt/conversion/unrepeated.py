@@ -1,6 +1,4 @@
-"""Internal: A conversion in which no two documents have the same name: tasks whose documents repeat earlier ones
-run twice.
-"""
+"""Internal: Convert so that no two documents have the same source and id."""
 
 from __future__ import annotations
 
@@ -13,31 +11,35 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from corpusfmt.conversion.job import Job
-from corpusfmt.conversion.repeats import Identified, Identity, repeats_among, repetition_in, write_repeats
+from corpusfmt.conversion.repeats import WHOLE, Identified, Identity, repeats_among, repetition_in, write_repeats
 from corpusfmt.conversion.rules import finding
 from corpusfmt.conversion.stages import Converted, DirectTask, IdentifyTask, identify
 from corpusfmt.engine.stages import StageTask
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.keys import Batch, repeated_in_batches
+from corpusfmt.io.containers import removed_as_damaged
+from corpusfmt.io.keys import Batch, damaged_runs, repeated_in_batches
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput
 
 
 def unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], keys: Path) -> list[Converted]:
-    """Convert so that no two documents have the same name. Tasks whose documents have names of earlier ones run twice."""
+    """Convert with unique names. Tasks with documents that repeat earlier names run twice."""
     whole = digest([task.fingerprint for task in tasks])
     repeats = job.workplace.state / "repeats" / whole
-    if not (repeats / "whole").exists():
+    if not (repeats / WHOLE).exists():
         converted = job.converted(tasks, weights)
         shutil.rmtree(repeats.parent, ignore_errors=True)
+        for run in damaged_runs(keys):
+            shutil.rmtree(run.parent)  # its task runs again
+            raise removed_as_damaged(run, "it has another checksum")
         if not _find_repeats(job, tasks, keys, repeats):
             return converted
-        publish_bytes(repeats / "whole", b"")
+        publish_bytes(repeats / WHOLE, b"")
     return job.converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
 
 
 def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:
-    """Write down which documents are to be rejected, and tell whether there are any. Raises `BadInput` if none may be."""
+    """Write the documents to reject; return whether there are any. Raises `BadInput` if none may be rejected."""
     by_index = {task.argument.index: task for task in tasks}
     any_found = False
     first_with: dict[str, Identity] = {}
@@ -59,7 +61,7 @@ def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, 
 def _identified(
     job: Job, tasks: Mapping[int, StageTask[DirectTask]], batch: Batch
 ) -> Iterator[tuple[StageTask[DirectTask], array[int], Identified]]:
-    """Yield the tasks that candidates are of, which of their documents those are, and what names them, read again."""
+    """Yield the tasks with candidates, their candidate documents, and the documents' names, read again."""
     asked = []
     for index, rows in batch.rows_by_shard():
         fingerprint = digest(tasks[index].fingerprint, rows.tobytes())
@@ -71,7 +73,7 @@ def _identified(
 
 
 def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
-    """Return a task that leaves out the documents that `repeats` names, those that `whole` found; without any, the task."""
+    """Return a task that rejects the documents in `repeats` (named by `whole` in its fingerprint), or else the task."""
     if not repeats.exists():
         return task
     return replace(

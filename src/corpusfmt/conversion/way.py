@@ -1,4 +1,4 @@
-"""Internal: From which format to which: what reads, what writes, and which options they can take."""
+"""Internal: The source and target formats of a conversion, and the options that apply to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.conversion.options import Options
-from corpusfmt.formats import CheckOptions, Format, Plan, Reader, ReadOptions, detect, named_format
+from corpusfmt.formats import CheckOptions, Format, Plan, Reader, ReadOptions, format_at, named_format
+from corpusfmt.formats.columns import format_of_columns
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, compression_named
 from corpusfmt.io.paths import Entry
@@ -15,7 +16,7 @@ from corpusfmt.model import UsageError
 
 
 class Way(Struct, frozen=True):
-    """Two formats, each with its version, and `to`, as the target was asked for."""
+    """Source and target format with versions, and `to`, the target's name as given."""
 
     source: Format
     source_version: str
@@ -34,44 +35,49 @@ class Way(Struct, frozen=True):
         return (self.reader.plan or self.source.plan)(entry, CheckOptions(version=self.source_version, reading=reading))
 
     def size(self, part_bytes: int | None, shard_bytes: int | None, options: Options) -> int | None:
-        """Return the size that is asked for, of what the target has. Raises `UsageError` for options of another target."""
+        """Return the part or shard size of the target. Raises `UsageError` for options of another target."""
         if self.writer.by_language and shard_bytes is not None:
-            raise UsageError("--shard-size is for targets of rows; for OSCAR use --part-size")
+            raise UsageError("--shard-size does not apply to OSCAR: use --part-size")
         if not self.writer.by_language and part_bytes is not None:
-            raise UsageError("--part-size is for OSCAR; for targets of rows use --shard-size")
+            raise UsageError("--part-size applies only to OSCAR: use --shard-size")
         if self.writer.with_sets is None and (options.splits or options.language_set):
-            raise UsageError("only Dolma has attribute sets: leave out --split-attributes and --language-attributes")
+            raise UsageError("only Dolma has attribute sets: remove --split-attributes and --language-attributes")
         return part_bytes if self.writer.by_language else shard_bytes
 
     def compressor(self, asked: str | None) -> CompressionName:
-        """Return what compresses. Raises `UsageError` where nothing is compressed by it."""
+        """Return the compressor. Raises `UsageError` if the target does not use it."""
         if asked is None:
             return COMPRESSION
         if not self.writer.gzip:
-            raise UsageError(
-                f"--compression chooses the compressor of gzip files, and {self.to} has none: leave it out"
-            )
+            raise UsageError(f"--compression applies to gzip files, and {self.to} has none: remove it")
         return compression_named(asked)
 
-    def reading(self, record_set: str | None, text_field: str | None, id_field: str | None) -> ReadOptions:
-        """Return what is to be read. Raises `UsageError` where the source has no choice."""
+    def check(self, reading: ReadOptions) -> None:
+        """Raise `UsageError` for a choice of what to read that the source does not have."""
         name = self.source.name
-        if (text_field, id_field) != (None, None) and not self.reader.names_fields:
-            raise UsageError(f"the fields of {name} have names of their own: leave out --text-field and --id-field")
-        if record_set is not None and self.reader.plan is None:
-            raise UsageError(f"{name} has no record sets: leave out --record-set, or name a description as the source")
-        return ReadOptions(record_set, text_field, id_field)
+        if (reading.text_field, reading.id_field) != (None, None) and not self.reader.names_fields:
+            raise UsageError(f"{name} has fixed field names: remove --text-field and --id-field")
+        of_columns = {
+            "--columns": reading.columns,
+            "--url-field": reading.url_field,
+            "--date-field": reading.date_field,
+            "--language-field": reading.language_field,
+        }
+        for option, value in of_columns.items():
+            is_known = self.reader.has_columns and (option == "--columns" or self.reader.names_fields)
+            if value is not None and not is_known:
+                raise UsageError(f"{option} does not apply to {name}: remove it, or add --from jsonl")
+        if reading.record_set is not None and self.reader.plan is None:
+            raise UsageError(f"{name} has no record sets: remove --record-set or convert a Croissant description")
 
 
-def way_between(entry: Entry, source_format: str, target: Format, target_version: str, to: str) -> Way:
-    """Return the way from what lies at a path. Raises `UsageError` where there is none."""
-    if source_format == "auto":
-        source, found = detect(entry)
-        version = found.version
-    else:
-        source, version = named_format(source_format)
-        detection = source.detect(entry)
-        version = version or (detection.version if detection else "")
+def way_between(entry: Entry, source_format: str, to: str, reading: ReadOptions) -> Way:
+    """Return the way from a path to the target. Raises `UsageError` if there is none, or not with these options."""
+    target, target_version = named_format(to)
+    target_version = target_version or target.versions[-1]
+    source, version = format_at(entry, format_of_columns(source_format, reading.columns))
     if source.reader is None or target_version not in target.writers:
         raise UsageError(f"{source.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
-    return Way(source, version, source.reader, target, target_version, target.writers[target_version], to)
+    way = Way(source, version, source.reader, target, target_version, target.writers[target_version], to)
+    way.check(reading)
+    return way

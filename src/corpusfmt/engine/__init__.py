@@ -1,1 +1,1 @@
-"""Internal: Plan, map, reduce: the one seam that `validate`, `convert` and `build` share."""
+"""Internal: Run tasks: the code that `validate`, `convert` and `build` share."""

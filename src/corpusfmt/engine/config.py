@@ -1,6 +1,4 @@
-"""Internal: A user's settings, from a TOML file: which rules to ignore or grade otherwise, where, and why; what a
-dataset is.
-"""
+"""Internal: A user's settings from a TOML file: rules to ignore or regrade, where and why; details of a dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class _RuleTable(Struct, forbid_unknown_fields=True):
 
 
 class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
-    """What only its owner knows of a dataset: the section `describe` of a settings file, and the options of that name."""
+    """Facts about a dataset that only its owner knows: section `describe` of the settings, and the options."""
 
     name: str | None = None
     description: str | None = None
@@ -47,9 +45,9 @@ class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Details:
-        """Return the details among named values, one text where there may be several counting as a list of it.
+        """Return the details among named values; one text counts as a list if several are possible.
 
-        Raises `UsageError` for a value that an option cannot have.
+        Raises `UsageError` for an invalid value.
         """
         several = {field.encode_name for field in msgspec.structs.fields(cls) if field.default == ()}
         names = {field.name: field.encode_name for field in msgspec.structs.fields(cls)}
@@ -62,15 +60,15 @@ class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=
             expected = (
                 "a date like 2024-01-31" if wrong.startswith("date-") else "texts" if wrong in several else "a text"
             )
-            raise UsageError(f"--{wrong} takes {expected}; got {given[wrong]!r}") from error
+            raise UsageError(f"--{wrong} is {given[wrong]!r}, expected {expected}") from error
 
     def under(self, stronger: Details) -> Details:
-        """Return these details, overruled by others where they say anything."""
+        """Return these details, overridden by the values of others."""
         mine, theirs = msgspec.to_builtins(self), msgspec.to_builtins(stronger)
         return msgspec.convert(mine | theirs, Details)
 
     def properties(self) -> Json:
-        """Return them as properties of a Croissant description, those only that are given."""
+        """Return the given details as properties of a Croissant description."""
         given = {
             "name": self.name,
             "description": self.description,
@@ -100,18 +98,25 @@ def _iso(date: dt.date | None) -> str | None:
 
 
 class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
-    """The settings of one file; what the command line says wins over them."""
+    """The settings of one file. Options on the command line override them."""
 
-    profile: str | None = None
+    profile: str | tuple[str, ...] = ()
     fail_on: str | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     rule: tuple[_RuleTable, ...] = ()
     describe: Details = Details()
     follow_links: bool = False
+    #: Local copies by the `@id` in the description; paths are relative to the folder of the settings.
+    map: dict[str, str] = {}
     max_expansion: float | None = None
     max_total_bytes: str | None = None
     timeout: float | None = None
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The names and files of the profiles (default: `standard`)."""
+        return ((self.profile,) if isinstance(self.profile, str) else self.profile) or ("standard",)
 
     @property
     def overrides(self) -> tuple[Override, ...]:
@@ -122,19 +127,21 @@ _MOST_BYTES = 1024 * 1024
 
 
 def load_config(path: str | Path) -> Config:
-    """Read a settings file. Raises `UsageError` naming the file and what is wrong in it."""
+    """Read a settings file. Raises `UsageError` that names the file and its fault."""
     try:
         text = read_named(path, _MOST_BYTES, "configuration").decode("utf-8")
-        return msgspec.convert(decoded_toml(text, f"configuration {path}"), Config)
+        config = msgspec.convert(decoded_toml(text, f"configuration {path}"), Config)
     except OSError as error:
         raise UsageError(f"cannot read the configuration {path}: {error.strerror}") from error
     except (UnicodeDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"configuration {path}: {error}") from error
+    config.map = {name: str(Path(path).parent / copy) for name, copy in config.map.items()}
+    return config
 
 
 def _override(table: _RuleTable) -> Override:
     if not table.reason.strip():
-        raise UsageError(f"configuration: the judgement of {', '.join(table.rules)} needs a reason")
+        raise UsageError(f"configuration: the entry for {', '.join(table.rules)} needs a `reason`")
     grades = {"ignore": None} | {severity.value: severity for severity in Severity}
     if table.severity not in grades:
         raise UsageError(f"configuration: unknown severity {clipped(table.severity)!r}; known: {', '.join(grades)}")

@@ -1,25 +1,27 @@
-"""Internal: Where tasks run: anything with `concurrent.futures.Executor.submit`."""
+"""Internal: Executors of tasks, all with the interface of `concurrent.futures.Executor`."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Self, cast
 
+from corpusfmt.io.paths import is_url
 from corpusfmt.model import UsageError
 from corpusfmt.safe_path import SafeStarts, can_start_safely
 from corpusfmt.wording import clipped
 
-# Below this many bytes starting workers costs more than they save.
+# For fewer bytes, starting workers costs more than they save.
 SMALL_INPUT = 16 * 1024 * 1024
 
 
 class SerialExecutor(Executor):
-    """Runs a task where it is submitted: serial is parallel with one worker, not another code path."""
+    """Runs a task in `submit`, so that serial runs need no separate code path."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -31,21 +33,22 @@ class SerialExecutor(Executor):
 
 
 def available_processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def default_jobs(input_bytes: int, tasks: int) -> int:
-    """Return the number of workers that an input of this size deserves."""
+    """Return the default number of workers for an input of this size."""
     if input_bytes < SMALL_INPUT:
         return 1
     return max(1, min(available_processors(), tasks))
 
 
 def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
-    """Return what opens a fresh executor: `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]`, `py:MODULE:FACTORY`.
+    """Return a function that opens an executor of `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]` or
+    `py:MODULE:FACTORY`.
 
     Raises `UsageError` for an unknown engine or one whose package is not installed.
     """
@@ -53,8 +56,8 @@ def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
     factories: dict[str, Callable[[], Executor]] = {
         "serial": SerialExecutor,
         "processes": lambda: _processes(jobs),
-        "dask": lambda: _dask(detail, jobs),
-        "ray": lambda: _ray(detail),
+        "dask": lambda: _cluster("dask", detail, jobs),
+        "ray": lambda: _cluster("ray", detail, jobs),
         "py": lambda: _own(detail, jobs),
     }
     if name not in factories:
@@ -64,23 +67,37 @@ def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
     return factories[name]
 
 
-def stop(executor: Executor) -> None:
-    """Close an executor, and abandon what it still runs: what that had published is whole, the rest does not count.
+def placed(engine: str | None, path: str | Path) -> str:
+    """Return a path as the workers of an engine can use it: local ones absolute if workers may be in another folder."""
+    text = str(path)
+    if engine is None or engine in {"serial", "processes"} or is_url(text) or text == "-":
+        return text
+    return os.path.abspath(text)  # noqa: PTH100 - symbolic links stay as they are
 
-    Workers are not asked to leave: one that somebody killed may have held the lock that the others would wait for.
+
+def placed_columns(engine: str | None, columns: str | Path | None) -> str | None:
+    """Return a column profile, a name or a file, as given: manifests name it. Raises `UsageError` if workers could not find it."""
+    if columns is not None and Path(columns).is_file() and placed(engine, columns) != str(columns):
+        raise UsageError(
+            f"--columns is {columns}, expected an absolute path: workers of {engine} may be in another folder"
+        )
+    return None if columns is None else str(columns)
+
+
+def stop(executor: Executor) -> None:
+    """Close an executor and abandon its running tasks: files that they published are complete, and others do not count.
+
+    Workers are not asked to exit, because a killed worker may hold a lock that the others would wait for.
     """
     workers = list((getattr(executor, "_processes", None) or {}).values())
     for process in workers:
         process.terminate()
-    try:
-        # Without workers a pool is closed at once, where Python's own end would race with it.
-        executor.shutdown(wait=bool(workers), cancel_futures=True)
-    except TypeError:  # Dask's cannot cancel what waits
-        executor.shutdown(wait=False)
+    # A pool without workers must be closed now: at exit, Python would race with it.
+    executor.shutdown(wait=bool(workers), cancel_futures=True)
 
 
 class Workers:
-    """Executors for the stages of one job: one that has served a stage to its end serves the next."""
+    """The executors of a job: an executor that completed a stage is reused for the next."""
 
     def __init__(self, engine: str | None, jobs: int) -> None:
         self.jobs = jobs
@@ -95,24 +112,21 @@ class Workers:
             stop(self._idle)
 
     def call(self) -> None:
-        """Have an executor at hand before this process starts threads: with them it cannot be forked."""
+        """Open an executor before this process starts threads: afterwards it cannot be forked."""
         self._idle = self._idle or self._open()
 
     def take(self) -> Executor:
-        """Return an executor, which is the caller's until it is released."""
+        """Return an executor for exclusive use until it is released."""
         executor, self._idle = self._idle or self._open(), None
         return executor
 
     def release(self, executor: Executor) -> None:
-        """Take back an executor that has nothing left to do."""
+        """Take back an idle executor."""
         self._idle = executor
 
 
 def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
-    """Let workers that are sure to be wanted get ready, and import modules, while this process still plans.
-
-    Where they can be forked from this process they have no need to.
-    """
+    """If workers are certainly needed and cannot be forked, let them start and import modules while this process plans."""
     if sys.platform == "linux" and (jobs or 1) > 1 and engine in {None, "processes"} and can_start_safely():
         from corpusfmt.engine.processes import can_fork, start_fork_server  # noqa: PLC0415
 
@@ -123,14 +137,14 @@ def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
 def _processes(jobs: int) -> Executor:
     if not can_start_safely():
         return SerialExecutor()
-    # Imported where there are workers: one process alone is spared them.
+    # Imported here because a run without workers does not need it.
     from corpusfmt.engine.processes import open_pool  # noqa: PLC0415
 
     return open_pool(jobs)
 
 
 class _Guarded(Executor):
-    """Somebody else's executor, which may start processes at any time of its life."""
+    """An executor of another library, which may start processes at any time, and closes what it opened."""
 
     def __init__(self, open_executor: Callable[[ExitStack], Executor]) -> None:
         if not can_start_safely():
@@ -149,46 +163,11 @@ class _Guarded(Executor):
             stop(self._inner)
 
 
-def _dask(address: str, jobs: int) -> Executor:
-    distributed = _required("distributed", "dask")
+def _cluster(name: str, address: str, jobs: int) -> Executor:
+    # Imported here because a run on this machine does not need it.
+    from corpusfmt.engine.clusters import CLUSTERS  # noqa: PLC0415
 
-    def executor_of(client: Any) -> Executor:
-        return cast("Executor", client.get_executor(pure=False, retries=2))
-
-    if address:
-        return executor_of(distributed.Client(address))
-    return _Guarded(
-        lambda life: executor_of(life.enter_context(distributed.Client(n_workers=jobs, threads_per_worker=1)))
-    )
-
-
-class _RayExecutor(Executor):
-    def __init__(self, ray: Any) -> None:
-        self._called = ray.remote(_called)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return cast("Future[Any]", self._called.remote(fn, *args, **kwargs).future())
-
-
-def _called(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function: Ray itself takes no other callable, such as a `partial`."""
-    return fn(*args, **kwargs)
-
-
-class _Fixed(list[str]):
-    """What Ray's workers have on their path in addition to their own: Ray would append the working folder."""
-
-    def extend(self, _: Iterable[str]) -> None: ...
-
-
-def _ray(address: str) -> Executor:
-    ray = _required("ray", "ray")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    job = ray.job_config.JobConfig()
-    job._py_driver_sys_path = _Fixed()  # noqa: SLF001 - there is no public way
-    with SafeStarts():
-        ray.init(address=address or None, job_config=job, ignore_reinit_error=True)
-    return _RayExecutor(ray)
+    return CLUSTERS[name](address, jobs)
 
 
 def _own(detail: str, jobs: int) -> Executor:
@@ -197,11 +176,4 @@ def _own(detail: str, jobs: int) -> Executor:
         opened = getattr(import_module(module), factory)
         return _Guarded(lambda _: cast("Executor", opened(jobs)))
     except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"engine py:{detail} cannot be opened: {error}") from error
-
-
-def _required(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise UsageError(f"engine {extra} needs a package: pip install 'corpusfmt[{extra}]'") from error
+        raise UsageError(f"cannot open engine py:{detail}: {error}") from error

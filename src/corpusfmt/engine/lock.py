@@ -1,6 +1,4 @@
-"""Internal: A lock on a file, held by one process at a time and given back by the system when that process ends,
-however it ends.
-"""
+"""Internal: A file lock for one process at a time, which the system releases when the process ends."""
 
 from __future__ import annotations
 
@@ -11,22 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Network file systems may have no locks at all: that must not keep anybody from working there.
+# Network file systems may not support locks; runs must work there anyway.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold the lock of a file, which is made where it is missing; give whether it could be had, without waiting.
+    """Try to lock a file, which is created if missing, without waiting; provide whether that succeeded.
 
-    Where the file system has no locks, it is had by everybody. The folder of the file may be removed meanwhile.
+    It always succeeds on file systems without locks. The folder of the file may be removed meanwhile.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     _OPEN.add(descriptor)
     try:
-        # Whoever held it before may have removed the file: then this is a lock on nothing.
-        yield _taken(descriptor) and _stands(path, descriptor)
+        # The previous holder may have removed the file: then this lock protects nothing.
+        yield _taken(descriptor) and _is_same_file(path, descriptor)
     finally:
         _OPEN.discard(descriptor)
         os.close(descriptor)
@@ -42,11 +40,11 @@ def _close_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # A forked worker would hold the lock for as long as it outlives the process that took it.
+    # A forked worker that outlives this process would keep the lock.
     os.register_at_fork(after_in_child=_close_all)
 
 
-def _stands(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     with suppress(FileNotFoundError):
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     return False

@@ -1,4 +1,4 @@
-"""Internal: Worker processes of this machine: forked where that is safe, else from a fork server, elsewhere spawned."""
+"""Internal: Worker processes on this machine: forked if that is safe, else from a fork server, or spawned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 class _Pool(ProcessPoolExecutor):
-    """Starts its workers as tasks come in."""
+    """Starts workers as tasks arrive."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         with SafeStarts():
@@ -27,7 +27,7 @@ class _Pool(ProcessPoolExecutor):
 
 
 def open_pool(jobs: int) -> Executor:
-    """Return a pool of so many workers; none of them imports anything from the working folder."""
+    """Return a pool of `jobs` workers, which import nothing from the working folder."""
     if can_fork():
         pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork"), initializer=_begin_work)
         pool.submit(os.getpid)  # the first task makes the pool fork all of its workers
@@ -36,12 +36,12 @@ def open_pool(jobs: int) -> Executor:
         start_fork_server()
     method = "forkserver" if sys.platform == "linux" else "spawn"
     with SafeStarts():
-        # Its locks start the resource tracker, which is a Python process, too.
+        # The pool's locks start the resource tracker, which is a Python process, too.
         return _Pool(jobs, mp_context=multiprocessing.get_context(method), initializer=_begin_work)
 
 
 def can_fork() -> bool:
-    """Tell whether forking this process is safe: another thread, of any library, might hold a lock meanwhile."""
+    """Return whether forking is safe: no other thread, of any library, may hold a lock."""
     if sys.platform != "linux":
         return False
     try:
@@ -51,12 +51,12 @@ def can_fork() -> bool:
 
 
 def start_fork_server(*modules: str) -> None:
-    """Start a clean process that imports what checks need, and forks workers: each is spared a quarter of a second."""
-    from multiprocessing import forkserver  # noqa: PLC0415 - not every platform has it
+    """Start a clean process that imports modules and forks workers, which saves 0.25 seconds per worker."""
+    from multiprocessing import forkserver  # noqa: PLC0415 - not on every platform
 
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["corpusfmt.engine.validate", *modules, "numpy"])
-    # It must have no threads when it forks.
+    # The fork server must not have threads when it forks.
     threads = os.environ.get(_BLAS_THREADS)
     os.environ[_BLAS_THREADS] = "1"
     try:
@@ -69,10 +69,10 @@ def start_fork_server(*modules: str) -> None:
 
 
 def _begin_work() -> None:
-    """Leave Ctrl-C to the parent, and end with it: a killed run must leave no workers behind."""
+    """Ignore Ctrl-C, which the parent handles, and exit with the parent, so that a killed run leaves no workers."""
     drop_relative_entries()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What a process set up for itself may have been forked with it.
+    # Undo what the parent had set up for itself before the fork.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()
     os.environ[_BLAS_THREADS] = "1"

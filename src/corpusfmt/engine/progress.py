@@ -1,6 +1,4 @@
-"""Internal: How far the shards of a run are, also within one that is large, in whatever process of this machine it
-is read.
-"""
+"""Internal: Progress of a run, within large shards, too, and from all worker processes of this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _COUNT_BYTES = 8
 
 
 class Progress(Struct, frozen=True):
-    """How far a run is: tasks and bytes (of input on disk, where known) done, of all; a total of 0 is not known yet."""
+    """Progress of a run: finished tasks and input bytes on disk, and their totals; a total of 0 is not known yet."""
 
     shards: int
     shards_total: int
@@ -27,16 +25,16 @@ class Progress(Struct, frozen=True):
 
 
 class Gauge(Struct, frozen=True):
-    """How many bytes each task has read so far; `moved` is told those of the tasks that run, now and then.
+    """Bytes that each task has read so far; `moved` is called now and then with the counts of the running tasks.
 
-    Tasks write their counts into a file, which other processes have too; one on another machine does not.
+    Tasks write their counts to a shared file; tasks on another machine do not.
     """
 
     file: Path
     moved: Callable[[dict[int, int]], None]
 
     def look(self, tasks: Iterable[int]) -> None:
-        """Tell how many bytes some tasks have read."""
+        """Report the bytes that some tasks have read."""
         counts = {}
         with self.file.open("rb") as file:
             for task in tasks:
@@ -46,14 +44,14 @@ class Gauge(Struct, frozen=True):
 
 
 def note_read(gauge: Path, task: int, read: int) -> None:
-    """Write down how many bytes a task has read."""
+    """Write the bytes that a task has read to the shared file."""
     with suppress(OSError), gauge.open("r+b") as file:
         file.seek(task * _COUNT_BYTES)
         file.write(read.to_bytes(_COUNT_BYTES, "little"))
 
 
 class ShardProgress:
-    """Shows how far the shards are that are checked or described, if anybody wants to see it."""
+    """Shows the progress of checking or describing shards, if `show` is given."""
 
     def __init__(self, show: Callable[[Progress], None] | None, sizes: Sequence[int]) -> None:
         self.gauge: Gauge | None = None
@@ -69,32 +67,32 @@ class ShardProgress:
             file = folder / "read"
             file.touch()
             self.gauge = Gauge(file, self._moved)
-            self._tell()
+            self._update()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
     def finished(self, index: int, _: object) -> None:
-        """Take note of a shard that was read to its end."""
+        """Count a finished shard."""
         self._inside.pop(index, None)
         self._done = replace(
             self._done, shards=self._done.shards + 1, bytes=self._done.bytes + self._sizes[index], note=""
         )
-        self._tell()
+        self._update()
 
     def compared(self, read: int) -> None:
-        """Take note of how much was read after all shards, to compare them."""
+        """Show the bytes read after all shards, to compare files."""
         self._done = replace(
             self._done, note=f"comparing files, {read / 1e6:,.0f} MB read" if read else "comparing files"
         )
-        self._tell()
+        self._update()
 
     def _moved(self, counts: dict[int, int]) -> None:
         self._inside = counts
-        self._tell()
+        self._update()
 
-    def _tell(self) -> None:
+    def _update(self) -> None:
         if self._show:
             inside = sum(min(read, self._sizes[index]) for index, read in self._inside.items())
             self._show(replace(self._done, bytes=self._done.bytes + inside))

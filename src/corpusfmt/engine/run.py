@@ -1,6 +1,4 @@
-"""Internal: Run tasks on any executor: results in task order, a sliding window for back-pressure, dead workers
-survived.
-"""
+"""Internal: Run tasks on any executor: results in task order, a window for back-pressure, recovery from dead workers."""
 
 from __future__ import annotations
 
@@ -10,48 +8,50 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from corpusfmt.engine.executors import SerialExecutor, stop
 from corpusfmt.engine.progress import Gauge, note_read
+from corpusfmt.engine.watch import Watch
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A task that was in flight this often when a worker died is run alone, so that the guilty one shows.
+# A task that was running this often when a worker died runs alone, to find the task that kills workers.
 _DEATHS_BEFORE_ALONE = 3
 
-# What ends a worker, or should: of one that has run out of memory nothing else is to be expected.
+# Errors that end a worker: after running out of memory it may not work any more.
 _DEATHS = (BrokenExecutor, MemoryError)
 
-# So many results a worker may wait to be taken in order, before no more tasks are started.
+# Most results per worker that wait to be taken in order; then no more tasks start.
 RESULTS_WAITING_A_WORKER = 4
 
-# How often tasks that are still to come are asked for, while nothing ends.
+# Seconds between requests for more tasks while no task ends.
 _NAP_SECONDS = 0.1
 
-# A task ends by itself where the time is up; after so long it is ended.
+# Seconds after the timeout at which a task that has not stopped by itself is killed.
 _GRACE_SECONDS = 2.0
 
-# How often it is looked how far the tasks are that run.
+# Seconds between updates of progress.
 _GAUGE_SECONDS = 1.0
 
 
 class Died(Struct, frozen=True):
-    """The worker of this task died, last of all with nothing else running: memory, a signal, a crash in native code."""
+    """The worker of this task died, finally with nothing else running: memory, a signal, or a crash in native code."""
 
     reason: str
 
 
 class Late(Struct, frozen=True):
-    """A task that was ended, as the time of the run was up."""
+    """A task that was killed after the timeout of the run."""
 
 
 class _Measured(Struct, Generic[R], frozen=True):
-    """What a task gave, and how many bytes it read."""
+    """The result of a task, and the bytes that it read."""
 
     result: R
     read: int
@@ -65,7 +65,7 @@ def _measured(
 
 
 class _Flight(Generic[T, R]):
-    """The state of one run: what waits, what flies, what is done and not yet taken."""
+    """The state of a run: waiting tasks, running tasks, and results not yet taken."""
 
     def __init__(
         self,
@@ -74,18 +74,21 @@ class _Flight(Generic[T, R]):
         open_executor: Callable[[], Executor],
         meter: Meter,
         gauge: Gauge | None,
+        shared: Path | None,
     ) -> None:
+        self.shared = shared
         self.function = function
         self.gauge = gauge
         self.meter = meter
         self.limits = meter.limits
-        #: The bound that ended the run before its last task.
+        #: The limit that ended the run before its last task.
         self.reached: LimitReached | None = None
-        #: The first task, in their order, that raised, and what.
+        #: The first task in task order that raised, and its exception.
         self.failed: tuple[int, Exception] | None = None
         self.source = source
         self.open_executor = open_executor
         self.executor = open_executor()
+        self.watch = Watch(self.executor, shared)
         self.tasks: list[T] = []
         self.waiting: deque[int] = deque()
         self.flying: dict[Future[_Measured[R]], int] = {}
@@ -96,8 +99,9 @@ class _Flight(Generic[T, R]):
         self.broken = False
 
     def launch(self, window: int) -> None:
-        """Submit while the window allows and there are tasks; a pool found broken leaves the rest waiting."""
+        """Submit tasks up to the window; a broken pool leaves the rest waiting."""
         self.starved = False
+        window = max(window, self.watch.cores * RESULTS_WAITING_A_WORKER)
         while len(self.flying) + len(self.done) < window and (index := self._next()) is not None:
             try:
                 future = self.executor.submit(self._bound(index), self.tasks[index])
@@ -110,10 +114,10 @@ class _Flight(Generic[T, R]):
                 break
 
     def _bound(self, index: int) -> Callable[[T], _Measured[R]]:
-        return partial(_measured, self.function, self.limits, self.meter.total, self._teller(index))
+        return partial(_measured, self.function, self.limits, self.meter.total, self._reporter(index))
 
-    def _teller(self, index: int) -> Callable[[int], None] | None:
-        """Return what a task tells of the bytes that it has read."""
+    def _reporter(self, index: int) -> Callable[[int], None] | None:
+        """Return the function with which a task reports the bytes that it has read."""
         gauge = self.gauge
         if gauge is None:
             return None
@@ -122,7 +126,7 @@ class _Flight(Generic[T, R]):
         return partial(note_read, gauge.file, index)
 
     def _fail(self, index: int, error: Exception) -> None:
-        """Keep what a task raised: only tasks before it go on, since one of them may raise, too, and is to be told of then."""
+        """Record an exception. Only earlier tasks continue, because the first exception in task order is reported."""
         if self.failed is None or index < self.failed[0]:
             self.failed = index, error
         before = self.failed[0]
@@ -149,7 +153,7 @@ class _Flight(Generic[T, R]):
         return len(self.tasks) - 1
 
     def _goes_on(self) -> bool:
-        """Tell whether the run may go on; where a bound is reached, begin nothing any more."""
+        """Return whether the run may continue; after a limit is reached, nothing more starts."""
         try:
             self.limits.check(self.meter.total)
         except LimitReached as limit:
@@ -159,7 +163,7 @@ class _Flight(Generic[T, R]):
         return self.reached is None
 
     def land(self) -> list[int]:
-        """Wait for something to end, or a moment where tasks are still to come; return the indexes of what ended."""
+        """Wait for tasks to end, but only briefly if more tasks may arrive; return the indexes of ended tasks."""
         if self.flying:
             wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
             if self.gauge is not None and not isinstance(self.executor, SerialExecutor):
@@ -168,8 +172,10 @@ class _Flight(Generic[T, R]):
             time.sleep(_NAP_SECONDS)
         landed: list[int] = []
         broken, self.broken = self.broken, False
+        if self.watch.is_lost(self.flying):
+            broken = True
         for future in [future for future in self.flying if future.done()]:
-            if future not in self.flying:  # one before it has failed
+            if future not in self.flying:  # an earlier task has failed
                 continue
             index = self.flying.pop(future)
             try:
@@ -190,10 +196,10 @@ class _Flight(Generic[T, R]):
         return landed
 
     def _patience(self) -> float | None:
-        """Return how long to wait for a task to end."""
+        """Return the seconds to wait for a task to end."""
         if self.starved:
             return _NAP_SECONDS
-        patience = None if self.gauge is None else _GAUGE_SECONDS
+        patience = self.watch.seconds if self.gauge is None else _GAUGE_SECONDS
         ends = self.limits.ends
         if ends is None:
             return patience
@@ -206,7 +212,7 @@ class _Flight(Generic[T, R]):
         return measured.result
 
     def _end(self) -> None:
-        """End the tasks that still run; begin no others."""
+        """Kill the running tasks and start no others."""
         stop(self.executor)
         for index in (*self.flying.values(), *self.waiting):
             self.done[index] = Late()
@@ -235,12 +241,16 @@ class _Flight(Generic[T, R]):
                 break
             landed.append(index)
         self.executor = self.open_executor()
+        self.watch = Watch(self.executor, self.shared)
         return landed
 
     def _alone(self, index: int) -> R | Died:
         executor = self.open_executor()
         try:
-            return self._taken(executor.submit(self._bound(index), self.tasks[index]))
+            watch = Watch(executor, self.shared)
+            future = executor.submit(self._bound(index), self.tasks[index])
+            watch.until_done(future)
+            return self._taken(future)
         except MemoryError:
             return Died("not enough memory")
         except BrokenExecutor as error:
@@ -260,19 +270,20 @@ def run_tasks(
     limits: Limits = UNLIMITED,
     meter: Meter | None = None,
     gauge: Gauge | None = None,
+    shared: Path | None = None,
 ) -> Iterator[R | Died | Late]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
-    Tasks are taken one by one as there is room for them; None among them means that the next one is still to come, and
-    is asked for again. `finished` is told the index and result of each task as it ends, in any order. `close` is given the
-    executor at the end of all. An exception of a task is raised here once all before it have ended; of several, the first.
+    Tasks are taken one by one as there is room; None means that the next one has not arrived yet. `finished` is called
+    with the index and result of each task as it ends, in any order. `close` is called with the executor at the end. The
+    first exception in task order is raised here, once all earlier tasks have ended.
 
-    Where a bound of the run is reached, as each task ends, no more tasks are started, and what still runs two seconds
-    after the time is up is ended and gives `Late`; `LimitReached` is raised after all that ended. `meter` has the bounds
-    and counts what the run reads, where that is more than its tasks; else it is `limits`. `gauge` shows how
-    far the tasks are that run.
+    Once a limit of the run is reached, no more tasks start. Tasks that still run two seconds after the timeout are killed
+    and yield `Late`. `LimitReached` is raised after all results. `meter` has the limits and counts what the run reads, if
+    that is more than its tasks; else `limits` are used. `gauge` shows the progress of running tasks. `shared` is a
+    folder that all tasks use: on a cluster, each worker must see it.
     """
-    flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits), gauge)
+    flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits), gauge, shared)
     following = 0
     try:
         while True:
@@ -297,5 +308,5 @@ def run_tasks(
 
 
 def now() -> str:
-    """Return the time as reports have it: UTC, in whole seconds."""
+    """Return the time for reports, in UTC and whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""Internal: Stages of tasks with files between them, resumed by one listing: a marker for each task, written last.
+"""Internal: Resumable stages of tasks with files between them. Each task writes a marker last.
 
-A marker holds the fingerprint of everything that the task's result depends on, and the result itself. A task whose
-marker carries another fingerprint, or says what is not so any more, runs again.
+A marker contains the result of the task and the fingerprint of everything that the result depends on. A task whose
+marker has another fingerprint, or whose files are gone, runs again.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
+import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -27,12 +28,28 @@ R = TypeVar("R")
 
 
 class _Marker(Struct):
+    """`checksum` is the XXH3 of the rest: one changed bit would otherwise change counts, or a corpus, unnoticed."""
+
     fingerprint: str
     result: msgspec.Raw
+    checksum: str
+
+    @classmethod
+    def of(cls, fingerprint: str, result: object) -> Self:
+        data = msgspec.json.encode(result)
+        return cls(fingerprint, msgspec.Raw(data), _checksum(fingerprint, data))
+
+    @property
+    def is_whole(self) -> bool:
+        return self.checksum == _checksum(self.fingerprint, bytes(self.result))
+
+
+def _checksum(fingerprint: str, result: bytes) -> str:
+    return xxhash.xxh3_64_hexdigest(f"{len(fingerprint)} {fingerprint} ".encode() + result)
 
 
 class StageTask(Struct, Generic[T], frozen=True):
-    """One task of a stage: its id is stable (from names, never from ranks) and fit for a file name."""
+    """One task of a stage; its id is stable (made from names, never from positions) and a valid file name."""
 
     id: str
     argument: T
@@ -40,10 +57,10 @@ class StageTask(Struct, Generic[T], frozen=True):
 
 
 class Stages(Struct, frozen=True):
-    """Runs the stages of one job; `folder` holds their markers.
+    """Runs the stages of one job; `folder` contains their markers.
 
-    `limits` hold for each stage. `progress` is told the stage and how far it is; `log` the name of an event
-    (`stage-start`, `task-end`, `stage-end`) and what there is to know of it.
+    `limits` apply to each stage. `progress` is called with the stage and its progress, `log` with the name of an event
+    (`stage-start`, `task-end`, `stage-end`) and its facts.
     """
 
     folder: Path
@@ -56,7 +73,7 @@ class Stages(Struct, frozen=True):
 
     @property
     def of_own_files(self) -> Stages:
-        """Return what runs stages that read only what earlier ones have written."""
+        """The same, for stages that read only files of earlier stages."""
         return replace(self, limits=self.limits.of_own_files)
 
     def run(
@@ -67,12 +84,12 @@ class Stages(Struct, frozen=True):
         kind: type[R],
         weights: Sequence[int],
         *,
-        stands: Callable[[T, R], bool] | None = None,
+        reusable: Callable[[T, R], bool] | None = None,
     ) -> list[R | Died]:
-        """Run the tasks that have no valid marker; return all results, in task order. `weights` tell how long each takes.
+        """Run the tasks without a valid marker; return all results, in task order.
 
-        Several workers begin with the longest, so that none of them is left alone with it at the end. `stands` is as for
-        `stream`. What the stage has left of other tasks is removed.
+        `weights` are the expected durations: several workers begin with the longest tasks, so that no worker runs one
+        alone at the end. `reusable` is as for `stream`. Results of other tasks in this stage are removed.
         """
         self._keep_only(name, {_marker_name(task): task.fingerprint for task in tasks})
         weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
@@ -87,7 +104,7 @@ class Stages(Struct, frozen=True):
             return Progress(done[0], len(tasks), done[1], total)
 
         longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
-        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended, stands)
+        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended, reusable)
         return [results[task.id] for task in tasks]
 
     def stream(
@@ -97,21 +114,17 @@ class Stages(Struct, frozen=True):
         tasks: Iterable[StageTask[T] | None],
         kind: type[R],
         ended: Callable[[StageTask[T], R | Died], Progress],
-        stands: Callable[[T, R], bool] | None = None,
+        reusable: Callable[[T, R], bool] | None = None,
     ) -> int:
-        """Run tasks as they come (None: the next is still to come), except those that have a valid marker.
+        """Run tasks as they arrive (None: the next has not arrived yet), except those with a valid marker.
 
-        `ended` is told each task and its result as soon as the marker is on disk, in any order; it answers how far the
-        stage is. `stands` tells of a task done by an earlier run whether its result can still be used: whether the files
-        are there. Returns how many tasks were run.
+        `ended` is called with each task and result as soon as the marker is on disk, in any order, and returns the
+        progress of the stage. `reusable` returns whether the result of an earlier run can be used, as its files exist.
+        Returns the number of tasks that were run.
         """
-        folder = self.folder / name
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self._begun(name)
         missing: list[StageTask[T]] = []
         counts = {"tasks": 0, "resumed": 0, "died": 0}
-        self.workers.call()
-        self._tell("stage-start", {"stage": name})
-        self._show(name, Progress(0, 0, 0, 0))
 
         def finished(task: StageTask[T], result: R | Died, resumed: bool) -> None:
             counts["tasks"] += 1
@@ -119,12 +132,12 @@ class Stages(Struct, frozen=True):
             counts["died"] += isinstance(result, Died)
             progress = ended(task, result)
             facts = {"died": result.reason} if isinstance(result, Died) else {"result": msgspec.to_builtins(result)}
-            self._tell("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
+            self._log("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
             self._show(name, progress)
 
         def unfinished() -> Iterator[StageTask[T] | None]:
             for task, found in _with_results(tasks, folder, kind):
-                if task and found is not None and (stands is None or stands(task.argument, found)):
+                if task and found is not None and (reusable is None or reusable(task.argument, found)):
                     finished(task, found, resumed=True)
                     continue
                 if task:
@@ -139,22 +152,32 @@ class Stages(Struct, frozen=True):
             finished=lambda index, result: finished(missing[index], result, resumed=False),
             close=self.workers.release,
             meter=Meter(self.limits, self.spent),
+            shared=self.folder,
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
                 raise self.limits.late(missing[index].id)
-        self._tell("stage-end", {"stage": name} | counts)
+        self._log("stage-end", {"stage": name} | counts)
         return len(missing)
 
+    def _begun(self, name: str) -> Path:
+        """Return the folder of a stage that begins."""
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        self.workers.call()
+        self._log("stage-start", {"stage": name})
+        self._show(name, Progress(0, 0, 0, 0))
+        return folder
+
     def _keep_only(self, name: str, fingerprints: Mapping[str, str]) -> None:
-        """Remove the markers of other tasks, which may write the same files in part, and what else those have left."""
+        """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
         for path in (self.folder / name).glob("*"):
             marker = path.with_suffix(".json")
             wanted = fingerprints.get(marker.name)
             if wanted is None or (path == marker and _fingerprint_in(path) != wanted):
                 path.unlink()
 
-    def _tell(self, event: str, facts: Json) -> None:
+    def _log(self, event: str, facts: Json) -> None:
         if self.log:
             self.log(event, facts)
 
@@ -163,7 +186,7 @@ class Stages(Struct, frozen=True):
             self.progress(stage, progress)
 
     def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
-        """Yield fingerprint and result of every marker of a stage: what it did, where the inputs tell no more."""
+        """Yield the fingerprint and result of every marker of a stage."""
         for path in sorted((self.folder / name).glob("*.json")):
             marker = _decoded(path, kind)
             if marker is not None:
@@ -177,15 +200,15 @@ class Stages(Struct, frozen=True):
         kind: type[R],
         weights: Sequence[int],
         *,
-        stands: Callable[[T, R], bool] | None = None,
+        reusable: Callable[[T, R], bool] | None = None,
     ) -> list[R]:
-        """As `run`, for stages in which every task must succeed. Raises `Incomplete` where a worker died every time."""
-        results = self.run(name, function, tasks, kind, weights, stands=stands)
+        """Like `run`, but raise `Incomplete` if the worker of a task died at every attempt."""
+        results = self.run(name, function, tasks, kind, weights, reusable=reusable)
         whole = [result for result in results if not isinstance(result, Died)]
         if len(whole) < len(results):
             reason = next(result.reason for result in results if isinstance(result, Died))
             raise Incomplete(
-                f"a worker of stage {name} died every time ({reason}); run the same command again to resume"
+                f"a worker of stage {name} died at every attempt ({reason}); run the same command again to resume"
             )
         return whole
 
@@ -195,22 +218,26 @@ def _marker_name(task: StageTask[Any]) -> str:
 
 
 def _run_and_mark(folder: Path, function: Callable[[T], R], task: StageTask[T]) -> R:
-    # What it says will not be so any more once the task has begun to replace files.
+    # The old marker is wrong as soon as the task replaces files.
     (folder / _marker_name(task)).unlink(missing_ok=True)
     result = function(task.argument)
-    marker = _Marker(task.fingerprint, msgspec.Raw(msgspec.json.encode(result)))
-    publish_bytes(folder / _marker_name(task), msgspec.json.encode(marker))
+    publish_bytes(folder / _marker_name(task), msgspec.json.encode(_Marker.of(task.fingerprint, result)))
     return result
 
 
 def _with_results(
     tasks: Iterable[StageTask[T] | None], folder: Path, kind: type[R]
 ) -> Iterator[tuple[StageTask[T] | None, R | None]]:
-    """Yield tasks with what their markers hold, None where there is no valid one."""
+    """Yield tasks, each with the result in its marker, or None without a valid marker."""
     present = {path.name for path in folder.iterdir()}
     for task in tasks:
         marker = _decoded(folder / _marker_name(task), kind) if task and _marker_name(task) in present else None
         yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
+
+
+def is_damaged(path: Path) -> bool:
+    """Return whether a file has the name of a marker, and not what was written of one."""
+    return path.suffix == ".json" and _decoded(path, msgspec.Raw) is None
 
 
 def _fingerprint_in(path: Path) -> str | None:
@@ -221,6 +248,6 @@ def _fingerprint_in(path: Path) -> str | None:
 def _decoded(path: Path, kind: type[R]) -> tuple[str, R] | None:
     try:
         marker = msgspec.json.decode(path.read_bytes(), type=_Marker)
-        return marker.fingerprint, msgspec.json.decode(marker.result, type=kind)
-    except (OSError, msgspec.DecodeError):
+        return (marker.fingerprint, msgspec.json.decode(marker.result, type=kind)) if marker.is_whole else None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None

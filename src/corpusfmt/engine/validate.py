@@ -1,23 +1,27 @@
-"""Internal: Validate a path: plan, check every shard, judge the whole."""
+"""Internal: Validate a path: plan, check every shard, check the dataset as a whole."""
 
 from __future__ import annotations
 
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.engine.executors import default_jobs, executor_factory, prepare
+from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
+from corpusfmt.engine.loading import check_loading
 from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.formats import (
     CheckOptions,
     Format,
     Plan,
+    ReadOptions,
     Shard,
     ShardResult,
     all_formats,
@@ -26,101 +30,161 @@ from corpusfmt.formats import (
     named_format,
     refuse_barred,
 )
+from corpusfmt.formats.columns import format_of_columns
 from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, within_limits
+from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
+from corpusfmt.io.witness import witnessing
+from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
-from corpusfmt.rules import PROFILES, Grading, Override, selects
-from corpusfmt.wording import clipped
+from corpusfmt.rules import Grading, Judge, Override, selects
+from corpusfmt.wording import unknown
 
 _SAMPLE_SEED = 20181112
+#: A profile by its name or file, or several.
+Profiles = str | Path | Sequence[str | Path]
 
 
 def grading(
     *,
-    profile: str = "standard",
+    profile: Profiles = "standard",
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     overrides: Sequence[Override] = (),
 ) -> Grading:
-    """Return the grading that the caller asks for. Raises `UsageError` for an unknown profile or rule."""
-    if profile not in PROFILES:
-        raise UsageError(f"unknown profile {clipped(profile)!r}; known: {', '.join(PROFILES)}")
-    selectors = (*select, *ignore, *(code for override in overrides for code in override.rules))
+    """Return the caller's grading. Raises `UsageError` for an unknown profile or rule."""
+    named = [profile] if isinstance(profile, str | Path) else profile
+    profiles = tuple(map(load_profile, dict.fromkeys(named)))
+    own = [grade.rules for each in profiles if each.name not in profile_names() for grade in each.grades]
+    named_rules = [*own, *(override.rules for override in overrides)]
+    selectors = (*select, *ignore, *(code for rules in named_rules for code in rules))
     for selector in selectors:
-        if not selector or not any(selects(selector, rule) for fmt in all_formats() for rule in fmt.rules):
-            raise UsageError(f"unknown rule {clipped(selector)!r}; `corpusfmt rule` lists codes and slugs")
-    return Grading(profile, tuple(select), tuple(ignore), tuple(overrides))
+        known = [rule for rules in (MANIFEST_RULES, HUB_RULES, *(fmt.rules for fmt in all_formats())) for rule in rules]
+        if not selector or not any(selects(selector, rule) for rule in known):
+            slugs = [rule.slug for rule in known]
+            raise UsageError(unknown("rule", selector, slugs, "`corpusfmt rule` lists codes and slugs"))
+    return Grading(profiles, tuple(select), tuple(ignore), tuple(overrides))
+
+
+class Examined(Struct, frozen=True):
+    """What a run over a corpus gave: its report, the shards, and what is known of its files, where that was asked for."""
+
+    report: Report
+    format: str
+    version: str
+    shards: Sequence[Shard] = ()
+    release: Release | None = None
 
 
 def validate(
     path: str | Path | Entry,
     *,
     format: str = "auto",  # noqa: A002 - the name that users type
-    profile: str = "standard",
+    profile: Profiles = "standard",
     data: bool = False,
     dedup: bool = False,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    columns: str | Path | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     blocklist: str | Path | None = None,
-    max_line_bytes: int = MAX_LINE_BYTES,
+    max_line_bytes: int | None = None,
     max_per_rule: int = 10,
     sample: float | None = None,
     overrides: Sequence[Override] = (),
     baseline: Baseline | str | Path | None = None,
     follow_links: bool = False,
+    maps: Mapping[str, str | Path] = NO_MAPS,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
-    `path` is a file or folder, local or of any store that fsspec serves; `jobs` None means as many workers as the input
-    deserves; `sample` is the share of shards to look at, which is then said in the report; `baseline` is a saved report,
-    and what it counted is not reported again. What links lead to outside of `path` is read only with `follow_links`;
-    `limits` bound what may be read, and a run that they end is incomplete.
+    `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
+    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file. With `jobs` None the input decides the number of workers. `sample` is the share of shards to check,
+    and the report says so. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
+    copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
+    `follow_links`. A run that reaches one of `limits` is incomplete.
 
     Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
     unknown format, profile, rule or engine, or a file that is not a report.
     """
-    started = now()
     known = baseline if isinstance(baseline, Baseline) else load_baseline(baseline) if baseline else Baseline()
     entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
+    entry = replace(entry, url=entry.url if entry.is_remote else placed(engine, entry.url))
+    maps = {name: placed(engine, each) for name, each in maps.items()}
     options = CheckOptions(
-        grading=replace(
-            grading(profile=profile, select=select, ignore=ignore, overrides=overrides), known=known.occurrences
-        ),
+        grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
         dedup=dedup,
         data=data,
-        blocklist=_existing(blocklist),
-        max_line_bytes=max_line_bytes,
+        blocklist=_existing(None if blocklist is None else placed(engine, blocklist)),
+        max_line_bytes=max_line_bytes or MAX_LINE_BYTES,
         max_per_rule=max_per_rule,
-        limits=limits.begun(),
+        limits=limits,
+        maps=copies(maps, follow_links=follow_links),
+        reading=ReadOptions(columns=placed_columns(engine, columns)),
     )
-    # What the run reads, in whatever process.
+    return examine(
+        entry, options, format=format, jobs=jobs, engine=engine, sample=sample, known=known, progress=progress
+    ).report
+
+
+def examine(
+    entry: Entry,
+    options: CheckOptions,
+    *,
+    format: str,  # noqa: A002 - as in `validate`
+    jobs: int | None,
+    engine: str | None,
+    sample: float | None = None,
+    known: Baseline | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    sealing: bool = False,
+) -> Examined:
+    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read."""
+    started = now()
+    known = known or Baseline()
+    options = replace(options, grading=replace(options.grading, known=known.occurrences), limits=options.limits.begun())
+    # What the run reads, in any process.
     meter = Meter(options.limits)
+    format = format_of_columns(format, options.reading.columns)  # noqa: A001
     named = None if format == "auto" else named_format(format)
     try:
         refuse_barred(entry)
         with within(meter):
             fmt, version = named or _detected(entry)
     except (BadInput, LimitReached) as unread:
-        tally = Tally(max_per_rule)
+        tally = Tally(options.max_per_rule)
         tally.add(unread.finding)
         name = named[0].name if named else "unknown"
-        return Report(name, "", tally, Coverage(shards_total=1), started=started, finished=now())
+        return Examined(Report(name, "", tally, Coverage(shards_total=1), started=started, finished=now()), name, "")
+    if options.maps and fmt.records is None:
+        raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
+    if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
+        raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl or --format text")
     prepare(engine, jobs, *modules_of(fmt.name))
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
-        options = replace(options, version=version, scratch=Path(scratch))
-        plan = _planned(fmt, entry, options, meter)
-        options = replace(options, version=plan.version)
-        report = _check_all(fmt, plan, options, meter, jobs=jobs, engine=engine, sample=sample, progress=progress)
-    _settle(report, fmt, options.grading, known)
-    report.started, report.finished = started, now()
-    return report
+    run = _Run(fmt, options, meter, jobs, engine, sample, progress)
+    examined = _examined(run, entry, version, sealing=sealing)
+    _settle(examined.report, fmt, options.grading, known)
+    examined.report.started, examined.report.finished = started, now()
+    return examined
+
+
+class _Run(Struct, frozen=True):
+    """In what format something is checked, how, and by whom."""
+
+    fmt: Format
+    options: CheckOptions
+    meter: Meter
+    jobs: int | None
+    engine: str | None
+    sample: float | None
+    progress: Callable[[Progress], None] | None
 
 
 def _detected(entry: Entry) -> tuple[Format, str]:
@@ -138,57 +202,94 @@ def _planned(fmt: Format, entry: Entry, options: CheckOptions, meter: Meter) -> 
         return Plan(options.version, [], judge.tally)
 
 
-def _check_all(
-    fmt: Format,
-    plan: Plan,
-    options: CheckOptions,
-    meter: Meter,
-    *,
-    jobs: int | None,
-    engine: str | None,
-    sample: float | None,
-    progress: Callable[[Progress], None] | None,
-) -> Report:
-    shards = _sampled(plan.shards, sample)
-    total = sum(shard.size for shard in shards)
-    workers = jobs or default_jobs(total, len(shards))
+def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examined:
+    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
+        options = replace(run.options, version=version, scratch=Path(scratch))
+        plan = _planned(run.fmt, entry, options, run.meter)
+        run = replace(run, options=replace(options, version=plan.version))
+        judge = judge_of(run.options)
+        release = None
+        with within_limits(judge, "."), within(run.meter):
+            release = release_at(entry, judge, sealing=sealing)
+        report = _check_all(run, entry, plan, release, judge)
+    return Examined(report, run.fmt.name, plan.version, plan.shards, release)
+
+
+def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, manifest_judge: Judge) -> Report:
+    fmt, options, meter = run.fmt, run.options, run.meter
+    shards = _sampled(plan.shards, run.sample)
+    workers = run.jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
+    open_executor = executor_factory(run.engine, workers)
     coverage = plan.coverage
     coverage.shards_total = len(plan.shards)
     coverage.sampled = len(shards) < len(plan.shards)
     known = options.grading.known
-    # A baseline may be large: a worker is given what it counts in the files of a shard.
+    # A baseline may be large: a worker gets only the part about its shard.
     alone = replace(options, grading=replace(options.grading, known={}))
-    with ShardProgress(progress, [shard.size for shard in shards]) as shown:
+    with ShardProgress(run.progress, [shard.size for shard in shards]) as shown:
         results = run_tasks(
-            partial(_check_task, fmt.name, alone),
+            partial(_check_task, fmt.name, alone, release is not None),
             [(shard, known) for shard in shards]
             if len(shards) == 1
             else zip(shards, _divided(known, shards), strict=True),
-            executor_factory(engine, workers),
+            open_executor,
             window=workers * RESULTS_WAITING_A_WORKER,
             finished=shown.finished,
             meter=meter,
             gauge=shown.gauge,
+            shared=options.scratch,
         )
-        facts = []
-        checked = []
-        try:
-            for shard, outcome in zip(shards, results, strict=True):
-                result = _ended(fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
-                plan.tally.merge(result.tally)
-                coverage.add(result.coverage)
-                coverage.shards_seen += 1
-                checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
-                if result.facts is not None:
-                    facts.append(result.facts)
-        except LimitReached as limit:
-            judge = fmt.judge(options, plan.version, ".")
-            reason = f"{limit.reason}; {coverage.shards_seen} of {len(shards)} shards were read"
-            judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
-            plan.tally.merge(judge.tally)
+        facts, checked, is_whole = _merged(run, plan, shards, results, release)
         shown.compared(0)
         _judge_whole(fmt, plan, facts, options, meter, shown)
+        if options.grading.loading and is_whole:
+            loading_judge = check_loading(root, fmt, plan.shards, options, open_executor, workers, meter)
+            plan.tally.merge(loading_judge.tally)
+            coverage.add(loading_judge.coverage)
+        if release is not None and is_whole:
+            unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards))
+            with within_limits(manifest_judge, "."):
+                unread = hash_unread(release, open_executor, workers, meter, unseen)
+                if release.manifest is not None:
+                    judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
+    plan.tally.merge(manifest_judge.tally)
+    coverage.add(manifest_judge.coverage)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
+
+
+def _paths(shards: Sequence[Shard]) -> Iterator[str]:
+    return (entry.path for shard in shards for entry in shard.files.values())
+
+
+def _merged(
+    run: _Run,
+    plan: Plan,
+    shards: Sequence[Shard],
+    results: Iterator[ShardResult | Died | Late],
+    release: Release | None,
+) -> tuple[list[object], list[Checked], bool]:
+    """Take what the checks of all shards gave; return their facts, what was checked, and whether that is all."""
+    fmt, coverage = run.fmt, plan.coverage
+    facts: list[object] = []
+    checked: list[Checked] = []
+    try:
+        for shard, outcome in zip(shards, results, strict=True):
+            result = _ended(fmt, shard, run.options, outcome) if isinstance(outcome, Died | Late) else outcome
+            plan.tally.merge(result.tally)
+            coverage.add(result.coverage)
+            coverage.shards_seen += 1
+            checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+            if result.facts is not None:
+                facts.append(result.facts)
+            if release is not None:
+                release.take(shard, result)
+    except LimitReached as limit:
+        judge = fmt.judge(run.options, plan.version, ".")
+        reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(shards):,} shards were read"
+        judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
+        plan.tally.merge(judge.tally)
+        return facts, checked, False
+    return facts, checked, True
 
 
 def _judge_whole(
@@ -209,9 +310,7 @@ def _judge_whole(
     coverage = plan.coverage
     looked_at = coverage.documents or coverage.gaps or coverage.sampled
     if plain_documents and not (looked_at or _has_errors(plan.tally, judge.tally)):
-        problem = Problem(
-            "no document in the whole input, nothing was checked", Location("."), "check how the input was made"
-        )
+        problem = Problem("no documents found, nothing was checked", Location("."), "check how the input was made")
         judge.report(NOTHING_TO_CHECK, problem)
     plan.tally.merge(judge.tally)
     plan.coverage.add(judge.coverage)
@@ -225,11 +324,11 @@ def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -
     unmatched = [baseline.entry(*key) for key in report.tally.settle(baseline.reason)]
     coverage = report.coverage
     if not report.has_gaps and coverage.shards_seen == coverage.shards_total:
-        report.unmatched = [*grading.unmatched(fmt.rules, report.tally), *unmatched]
+        report.unmatched = [*grading.unmatched([*fmt.rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
 
 
 def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[Known]:
-    """Yield for each shard what is known of its files."""
+    """Yield the known occurrences of each shard."""
     by_path: dict[str, dict[tuple[str, str], int]] = {}
     for key, count in known.items():
         by_path.setdefault(key[1], {})[key] = count
@@ -238,16 +337,18 @@ def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[Known]:
         yield {key: count for path in paths for key, count in by_path.get(path, {}).items()}
 
 
-def _check_task(format_name: str, options: CheckOptions, task: tuple[Shard, Known]) -> ShardResult:
+def _check_task(format_name: str, options: CheckOptions, hashing: bool, task: tuple[Shard, Known]) -> ShardResult:
     shard, known = task
     began = time.monotonic()
-    result = check_shard(format_name, replace(options, grading=replace(options.grading, known=known)), shard)
+    with witnessing(hashing) as read:
+        result = check_shard(format_name, replace(options, grading=replace(options.grading, known=known)), shard)
+    result.read = {url: seen.facts for url, seen in read.items()}
     result.seconds = time.monotonic() - began
     return result
 
 
 def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardResult:
-    """Check one shard in whatever process this is: an exception becomes a finding, never a lost shard."""
+    """Check a shard. An exception becomes a finding, so that no shard is lost."""
     fmt, _ = named_format(format_name)
     try:
         return fmt.check(shard, options)
@@ -280,7 +381,7 @@ def _sampled(shards: Sequence[Shard], share: float | None) -> Sequence[Shard]:
     if share is None or share >= 1 or not shards:
         return shards
     if share <= 0:
-        raise UsageError("a sample is a share above 0, like 1%")
+        raise UsageError(f"sample is {share:g}, expected a share above 0, like 0.01")
     count = max(1, round(len(shards) * share))
     chosen = set(random.Random(_SAMPLE_SEED).sample(range(len(shards)), count))
     return [shard for number, shard in enumerate(shards) if number in chosen]
@@ -288,5 +389,5 @@ def _sampled(shards: Sequence[Shard], share: float | None) -> Sequence[Shard]:
 
 def _existing(path: str | Path | None) -> str | None:
     if path is not None and not Path(path).is_file():
-        raise UsageError(f"no such file: {path}")
+        raise UsageError(f"file {path} does not exist")
     return None if path is None else str(path)

@@ -1,7 +1,7 @@
 """For formats: The formats, found by walking this package: a module with a `FORMAT`, or a package whose module
 `format` has one.
 
-That a package does not import its `format` spares those who want a part of it, like a writer, the rest.
+A package does not import its `format`, so a user of one part, such as a writer, does not load the rest.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from corpusfmt.extensions import Extensions, extensions
 from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
+from corpusfmt.formats.recordsets import OpenRecords
+from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, walk
@@ -35,42 +37,53 @@ from corpusfmt.model import (
     UsageError,
 )
 from corpusfmt.rules import Grading, Judge, RuleSet
-from corpusfmt.wording import clipped
+from corpusfmt.wording import unknown
 
 
 class ReadOptions(Struct, frozen=True):
-    """Which records are meant, and how the fields are called that make a document, where a format does not say so.
+    """Which records are meant, and which fields make a document, if the format does not define them.
 
-    None is the format's default.
+    None is the format's default. `columns` names a column profile; `source` is that of documents without one.
     """
 
     record_set: str | None = None
+    columns: str | None = None
     text_field: str | None = None
     id_field: str | None = None
+    url_field: str | None = None
+    date_field: str | None = None
+    language_field: str | None = None
+    source: str | None = None
 
 
 class CheckOptions(Struct, frozen=True):
-    """What a check is to do; crosses processes. `scratch` is a local folder that lives as long as the run."""
+    """The task of a check; crosses processes. `scratch` is a local folder that lives as long as the run.
+
+    `fixing` is true if findings will be repaired, so files that only a repair needs are read, too.
+    """
 
     version: str = ""
     grading: Grading = field(default_factory=Grading)
     dedup: bool = False
     data: bool = False
+    fixing: bool = False
     blocklist: str | None = None
     max_line_bytes: int = MAX_LINE_BYTES
     max_per_rule: int = 10
     scratch: Path | None = None
     reading: ReadOptions = ReadOptions()
     limits: Limits = DEFAULT_LIMITS
+    #: Local copies of files that a description names, by the `@id` or name of the file or file set.
+    maps: Mapping[str, Entry] = field(default_factory=dict)
 
 
 class Shard(Struct, frozen=True):
     """Files that only make sense together: the unit of parallelism, resume and quarantine.
 
-    `files` maps a role to an entry; `payload` is what the format's plan wants its check to know. Both cross processes.
-    `target` is the path that names what a conversion makes of it, where that of its first file would mislead; `corpus` the
-    folder of the corpus that it belongs to, where a source may hold several, as the variants of a release. `read_as` says how
-    its files are read, where other shards decide that.
+    `files` maps a role to an entry; `payload` is data from the format's plan for its check. Both cross processes.
+    `target` is the path that names the result of a conversion, if the path of the first file would mislead; `corpus` is
+    the folder of its corpus, if a source may have several, such as the variants of a release. `read_as` says how its files
+    are read, if other shards decide that.
     """
 
     index: int
@@ -87,7 +100,7 @@ class Shard(Struct, frozen=True):
 
 
 class Plan(Struct):
-    """What there is to check below a root, and what the layout alone already told."""
+    """What there is to check below a root, and the findings about its layout."""
 
     version: str
     shards: Sequence[Shard]
@@ -96,71 +109,92 @@ class Plan(Struct):
     facts: Any = None
 
     def refuse_unread(self) -> None:
-        """Raise `BadInput` where something cannot be read or leads outside of what was named: part of the data may be there."""
+        """Raise `BadInput` if something cannot be read, or leads out of the given path: data may be missing."""
         for each in self.tally.findings:
             if each.code in INCOMPLETE_CODES:
                 raise BadInput(each)
 
     def errors(self, codes: frozenset[str]) -> Iterator[Finding]:
-        """Yield the errors of the layout that have one of these codes."""
+        """Yield the errors of the layout with one of these codes."""
         return (each for each in self.tally.findings if each.code in codes and each.severity is Severity.ERROR)
 
 
 class ShardResult(Struct):
-    """What checking one shard gave. `facts` is small, mergeable and picklable: it feeds the dataset-level rules."""
+    """The results for one shard. `facts` is small, mergeable and picklable: it feeds the dataset-level rules.
+
+    `read` has, by URL, the files that were read to their end, if the caller wants them.
+    """
 
     tally: Tally
     coverage: Coverage
     facts: Any = None
     seconds: float = 0.0
+    read: Mapping[str, FileFacts] = field(default_factory=dict)
 
 
 class Detection(Struct, frozen=True):
-    """A format's claim on a path: its version, and what was seen that says so."""
+    """A format's claim on a path: its version, and the evidence."""
 
     version: str
     evidence: str
 
 
 class Rejected(Struct, frozen=True):
-    """A record that cannot become a document: why and where, and its bytes as they stand."""
+    """A record that cannot become a document: why and where, and its unchanged bytes."""
 
     finding: Finding
     raw: bytes
 
 
 class LeftOut(Struct, frozen=True):
-    """What a document, the next one, leaves out of its record, because no document can hold it."""
+    """What the next document leaves out of its record, because no document can represent it."""
 
     what: str
     at: Location
 
 
 class Reader(Struct, frozen=True):
-    """How the documents of a format are read, and what of a corpus then is not."""
+    """How the documents of a format are read, and what a corpus lacks if its layout is faulty."""
 
     #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]]
-    #: List the shards to read, where those are others than the shards to check: records that `ReadOptions` may choose.
+    #: List the shards to read, if they differ from the shards to check: records that `ReadOptions` may choose.
     plan: Callable[[Entry, CheckOptions], Plan] | None = None
-    #: Say what of a shard `read` leaves out, by name with its number.
+    #: Return what `read` leaves out of a shard, as numbers by name.
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
-    #: Name the attribute sets that lie beside the documents of a shard, and that `read` takes along.
+    #: Return the names of the attribute sets next to the documents of a shard; `read` includes them.
     attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
     #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
     by_row: bool = False
-    #: The `source` that `read` gives to documents which have none of their own.
+    #: The `source` that `read` gives to documents without one.
     source_name: str | None = None
     #: Whether records have no fixed fields, so that `ReadOptions` may name them.
     names_fields: bool = False
-    #: Say what is wrong with a shard that lacks a file, so that `read` rejects all of it.
+    #: Whether a column profile in `ReadOptions` may name them.
+    has_columns: bool = False
+    #: Return what is wrong with a shard that lacks a file, so that `read` rejects all of it.
     unpaired: Callable[[Shard], Finding | None] = lambda _shard: None
-    #: Rules about the layout whose firing means that a file is not read: by code, what is then lost.
+    #: Rules on the layout that fire if a file is not read: by code, what is then lost.
     unread_rules: Mapping[str, str] = field(default_factory=dict)
-    #: Rules about the layout whose firing means that files cannot be put together, so that nothing may be read.
+    #: Rules on the layout that fire if files cannot be matched, so nothing may be read.
     pairing_rules: frozenset[str] = frozenset()
-    #: Rules about the layout whose firing means that data is missing.
+    #: Rules on the layout that fire if data is missing.
     missing_rules: frozenset[str] = frozenset()
+
+
+class Mend(Struct, frozen=True):
+    """A file as it should be, which repairs all findings about it: `to` is its new name in its folder.
+
+    Without `content` it is removed, or only renamed. A change that is not `safe` should be reviewed; a file that `is_new`
+    does not exist yet.
+    """
+
+    entry: Entry
+    content: bytes | None
+    codes: tuple[str, ...] = ()
+    to: str = ""
+    safe: bool = True
+    is_new: bool = False
 
 
 class Format(Struct, frozen=True):
@@ -172,9 +206,9 @@ class Format(Struct, frozen=True):
     summary: str
     #: The versions, oldest first.
     versions: tuple[str, ...]
-    #: Every rule, those of all formats included.
+    #: Every rule, including the rules of all formats.
     rules: RuleSet
-    #: Say whether a path looks like this format.
+    #: Return whether a path looks like this format.
     detect: Callable[[Entry], Detection | None]
     #: List the shards below a path, and judge the layout.
     plan: Callable[[Entry, CheckOptions], Plan]
@@ -184,15 +218,21 @@ class Format(Struct, frozen=True):
     finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None] = lambda _plan, _facts, _judge, _options: None
     #: Read its documents; None for a format that cannot be read.
     reader: Reader | None = None
-    #: Other names that the command line knows it by, each with the version that is meant ("" for any).
+    #: Other names on the command line, each with its version ("" for any).
     aliases: Mapping[str, str] = field(default_factory=dict)
     #: Write corpora, by version; empty for formats that only describe.
     writers: Mapping[str, Writer[Any]] = field(default_factory=dict)
     #: Describe corpora, by version.
     describers: Mapping[str, Describer] = field(default_factory=dict)
+    #: Read the records that it describes; None for formats that describe none.
+    records: OpenRecords | None = None
     #: Write descriptions; None for formats of corpora.
     descriptions: Descriptions | None = None
-    #: Whether it takes what other formats would, were it not theirs: it is asked when none claims a path.
+    #: Whether findings about a file of a shard may carry edits that repair it.
+    offers_edits: bool = False
+    #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.
+    mends: Callable[[Entry, CheckOptions], Iterator[Mend]] | None = None
+    #: Whether it accepts paths of other formats, too: it is asked only if no other format claims a path.
     is_general: bool = False
 
     def __post_init__(self) -> None:
@@ -206,13 +246,13 @@ class Format(Struct, frozen=True):
 @cache
 def formats() -> Mapping[str, Format]:
     """Return every format of this package by name."""
-    found = map(_format_in, iter_modules(__path__))
+    found = map(_format_in, _modules().values())
     return {fmt.name: fmt for fmt in sorted(filter(None, found), key=lambda fmt: fmt.name)}
 
 
 @cache
 def further_formats() -> Extensions[Format]:
-    """Return the formats of other distributions, which their entry points in the group `corpusfmt.formats` give."""
+    """Return the formats of other distributions, from their entry points in the group `corpusfmt.formats`."""
     known = formats()
     names = {*known, *(alias for fmt in known.values() for alias in fmt.aliases)}
     codes = {rule.code: rule for fmt in known.values() for rule in fmt.rules}
@@ -235,7 +275,7 @@ def further_formats() -> Extensions[Format]:
 
 
 def all_formats() -> Iterator[Format]:
-    """Yield every format, ours first: those of other distributions are loaded for who asks for more."""
+    """Yield every format, this package's first: those of other distributions are loaded only on demand."""
     yield from formats().values()
     yield from further_formats().loaded.values()
 
@@ -244,13 +284,14 @@ def _place_of(module: ModuleInfo) -> str:
     return f"{__name__}.{module.name}.format" if module.ispkg else f"{__name__}.{module.name}"
 
 
-def _module_named(name: str) -> ModuleInfo | None:
-    return next((module for module in iter_modules(__path__) if module.name == name), None)
+@cache
+def _modules() -> dict[str, ModuleInfo]:
+    return {module.name: module for module in iter_modules(__path__)}
 
 
 def modules_of(name: str) -> list[str]:
-    """Return what a process imports that is given a format by name: to import it before."""
-    module = _module_named(name)
+    """Return the modules that a process imports for a format by name, so they can be imported in advance."""
+    module = _modules().get(name)
     return [_place_of(module)] if module else []
 
 
@@ -260,12 +301,12 @@ def _format_in(module: ModuleInfo) -> Format | None:
 
 
 def named_format(name: str) -> tuple[Format, str]:
-    """Return a format and a version ("" where none was named) by a name like `oscar`, `oscar-1.1` or `dolma`.
+    """Return a format and a version ("" if none is given) by a name like `oscar`, `oscar-1.1` or `dolma`.
 
-    Only the module of that name is imported, where there is one: a worker process needs no other.
+    Only the module of that name is imported, if it exists: a worker process needs no other.
     """
     base, _, version = name.partition("-")
-    here = _module_named(base)
+    here = _modules().get(base)
     fmt = _format_in(here) if here else None
     if fmt is not None and (not version or version in fmt.versions):
         return fmt, version
@@ -278,29 +319,37 @@ def named_format(name: str) -> tuple[Format, str]:
             return each, each.aliases[name]
     names = [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
     names += [*known, *(alias for fmt in known.values() for alias in fmt.aliases)]
-    raise UsageError(
-        f"unknown format {clipped(name)!r}; known formats: {', '.join(sorted(names))}{further_formats().explained()}"
-    )
+    raise UsageError(unknown("format", name, sorted(names)) + further_formats().explained())
+
+
+def format_at(entry: Entry, name: str) -> tuple[Format, str]:
+    """Return the format and version of a path: as `name` says, or detected if it is `auto`. Raises as `detect` does."""
+    if name == "auto":
+        fmt, detection = detect(entry)
+        return fmt, detection.version
+    fmt, version = named_format(name)
+    found = None if version else fmt.detect(entry)
+    return fmt, version or (found.version if found else "")
 
 
 def refuse_barred(entry: Entry) -> None:
-    """Raise `BadInput` for what is there and cannot be read."""
+    """Raise `BadInput` for a path that exists and cannot be read."""
     judge = Judge(GENERAL, Grading(), version="", path=entry.path)
     if report_barred(entry, judge):
         raise BadInput(judge.tally.findings[0])
 
 
 def detect(entry: Entry) -> tuple[Format, Detection]:
-    """Return the format that claims a path. Raises `UsageError` where none does, `BadInput` where links may be why.
+    """Return the format that claims a path. Raises `UsageError` if none does, `BadInput` if links may be the cause.
 
-    No two formats claim the same path but for general ones, which come last, so the order is free. To import few, those are
-    asked first that it is likely to be, and Croissant last, unless the file has the name of a description; formats of other
+    No two formats claim the same path except general ones, which come last, so the order is free. To import few modules,
+    likely formats are asked first, and Croissant last, unless the file has the name of a description; formats of other
     distributions after all of ours.
     """
     refuse_barred(entry)
     described = entry.name.endswith((".json", ".jsonld", ".html"))
     likely = ["croissant"] if described else ["oscar", "dolma"]
-    unlikely_last = sorted(iter_modules(__path__), key=lambda module: module.name, reverse=True)
+    unlikely_last = sorted(_modules().values(), key=lambda module: module.name, reverse=True)
     unlikely_last.sort(key=lambda module: likely.index(module.name) if module.name in likely else len(likely))
     general = []
     for module in unlikely_last:

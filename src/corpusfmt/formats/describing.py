@@ -1,4 +1,4 @@
-"""For formats: What a format says of its corpora, for descriptions of them: a sentence, record sets with their
+"""For formats: How a format describes its corpora: a sentence, record sets with their
 fields, languages.
 """
 
@@ -15,16 +15,45 @@ from msgspec import Struct, field
 from corpusfmt.formats.languages import V2_LABELS
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry
+from corpusfmt.io.streams import Chunks, codec_of_name
 from corpusfmt.model import Json
 
 _SUFFIXES = re.compile(r"(?:\.[a-z]+)?\.[a-z]+$")
 
 
+class FileOf(Struct, frozen=True):
+    """A file by its path from the description, or from the archive `container`; its size and digest if it is on disk.
+
+    A file with several record sets occurs once for each, distinguished by `number`: readers need that.
+    """
+
+    path: str
+    facts: FileFacts | None = None
+    encoding: str = ""
+    container: str = ""
+    number: int = 0
+
+
+class Statistic(Struct, frozen=True):
+    """A number that annotates a record set or a field: its data types, and its equivalent property of schema.org."""
+
+    name: str
+    data_types: tuple[str, ...]
+    value: float
+    equivalent: str | None = None
+
+
+def record_count(records: int) -> Statistic:
+    """Return the number of records of a record set."""
+    return Statistic("count", ("sc:Integer", "wd:Q4049983"), records)
+
+
 class FieldOf(Struct, frozen=True):
-    """One field of a record set: its name, data type, how it is taken out of a file, and what of an object it is.
+    """One field of a record set: its name, data type, extraction from a file, and its path inside an object.
 
     Names of JSON Lines are extracted as columns: readers of the field load such files as tables, and apply a JSON path to
-    the value of a column only.
+    the value of a column only. A field with several `fields` is an object without a data type. `refers_to` is a record set;
+    its first field contains the values that occur. `means` is a further type, for the meaning of the value.
     """
 
     name: str
@@ -32,77 +61,128 @@ class FieldOf(Struct, frozen=True):
     extract: Mapping[str, str]
     description: str
     json_path: str | None = None
+    regex: str | None = None
+    is_array: bool = False
+    fields: Sequence[FieldOf] = ()
+    statistics: Sequence[Statistic] = ()
+    refers_to: str | None = None
+    means: str | None = None
 
 
 class RecordSetOf(Struct, frozen=True):
-    """Records of one kind, read from the files that match the patterns of `includes`."""
+    """Records of one kind, from the files that match the patterns of `includes`, or from one `file`, or given as `data`.
+
+    `data` are rows of values in the order of the fields.
+    """
 
     name: str
     description: str
-    includes: Sequence[str]
-    encoding: str
-    fields: Sequence[FieldOf]
+    includes: Sequence[str] = ()
+    encoding: str = ""
+    fields: Sequence[FieldOf] = ()
+    file: FileOf | None = None
+    container: str = ""
+    data: Sequence[Sequence[str]] = ()
+    data_type: str | None = None
+    key: Sequence[str] = ()
+    statistics: Sequence[Statistic] = ()
 
 
 class Contents(Struct, frozen=True):
-    """What occurs in the documents of a corpus: languages, and the names of fields that a document may do without.
+    """The contents of the documents of a corpus: languages, and the names of optional fields.
 
-    `odd` are the data types, by field, that some value is not of. Of tables it is the columns that all have, with the type
-    that is the same in all; None where there is no table.
+    `odd` are the data types, by field, that some value does not have. `columns` are the columns that all tables have with
+    the same type; None if there is no table.
     """
 
     languages: frozenset[str] = frozenset()
     fields: frozenset[str] = frozenset()
     odd: frozenset[tuple[str, str]] = frozenset()
     columns: Mapping[str, str] | None = None
+    #: The number of records, by record set, if all were counted.
+    records: Mapping[str, int] = field(default_factory=dict)
 
     def __or__(self, other: Contents) -> Contents:
         if self.columns is None or other.columns is None:
             columns = self.columns if other.columns is None else other.columns
         else:
             columns = {name: kind for name, kind in self.columns.items() if other.columns.get(name) == kind}
-        return Contents(self.languages | other.languages, self.fields | other.fields, self.odd | other.odd, columns)
+        records = {
+            name: self.records.get(name, 0) + other.records.get(name, 0) for name in {*self.records, *other.records}
+        }
+        return Contents(
+            self.languages | other.languages, self.fields | other.fields, self.odd | other.odd, columns, records
+        )
 
 
 class Describer(Struct, frozen=True):
-    """How corpora of one version of a format are described: in a sentence, and by record sets over files and contents."""
+    """How corpora of one version of a format are described: a sentence, and record sets over files and contents."""
 
     summary: str
     record_sets: Callable[[Sequence[str], Contents], Iterator[RecordSetOf]]
-    #: What the path of a file says about the language of its documents; None where only the documents can.
+    #: Return the language of a file's documents by its path; None if only the documents show it.
     language: Callable[[str], str] | None = None
-    #: What languages are called, where that is not their BCP 47 tag.
+    #: The names of languages, if they are not BCP 47 tags.
     tags: Mapping[str, str] = field(default_factory=dict)
-    #: Fields that are described where documents have them.
+    #: Fields that are described if documents have them.
     fields: Sequence[FieldOf] = ()
-    #: Return the columns of a shard with their types, where it is a table.
+    #: Return the columns of a shard with their types, if it is a table.
     columns: Callable[[Mapping[str, Entry]], Mapping[str, str] | None] = lambda _files: None
+    #: Count the records of a shard, by record set, if nothing else reads them: by role of its files.
+    count: Callable[[Mapping[str, Entry]], Mapping[str, int]] | None = None
+    #: Whether rows may have unknown fields, so a folder of them is described by its content.
+    is_open: bool = False
 
 
-class WriteDescription(Protocol):
-    """Return the description of files, by their paths below it, with record sets and details, taken as they are."""
+class Described(Struct, frozen=True):
+    """A corpus to describe: its files, and its record sets. Sets of files without records have no fields.
 
-    def __call__(
-        self,
-        *,
-        name: str,
-        files: Mapping[str, FileFacts],
-        record_sets: Sequence[RecordSetOf],
-        details: Mapping[str, object],
-    ) -> Json: ...
+    `details` are properties of the dataset, copied unchanged.
+    """
+
+    name: str
+    files: Sequence[FileOf]
+    record_sets: Sequence[RecordSetOf]
+    details: Mapping[str, object]
+
+
+class Survey(Struct):
+    """The content of a folder of any files: the files, their record sets, the languages that documents name.
+
+    `notes` say what is not described, and why; `evidence` gives the reason for the type of each file, field, key and split.
+    """
+
+    files: list[FileOf] = field(default_factory=list)
+    record_sets: list[RecordSetOf] = field(default_factory=list)
+    languages: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    evidence: Json = field(default_factory=dict)
+
+
+class MakeSurvey(Protocol):
+    """Survey the files below a folder, except some paths; `prefix` leads to the folder from the description."""
+
+    def __call__(self, folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool]) -> Survey: ...
 
 
 class Descriptions(Struct, frozen=True):
-    """How corpora of any format are described in this one, and which values are of a data type."""
+    """How corpora of any format, and folders of files in no format, are described in this one."""
 
-    write: WriteDescription
+    #: The versions to write, the default last.
+    versions: Sequence[str]
+    #: Return a description in a version.
+    write: Callable[[Described, str], Json]
+    #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
+    survey: MakeSurvey
+    #: Return whether the version of a dataset has the recommended form.
+    is_good_version: Callable[[str], bool]
 
 
 def patterns(paths: Sequence[str]) -> list[str]:
-    """Return glob patterns that match the paths: one for each depth and suffix, in which `*` stands for what varies.
+    """Return glob patterns that match the paths: one for each depth and suffix, with `*` for the parts that vary.
 
-    Only `*` is used, which some readers let cross folders, and some do not: `**` means different things to them.
+    Only `*` is used, which crosses folders in some readers and not in others: `**` differs even more between them.
     """
     alike: defaultdict[tuple[int, str], list[list[str]]] = defaultdict(list)
     for path in paths:
@@ -119,7 +199,7 @@ def _pattern(paths: Sequence[Sequence[str]], suffix: str) -> str:
 
 _LINE = FieldOf("line", "sc:Text", {"fileProperty": "lines"}, "One line of text; an empty line ends a document")
 
-# OSCAR calls a few languages by codes that BCP 47 gives to others, or to none.
+# OSCAR uses codes for a few languages that BCP 47 gives to others, or to none.
 BCP_47: Mapping[str, str] = {old: tag for tag, old in V2_LABELS.items() if old is not None} | {"multi": "mul"}
 
 
@@ -128,6 +208,16 @@ def lines_of(texts: Sequence[str]) -> RecordSetOf:
     return RecordSetOf("lines", "The text, line by line", patterns(texts), "text/plain", (_LINE,))
 
 
+def count_lines(entry: Entry) -> int:
+    """Return the number of lines of a file. Raises `OSError`, and `StreamFault` if it does not decode."""
+    found, last = 0, b"\n"
+    with entry.open() as file:
+        for chunk in Chunks(file, codec_of_name(entry.name), entry.path):
+            found += chunk.count(b"\n")
+            last = chunk[-1:] or last
+    return found + (last != b"\n")
+
+
 def language_in(path: str) -> str:
-    """Return the language of a file that is named for it, as `af_part_1.txt.gz`."""
+    """Return the language in the name of a file, such as `af_part_1.txt.gz`."""
     return posixpath.basename(path).partition("_")[0].partition(".")[0]

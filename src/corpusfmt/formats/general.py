@@ -1,4 +1,4 @@
-"""For formats: Rules about bytes, lines and JSON that hold for every format."""
+"""For formats: Rules on bytes, lines and JSON that apply to every format."""
 
 from __future__ import annotations
 
@@ -25,54 +25,54 @@ UNREADABLE = GENERAL.finding(
     "unreadable",
     """A file or directory cannot be opened or read.
 
-    Why: what cannot be read cannot be called valid; the verdict is `incomplete`.
+    Why: unread data cannot be called valid; the verdict is `incomplete`.
     Example: a file without read permission, a disk that returns an I/O error.
-    Fix: make it readable and run again.
+    Fix: make the file readable, and run again.
     """,
 )
 
 LINK_OUTSIDE_ROOT = GENERAL.finding(
     "GEN002",
     "link-outside-root",
-    """A path leads outside of the folder that was named, most often by a symbolic link; it was not opened.
+    """A path points outside the given folder, usually through a symbolic link, and was not opened.
 
-    Why: data of strangers must not decide which files of this machine are read and quoted. What was not read cannot be
-    called valid: the verdict is `incomplete`. The root is the folder that was named, or the folder of the file that was.
+    Why: untrusted data must not decide which files of this machine are read and quoted. Unread data cannot be called valid:
+    the verdict is `incomplete`. The root is the given folder, or the folder of the given file.
     Example: `data.csv`, a link to `../../.ssh/id_ed25519`; a list of paths that names `/etc/passwd`.
-    Fix: put the file itself there, or pass `--follow-links` where the links are your own.
+    Fix: replace the link by the file, or pass `--follow-links` if you trust the links.
     """,
 )
 
 LIMIT_REACHED = GENERAL.finding(
     "GEN003",
     "limit-reached",
-    """A bound of the run ended reading: what follows was not seen.
+    """A limit of the run was reached, and the rest of the data was not read.
 
-    Why: a file of a kilobyte may expand to terabytes. What was not read cannot be called valid; the verdict is `incomplete`.
+    Why: a file of a kilobyte may expand to terabytes. Unread data cannot be called valid; the verdict is `incomplete`.
     Example: `10485760 bytes expand to more than 2097152001; the limit of --max-expansion is 200`.
-    Fix: raise the bound that the message names, if the data is meant to be so: `--max-expansion`, `--max-total-bytes`,
-    `--timeout`.
+    Fix: if the data is right, raise the limit in the message: `--max-expansion`, `--max-total-bytes` or `--timeout`.
     """,
 )
 
 COMPRESSED_STREAM_CORRUPT = GENERAL.finding(
     "GEN101",
     "compressed-stream-corrupt",
-    """A gzip or zstd file does not decode to its very end.
+    """A gzip or zstd file is corrupt or truncated.
 
-    Why: readers stop at the damage, and many of them do so without a word: the documents after it are lost.
-    Example: a download cut short, a flipped bit, a 0-byte file, a plain file named `.gz`.
-    Fix: fetch or write the file again; what stands before the damage can be read, what follows cannot.
+    Why: readers stop at the damage, many of them silently, and lose the documents after it.
+    Example: a truncated download, a flipped bit, a 0-byte file, a plain file named `.gz`.
+    Fix: download or write the file again; only the data before the damage can be read.
     """,
 )
 
 COMPRESSED_TRAILING_DATA = GENERAL.finding(
     "GEN102",
     "compressed-trailing-data",
-    """Bytes follow the last gzip member or zstd frame. Zero bytes alone, as block devices pad files, are a warning.
+    """Extra bytes follow the last gzip member or zstd frame. Zero bytes alone, such as the padding of block devices, are a
+    warning.
 
-    Why: some readers ignore them, some fail, some lose the rows before them; nobody can tell what they were meant to be.
-    Example: two files joined, the second of them not compressed.
+    Why: some readers ignore the bytes, some fail, and some lose the rows before them.
+    Example: two joined files, the second of them not compressed.
     Fix: compress the whole content again.
     """,
     grades={"minor": Severity.WARNING},
@@ -81,11 +81,11 @@ COMPRESSED_TRAILING_DATA = GENERAL.finding(
 COMPRESSED_MULTI_MEMBER = GENERAL.finding(
     "GEN103",
     "compressed-multi-member",
-    """An OSCAR file is made of more than one gzip member.
+    """An OSCAR file has more than one gzip member.
 
-    Why: readers that stop after the first member lose the rest without a word. Dolma and WET files may have several.
+    Why: readers that stop after the first member silently lose the rest. Dolma and WET files may have several.
     Example: `cat a.gz b.gz > c.gz`.
-    Fix: `gzip -dc FILE | gzip > NEW`.
+    Fix: run `gzip -dc FILE | gzip > NEW`.
     """,
     severity=Severity.WARNING,
 )
@@ -93,22 +93,33 @@ COMPRESSED_MULTI_MEMBER = GENERAL.finding(
 NOTHING_TO_CHECK = GENERAL.finding(
     "GEN104",
     "nothing-to-check",
-    """The whole input holds no document.
+    """The input contains no documents.
 
-    Why: an empty file or folder is what a failed download or an export that found nothing leaves; nothing in it was checked.
+    Why: a failed download or export leaves an empty file or folder; nothing was checked.
     Example: `corpusfmt validate - --format dolma </dev/null`.
-    Fix: check how the input was made; where it may be empty, ignore this rule.
+    Fix: check how the input was made; ignore this rule if it may be empty.
+    """,
+)
+
+POINTER_FILE = GENERAL.finding(
+    "GEN105",
+    "pointer-file",
+    """A file is a pointer of Git LFS, not the data itself. It was not read.
+
+    Why: a checkout without Git LFS has such pointers in place of all large files; a reader of text takes them for text.
+    Example: a file of 130 bytes that begins with `version https://git-lfs.github.com/spec/v1`.
+    Fix: run `git lfs pull`, or download the data from where it is published.
     """,
 )
 
 INVALID_UTF8 = GENERAL.finding(
     "GEN201",
     "invalid-utf8",
-    """Bytes are not strict UTF-8: an overlong form, a surrogate, a cut tail, another encoding.
+    """Bytes are not strict UTF-8: an overlong form, a surrogate, a truncated character, another encoding.
 
-    Why: readers stop, replace or drop what they cannot decode, each in its own way.
-    Example: Latin-1 text, a character cut in two at a chunk border.
-    Fix: convert the source from its true encoding, or drop the line, and count what was dropped.
+    Why: readers stop at bytes that they cannot decode, or replace or drop them.
+    Example: Latin-1 text, a character split at a chunk border.
+    Fix: convert the source from its actual encoding, or drop the line and count the dropped lines.
     """,
 )
 
@@ -117,10 +128,10 @@ DOUBLE_ENCODED = GENERAL.finding(
     "double-encoded",
     """Text looks like UTF-8 that was read as Windows-1252 or Latin-1 and encoded again. Counted by lines.
 
-    A line is reported for what no real text has: several garbled characters in a row, a garbled one within a word, the
-    remains of a quotation mark or an emoji. A lone accented capital before punctuation (`NESCAFÉ®`) is left alone.
+    A line is reported for patterns that real text does not have: several garbled characters in a row, a garbled character in
+    a word, the remains of a quotation mark or an emoji. A single accented capital before punctuation (`NESCAFÉ®`) is accepted.
 
-    Why: words are not what they were, and take several times as many tokens.
+    Why: the words are garbled, and take several times as many tokens.
     Example: `cafÃ©` for `café`, `itâ€™s` for `it’s`, `ÐŸÑ€Ð¸Ð²ÐµÑ‚` for `Привет`.
     Fix: find the step that reads UTF-8 as another encoding; to repair a text, encode it as Windows-1252 and decode that as UTF-8.
     """,
@@ -132,50 +143,50 @@ INVALID_JSON_LINE = GENERAL.finding(
     "invalid-json-line",
     """A line of a JSON Lines file is not one strict JSON value, or nests deeper than 128 levels.
 
-    Why: strict readers stop there, lenient ones read something else (NaN, lone surrogates, a BOM).
-    Example: a blank line, a last line cut short, two values on one line, `NaN`, 129 opening brackets.
-    Fix: write one JSON value a line with a strict encoder; only LF ends a line.
+    Why: strict readers stop here; lenient readers accept invalid values (NaN, lone surrogates, a BOM).
+    Example: a blank line, a truncated last line, two values on one line, `NaN`, 129 opening brackets.
+    Fix: write one JSON value per line with a strict encoder; only LF ends a line.
     """,
 )
 
 LINE_TOO_LONG = GENERAL.finding(
     "GEN302",
     "line-too-long",
-    """A line is longer than the limit of --max-line-bytes (32 MiB): it was measured and skipped, never held in memory.
+    """A line exceeds the limit of --max-line-bytes (32 MiB) and was skipped.
 
-    Why: a file without line ends, or a decompression bomb, must not take the machine down.
+    Why: a file without line ends, or a decompression bomb, must not exhaust the memory.
     Example: a gzip file of 1 GB of one letter.
-    Fix: split the line, or raise the limit if it is meant to be so long.
+    Fix: split the line, or raise the limit if the line is right.
     """,
 )
 
 NUMBER_OUT_OF_RANGE = GENERAL.finding(
     "GEN303",
     "number-out-of-range",
-    """A number is beyond what a 64-bit float holds: its absolute value is greater than 1.797e308.
+    """A number exceeds the range of 64-bit floats: its absolute value is greater than 1.797e308.
 
-    What holds it, a row or a whole description, is not read: every command takes it for broken.
+    The row or description that contains it is not read: every command treats it as invalid.
 
-    Why: some readers take such a number for infinity, which JSON cannot write; others stop.
+    Why: some readers read such a number as infinity, which JSON cannot represent; others stop.
     Example: `1e999`, an integer of 400 digits.
-    Fix: write it as a string.
+    Fix: write the number as a string.
     """,
 )
 
 
 def unreadable(at: Location, reason: str) -> Fault:
-    """Return what is to be said of what the system would not let us read."""
+    """Return the fault of an unreadable file or folder."""
     return Fault(UNREADABLE, Problem(f"cannot be read: {reason}", at, "check permissions and the disk, then run again"))
 
 
 def link_outside_root(at: Location, reason: str) -> Fault:
-    """Return what is to be said of a path that leads outside of what the user named."""
-    hint = "pass `--follow-links` if you trust it, or put the file itself there"
+    """Return the fault of a path that points outside the folder that the user named."""
+    hint = "pass `--follow-links` if you trust the link, or replace it by the file"
     return Fault(LINK_OUTSIDE_ROOT, Problem(f"not opened: {reason}", at, hint))
 
 
 def barred(cause: Entry | OSError, at: Location) -> Fault:
-    """Return why something is not read: an entry that is barred, or a failure to open or read."""
+    """Return the fault of a barred entry, or of a failure to open or read it."""
     if isinstance(cause, Entry):
         return link_outside_root(at, cause.reason) if cause.kind == "outside" else unreadable(at, cause.reason)
     reason = reason_of(cause)
@@ -183,7 +194,7 @@ def barred(cause: Entry | OSError, at: Location) -> Fault:
 
 
 def report_barred(entry: Entry, judge: Judge) -> bool:
-    """Tell whether an entry is barred, and report it."""
+    """Report an entry if it is barred; return whether it is."""
     if entry.is_barred:
         judge.report(*barred(entry, Location(entry.path)))
     return entry.is_barred
@@ -191,7 +202,7 @@ def report_barred(entry: Entry, judge: Judge) -> bool:
 
 @contextmanager
 def within_limits(judge: Judge, path: str) -> Iterator[None]:
-    """Report a bound that is reached in the block; `path` is where, if the bound does not know."""
+    """Report a limit that is reached in the block; `path` is its place if the limit has none."""
     try:
         yield
     except LimitReached as limit:
@@ -199,31 +210,44 @@ def within_limits(judge: Judge, path: str) -> Iterator[None]:
 
 
 def broken_stream(at: Location, fault: StreamFault) -> Fault:
-    """Return what is to be said of a compressed file, all of whose readable bytes were judged before."""
+    """Return the fault of a compressed file whose readable bytes were already checked."""
     if fault.kind == "corrupt":
         place = f"after {fault.offset} compressed bytes; {fault.readable} bytes could be read"
-        hint = "the file is cut short: copy or write it again" if fault.truncated else "copy or write the file again"
+        hint = "copy or write the truncated file again" if fault.truncated else "copy or write the file again"
         return Fault(COMPRESSED_STREAM_CORRUPT, Problem(f"{fault.reason} ({place})", at, hint))
-    hint = f"cut the file after {fault.offset} bytes, or compress its content again"
+    hint = f"truncate the file to {fault.offset} bytes, or compress its content again"
     message = f"{fault.reason}, from compressed byte {fault.offset}"
     return Fault(COMPRESSED_TRAILING_DATA, Problem(message, at, hint, minor=fault.kind == "padding"))
 
 
+_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+
+
+def pointer_fault(at: Location, head: bytes) -> Fault | None:
+    """Return the fault of a file with these first bytes if it is a pointer of Git LFS."""
+    if not head.startswith(_POINTER):
+        return None
+    message = "the file is a pointer of Git LFS, expected data"
+    return Fault(POINTER_FILE, Problem(message, at, "run `git lfs pull`, or download the data"))
+
+
 def bad_text(at: Location, reason: str) -> Fault:
-    """Return what is to be said of a line that is not UTF-8."""
-    return Fault(INVALID_UTF8, Problem(f"not UTF-8: {reason}", at, "convert the text to UTF-8 from its true encoding"))
+    """Return the fault of a line that is not UTF-8."""
+    return Fault(
+        INVALID_UTF8, Problem(f"not UTF-8: {reason}", at, "convert the text to UTF-8 from its actual encoding")
+    )
 
 
 def double_encoded(at: Location, repair: Repair, count: int) -> Fault:
-    """Return what is to be said of so many lines that look encoded twice, the first of them repaired."""
-    message = f"text looks double-encoded: `{repair.found}`, expected `{repair.repaired}`"
+    """Return the fault of `count` lines that look double-encoded, with the repair of the first one."""
+    message = f"the text looks double-encoded: `{repair.found}`, expected `{repair.repaired}`"
     return Fault(
-        DOUBLE_ENCODED, Problem(message, at, "encode it as Windows-1252 and decode that as UTF-8", count=count)
+        DOUBLE_ENCODED, Problem(message, at, "encode the text as Windows-1252 and decode that as UTF-8", count=count)
     )
 
 
 def bad_json(at: Location, fault: JsonFault) -> Fault:
-    """Return what is to be said of a line, or of what stands there, that is not one JSON value."""
+    """Return the fault of a line that is not one JSON value."""
     place = Location(at.path, at.line, at.byte, fault.column, at.pointer, at.record)
     if isinstance(fault, NumberFault):
         return out_of_range(place, fault)
@@ -232,19 +256,19 @@ def bad_json(at: Location, fault: JsonFault) -> Fault:
 
 
 def out_of_range(at: Location, fault: NumberFault) -> Fault:
-    """Return what is to be said of numbers that no 64-bit float comes near."""
-    message = f"number `{fault.number}` is beyond what a 64-bit float holds"
-    return Fault(NUMBER_OUT_OF_RANGE, Problem(message, at, "write it as a string", count=fault.count))
+    """Return the fault of numbers beyond the range of 64-bit floats."""
+    message = f"the number `{fault.number}` exceeds the range of 64-bit floats"
+    return Fault(NUMBER_OUT_OF_RANGE, Problem(message, at, "write the number as a string", count=fault.count))
 
 
 def too_long(at: Location, length: int, limit: int, what: str = "line") -> Fault:
-    """Return what is to be said of a line, or whatever else is held whole, over the limit, both in bytes."""
-    message = f"{what} of {length} bytes, the limit is {limit}"
-    return Fault(LINE_TOO_LONG, Problem(message, at, "split it, or raise --max-line-bytes"))
+    """Return the fault of a line, or another unit, whose length in bytes exceeds the limit."""
+    message = f"the {what} has {length:,} bytes, the limit is {limit:,}"
+    return Fault(LINE_TOO_LONG, Problem(message, at, f"split the {what}, or raise --max-line-bytes"))
 
 
 def report_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:
-    """Report lines of a document, which occurs so many times, that are double-encoded."""
+    """Report double-encoded lines of a document, which occurs `times` times."""
     from corpusfmt.io.double_encoding import repair  # noqa: PLC0415 - no text of most runs comes so far
 
     repairs = list(filter(None, map(repair, text.split("\n"))))
@@ -253,7 +277,7 @@ def report_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:
 
 
 def json_of(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:
-    """Return the value of a line, which follows itself so many times; report what is not UTF-8 and JSON."""
+    """Return the value of a line, which is repeated `times` times; report a line that is not UTF-8 and JSON."""
     try:
         return strict_json(line)
     except UnicodeDecodeError:

@@ -1,12 +1,10 @@
-"""Internal: Languages by the labels of fastText's lid.176, which OSCAR goes by: which releases hold which, and
-their ISO names.
-"""
+"""Internal: The labels of fastText's lid.176, which OSCAR uses: their releases and ISO names."""
 
 from __future__ import annotations
 
 import re
 
-#: What a language directory of 1.0 and 1.1 can be called.
+#: The names of language directories in 1.0 and 1.1.
 LABEL = re.compile(r"[a-z]{2,3}")
 
 _LABELS = """
@@ -26,7 +24,7 @@ RELEASE_2019: frozenset[str] = frozenset(LABELS) - {"co", "dty", "gv", "hif", "p
 #: The 168 languages of the release 21.09 (1.1).
 RELEASE_2021: frozenset[str] = (RELEASE_2019 - {"bcl", "yue"}) | {"gv", "rue", "sco", "vls"}
 
-#: What later releases (schema v2) call a language, and what 1.0 and 1.1 call it (None: they do not have it).
+#: Names of languages in later releases (schema v2) and in 1.0 and 1.1 (None if missing there).
 V2_LABELS: dict[str, str | None] = {"gsw": "als", "x-eml": "eml", "multi": None}
 
 _THREE_LETTERS = """
@@ -49,5 +47,5 @@ _ISO_639_3 = {
 
 
 def iso_639_3(label: str) -> frozenset[str]:
-    """Return the ISO 639-3 codes that may stand for a label; a three-letter label is its own where no table says more."""
+    """Return the ISO 639-3 codes of a label; a three-letter label is its own code unless the table has others."""
     return _ISO_639_3.get(label, frozenset({label}))

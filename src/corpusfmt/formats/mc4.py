@@ -1,33 +1,27 @@
-"""Internal: mC4: JSON Lines with the text of a page, its address and the time of its crawl; the file is named for
-the language.
-"""
+"""Internal: mC4: JSON Lines with the text of a page, its address and the time of its crawl; file names have the language."""
 
 from __future__ import annotations
 
-import re
+from msgspec.structs import replace
 
+from corpusfmt.formats import CheckOptions, Shard
+from corpusfmt.formats.columns import shipped_columns
 from corpusfmt.formats.describing import FieldOf
 from corpusfmt.formats.general import GENERAL
+from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.format import row_format, row_rules
-from corpusfmt.formats.rows.records import Records, document_of
-from corpusfmt.model import Document, Json
 from corpusfmt.rules import RuleSet
 
 VERSION = "3.1"
 RULES = RuleSet(GENERAL, versions=(VERSION,))
 FILES = row_rules(RULES, "MCF")
-_NAME = re.compile(r"c4-(?P<language>[a-z]{2,3}(?:-[A-Z][a-z]+)?)(?:-validation)?\.tfrecord-.*")
 
 
-class Pages(Records):
-    """Pages of one language. When one was crawled is not when it was made, so that stays in the metadata."""
+class Pages(ColumnRecords):
+    """Pages of one language. The time of the crawl is not the creation time of the page, so it stays in the metadata."""
 
-    required = ("text", "timestamp", "url")
-
-    def document(self, row: Json, number: int) -> Document:
-        named = _NAME.fullmatch(self.shard.name.rpartition("/")[2])
-        language = {"language": named["language"]} if named else {}
-        return document_of(row | language, "text", None, f"{self.shard.name}:{number}", source=FORMAT.name)
+    def __init__(self, shard: Shard, options: CheckOptions) -> None:
+        super().__init__(replace(shard, payload=shipped_columns("mc4")), options)
 
 
 FORMAT = row_format(

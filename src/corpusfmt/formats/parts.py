@@ -1,4 +1,4 @@
-"""For formats: Writing a corpus: numbered parts, streams that grow to a size and are then continued in the next
+"""For formats: Writing a corpus: numbered parts, streams that grow to a size and then continue in the next
 file.
 """
 
@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_all, writing
 from corpusfmt.model import Document
 
-#: How many folders may stand above that of a language, where a target has those: variants of a release lie side by side.
+#: The number of folders that may be above a language's folder in some targets: variants of a release are next to each other.
 FOLDERS_ABOVE = 2
 
-#: Files beside the data that belong to a release without being part of its format.
+#: Files next to the data that belong to a release but not to its format.
 ROOT_FILES = re.compile(
-    r"croissant\.json|stats\.(json|md)|MANIFEST\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
+    r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
     r"|.+\.(sig|asc|sigstore(\.json)?)",
     re.IGNORECASE,
 )
@@ -41,45 +43,59 @@ class Part(Protocol[T_contra]):
     def add(self, item: T_contra, /) -> None: ...
 
     def finish(self) -> list[FileFacts]:
-        """End the files; return size and digest of each, in the order in which they were given."""
+        """End the files; return size and digest of each, in the given order."""
+
+
+class Loaded(Struct, frozen=True):
+    """A table that a loader makes of files: its name ("" for the documents), the folder of its files, and what a row is."""
+
+    name: str
+    root: str
+    rows: str
+
+
+#: The table of the documents of text files.
+TEXT = Loaded("", "", "the text of a document, without its id")
 
 
 class Writer(Struct, Generic[T], frozen=True):
     """How corpora of one version of a format are laid out and written, as a frozen record of functions."""
 
-    #: Turn a document into what a part takes; say what the format cannot hold of it.
+    #: Convert a document to an item of a part; return with it what the format cannot represent.
     item: Callable[[Document], Item[T]]
-    #: Start a part in open files, compressed in the named way.
+    #: Start a part in open files, compressed by the named codec.
     open_part: Callable[[Sequence[BinaryIO], CompressionName], Part[T]]
-    #: Give the file names of a part by the stem of its shard and its number, None where there is a single part.
+    #: Return the file names of a part by the stem of its shard and its number, None for a single part.
     names: Callable[[str, int | None], Sequence[str]]
-    #: Whether a folder holds the documents of one language, whose code it is named for.
+    #: Whether a folder contains the documents of one language, and its name is the language's code.
     by_language: bool
-    #: Give the path, below the root, of a folder of files (where by_language, of a language).
+    #: Return the path, below the root, of a folder of files (with by_language, of a language).
     folder: Callable[[str], str]
-    #: Write what a folder needs besides its parts (a checksum list), by way of a folder for unfinished files; return
+    #: Write the files that a folder needs besides its parts (a checksum list), using a folder for unfinished files; return
     #: those files' facts by name.
-    seal: Callable[[Path, Mapping[str, FileFacts], Path], dict[str, FileFacts]]
-    #: Give the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None
-    #: for formats that have no room for attribute sets.
+    seal: Callable[[Place, Mapping[str, FileFacts], Path], dict[str, FileFacts]]
+    #: Return the table that contains a file's rows by its path below the root; None for files next to the data.
+    loaded: Callable[[str], Loaded | None] = lambda _path: None
+    #: Return the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None
+    #: for formats without attribute sets.
     with_sets: Callable[[Sequence[str]], Writer[T]] | None = None
-    #: Give what names a document, where no two documents of a corpus may have the same: its source and its id.
+    #: Return the identity of a document, if it must be unique in a corpus: its source and its id.
     key: Callable[[Document], tuple[str, str]] | None = None
-    #: Give the stem under which a single part can be published, by its first file and a folder for unfinished files: another
-    #: where the name would promise what the part does not keep.
+    #: Return the stem for publishing a single part, by its first file and a folder for unfinished files: another one
+    #: if the name would promise something that the part does not fulfil.
     stem_kept: Callable[[str, Path, Path], str] = lambda stem, _file, _aside: stem
-    #: Whether files are compressed in the way that `open_part` is told.
+    #: Whether files are compressed by the codec passed to `open_part`.
     gzip: bool = True
-    #: Make an item of a crawled text and its headers, a JSON object, as they stand; None where there is more to do.
+    #: Make an item of a crawled text and its headers, a JSON object, both unchanged; None if that is not enough.
     crawled: Callable[[bytes, bytes], T | None] = lambda _text, _headers: None
-    #: Make an item of a line that belongs to no document any more; None for formats that have no room for such lines.
+    #: Make an item of a line that no longer belongs to a document; None for formats without such lines.
     line: Callable[[bytes], T] | None = None
-    #: Write text without repeated lines, where the names of files say that it is.
+    #: Write text without repeated lines, if the names of files say so.
     deduplicated: Writer[T] | None = None
 
 
 class Item(Struct, Generic[T], frozen=True):
-    """A document in the shape of its target, and by reason how many things the target cannot hold."""
+    """A document in the form of its target, and the number of things that the target cannot represent, by reason."""
 
     value: T
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -93,38 +109,42 @@ def write_parts(
     part: int | None = None,
     part_bytes: int | None = None,
     compression: CompressionName = COMPRESSION,
-    folder: Path,
+    folder: Place,
     aside: Path,
     renaming: Callable[[], None] = lambda: None,
 ) -> dict[str, FileFacts]:
-    """Write items into parts of about `part_bytes` of text, and publish all once the last is whole.
+    """Write items into parts of about `part_bytes` of text, and publish all when the last is complete.
 
-    A single part has the number `part`. Without `part_bytes` there is no other. `aside` is a folder of this call's own,
-    on the file system of `folder`. `renaming` is called before a part is published under another stem, because its name
-    would promise what it does not keep. Returns the files by name. Nothing is published without items.
+    A single part has the number `part`. Without `part_bytes` there is only one. `aside` is a folder for this call only,
+    on the file system of a local `folder`. `renaming` is called before a part is published under another stem, because its name
+    would promise something that it does not fulfil. Returns the files by name. Nothing is published without items.
     """
     aside.mkdir(parents=True, exist_ok=True)
     files_a_part = len(writer.names(stem, None))
     parts: list[list[FileFacts]] = []
     with writing(folder / writer.names(stem, part)[0]), ExitStack() as stack:
         current: Part[T] | None = None
+        count = 0
         for item in items:
             if current is None:
                 paths = [_aside(aside, len(parts), number) for number in range(files_a_part)]
                 files = [stack.enter_context(path.open("wb")) for path in paths]
                 current = writer.open_part(files, compression)
+                count = 0
             current.add(item)
+            count += 1
             if part_bytes is not None and current.text_bytes >= part_bytes:
-                parts.append(_ended(current, stack, files))
+                parts.append(_ended(current, count, stack, files))
                 current = None
         if current is not None:
-            parts.append(_ended(current, stack, files))
+            parts.append(_ended(current, count, stack, files))
     if len(parts) == 1 and part is None:
         kept = writer.stem_kept(stem, _aside(aside, 0, 0), aside)
         if kept != stem:
             renaming()
             stem = kept
-    moves, facts = {}, {}
+    moves: dict[Path, Place] = {}
+    facts = {}
     for number, written in enumerate(parts):
         for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 else number + 1)):
             moves[_aside(aside, number, stream)] = folder / name
@@ -137,8 +157,9 @@ def _aside(folder: Path, part: int, stream: int) -> Path:
     return folder / f"{part:06d}-{stream}.partial"
 
 
-def _ended(part: Part[T], stack: ExitStack, files: Sequence[BinaryIO]) -> list[FileFacts]:
-    facts = part.finish()
+def _ended(part: Part[T], items: int, stack: ExitStack, files: Sequence[BinaryIO]) -> list[FileFacts]:
+    first, *others = part.finish()
+    facts = [replace(first, documents=items), *others]
     for file in files:
         file.flush()
         os.fsync(file.fileno())

@@ -1,12 +1,12 @@
-"""Internal: What a document keeps of the OSCAR record that it was made of, so that the way back loses nothing.
+"""Internal: The OSCAR record that a document keeps, so that converting it back loses nothing.
 
-`Document.metadata` holds `language` and `url` for people, and under `oscar` the whole record as a JSON text: its keys
-differ from record to record, and a column of texts is what every JSON loader can take.
+`Document.metadata` contains `language` and `url` for people, and under `oscar` the whole record as JSON text: its keys
+differ between records, and every JSON loader can load a text column.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -17,26 +17,33 @@ from corpusfmt.model import Document, Json
 
 #: The name in `Document.metadata`.
 PROVENANCE = "oscar"
-#: In the record, the `source` that tells the variants of a release apart, where there are several.
+#: The prefix of headers that only conversions write.
+OWN_HEADERS = "corpusfmt-"
+#: The name in `Document.metadata` that marks an id as made from place and text.
+SYNTHETIC = "corpusfmt_synthetic_id"
+#: In the record, the `source` that distinguishes the variants of a release.
 OWN_SOURCE = "source"
 
-# Nearly all are like this; what is not is left to the decoder of the standard library, which takes more for JSON.
+# The position of a record's text in its part, and its number of lines.
+_PLACE = frozenset({"headers", "offset", "nb_sentences"})
+
+# Nearly all are like this; the standard library's more lenient decoder handles the others.
 _decode_usual = msgspec.json.Decoder(dict[str, str | dict[str, Integer | dict[str, str]]]).decode
 
 
 def metadata_of(own: Json, *, language: str) -> Json:
-    """Return the metadata of a document; `own` holds version, part and, where there is one, the metadata `record`."""
+    """Return the metadata of a document; `own` contains version, part and, if there is one, the metadata `record`."""
     headers = own.get("record", {}).get("headers", {})
     return metadata_as(json_line(own)[:-1].decode(), url=headers.get("warc-target-uri"), language=language)
 
 
 def metadata_as(own: str, *, url: str | None, language: str) -> Json:
-    """Return the metadata of a document whose `own` record is a JSON text already."""
+    """Return the metadata of a document whose `own` record is already JSON text."""
     return {"language": language, "url": url, PROVENANCE: own}
 
 
 def name_variant(document: Document, source: str) -> None:
-    """Give a document the source of its variant of a release, so that the way back does not take that for a change."""
+    """Set the source of a document to its variant of a release, so that converting back does not treat it as a change."""
     own = provenance_of(document)
     if own and document.metadata is not None:
         document.source = source
@@ -44,7 +51,7 @@ def name_variant(document: Document, source: str) -> None:
 
 
 def provenance_of(document: Document) -> Json:
-    """Return what `metadata_of` was given, an empty object for a document of another origin."""
+    """Return the argument of `metadata_of`, an empty object for a document of another origin."""
     text: Any = (document.metadata or {}).get(PROVENANCE)
     if not isinstance(text, str):
         return {}
@@ -55,15 +62,56 @@ def provenance_of(document: Document) -> Json:
     return json_object(text) or {}
 
 
+class Lasting(NamedTuple):
+    """The parts of a document that do not depend on where it is stored; `id` is None if only its place identifies it."""
+
+    id: str | None
+    metadata: Json
+
+
+def lasting(document: Document) -> Lasting:
+    """Return the id and the metadata of a document, without its place."""
+    metadata = document.metadata or {}
+    own = provenance_of(document)
+    if own:
+        record = own.get("record")
+        headers = record.get("headers") if isinstance(record, dict) else None
+        kept = {name: value for name, value in record.items() if name not in _PLACE} if isinstance(record, dict) else {}
+        if isinstance(headers, dict):
+            kept["headers"] = {name: value for name, value in headers.items() if not name.startswith(OWN_HEADERS)}
+        identity = None if own.get("synthetic_id") is True else document.id
+        if identity is not None and is_place(identity, own):
+            identity = _id_of_record(headers, document)
+        return Lasting(identity, metadata | {PROVENANCE: kept})
+    if metadata.get(SYNTHETIC) is True or document.extra.get(SYNTHETIC) is True:
+        return Lasting(None, metadata)
+    headers = warc_headers_of(document)
+    if headers and document.id.rpartition(":")[2].isdecimal():
+        return Lasting(_id_of_record(headers, document), metadata)
+    return Lasting(document.id, metadata)
+
+
+def _id_of_record(headers: Any, document: Document) -> str | None:
+    record_id = headers.get("warc-record-id") if isinstance(headers, dict) else None
+    return document_id(record_id, document.lang or "") if isinstance(record_id, str) and record_id else None
+
+
+def is_place(identity: str, own: Json) -> bool:
+    """Return whether an id is the number of a document in its part; `own` is what `provenance_of` returns."""
+    place = identity.rpartition(":")[0] if own.get("synthetic_id") is True else identity
+    part, _, number = place.rpartition(":")
+    return part == own.get("part") and number.isdecimal()
+
+
 def warc_headers_of(document: Document) -> dict[str, str]:
-    """Return the headers of the page that a document of a release by schema 2 was made of, none for any other document."""
+    """Return the WARC headers of a document from a release by schema 2, none for any other document."""
     record: Any = (document.metadata or {}).get(PROVENANCE)
     headers = record.get("warc_headers") if isinstance(record, dict) else None
     return headers if isinstance(headers, dict) and all(isinstance(each, str) for each in headers.values()) else {}
 
 
 def line_languages_of(document: Document) -> list[tuple[str, float] | None]:
-    """Return label and score of each line of a document of a release by schema 2; nothing for any other document."""
+    """Return label and score of each line of a document from a release by schema 2, none for any other document."""
     record: Any = (document.metadata or {}).get(PROVENANCE)
     metadata = record.get("metadata") if isinstance(record, dict) else None
     lines = metadata.get("sentence_identifications") if isinstance(metadata, dict) else None
@@ -79,14 +127,14 @@ def _is_identification(value: Any) -> bool:
 
 
 def document_id(record_id: str, language: str) -> str:
-    """Return the id of a document: its record, and the language, since a record gives a document in each of its own."""
+    """Return the id of a document: its record and language, because a record gives a document in each of its languages."""
     return f"{record_id.strip('<>')}#{language}"
 
 
 class RecordIds:
-    """Gives the documents of a part ids made of record and language, or of part and number where that is no name for it.
+    """Makes the ids of a part's documents: record and language, or part and number if the record id is missing or repeated.
 
-    Record ids are remembered as hashes of 64 bits, for one part.
+    Record ids are stored as 64-bit hashes, for one part.
     """
 
     def __init__(self, part: str) -> None:

@@ -1,4 +1,4 @@
-"""Internal: What the first row of a JSON Lines file tells about its format."""
+"""Internal: Detect formats by the first row of a JSON Lines file."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from os import SEEK_END
 
 import msgspec
 
+from corpusfmt.formats.general import pointer_fault
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
-from corpusfmt.model import Json
+from corpusfmt.model import Json, Location
 
-# A first row that is longer is judged by its head.
+# Only the head of a longer first row is examined.
 _MOST_BYTES = 8 * 1024 * 1024
+_POINTER_BYTES = 64
 
 
 def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool:
-    """Tell whether the first row of a file is an object with these names, or looks like one that cannot be decoded.
+    """Return whether the first row of a file is an object with these names, or looks like one but cannot be decoded.
 
-    `without` is a name that tells the rows of another format.
+    `without` is a name that identifies another format.
     """
     head = _first_row(entry)
     row = _object(head)
@@ -27,8 +29,17 @@ def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool
     return head.startswith(b"{") and found == [*names]
 
 
+def is_pointer(entry: Entry) -> bool:
+    """Return whether a file is a pointer of Git LFS in place of the data."""
+    try:
+        with entry.open() as file:
+            return pointer_fault(Location(entry.path), file.read(_POINTER_BYTES)) is not None
+    except OSError:
+        return False
+
+
 def first_row(entry: Entry) -> Json:
-    """Return the first row of a file, an empty object where there is none that can be decoded."""
+    """Return the first row of a file, or an empty object if it cannot be decoded."""
     return _object(_first_row(entry)) or {}
 
 
@@ -53,13 +64,13 @@ def _object(line: bytes) -> Json | None:
     return row if isinstance(row, dict) else {}
 
 
-#: Files that describe the folder that they lie in.
+#: Files that describe their folder.
 DESCRIPTIONS = ("croissant.json", "metadata.json")
 _PARQUET_MAGIC = b"PAR1"
 
 
 def is_own_parquet(entry: Entry) -> bool:
-    """Tell by the footer of a Parquet file whether corpusfmt wrote it."""
+    """Return whether corpusfmt wrote a Parquet file, by its footer."""
     try:
         with entry.open() as file:
             end = file.seek(0, SEEK_END)

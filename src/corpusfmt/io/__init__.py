@@ -1,1 +1,1 @@
-"""Internal: Streams, lines, digests, paths and publishing: every byte that is read or written passes here."""
+"""Internal: All input and output: streams, lines, digests, paths and publishing."""

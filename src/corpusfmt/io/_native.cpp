@@ -1,7 +1,7 @@
-// Scans of text that Python has no fast way for: how many lines, words and strings, where documents end, is it UTF-8 in
-// Normalisation Form C, is it plain, was it encoded twice?
+// Scans of text that are slow in Python: counts of lines, words and strings, ends of documents, and whether text is UTF-8 in
+// Normalisation Form C, plain, or double-encoded.
 //
-// Define CORPUSFMT_WITHOUT_PYTHON to compile the scans alone, as the fuzzing harness does.
+// Define CORPUSFMT_WITHOUT_PYTHON to compile only the scans, as the fuzzing harness does.
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 #include "../_python.hpp"
@@ -42,7 +42,7 @@ Kinds kinds_of_code_points() {
     return kinds;
 }
 
-// The one mark in the table that composes, with these three letters.
+// The only mark in the table that composes, with these three letters.
 constexpr bool composes(uint32_t letter, uint32_t mark) {
     return mark == 0x093C && (letter == 0x0928 || letter == 0x0930 || letter == 0x0933);
 }
@@ -52,7 +52,7 @@ const Kinds& kinds() {
     return found;
 }
 
-// Steps over one code point beyond ASCII that is NFC behind `before`, which it then becomes; false says nothing.
+// Steps over one code point beyond ASCII that is NFC after `before`, which it then replaces. False means undecided.
 inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, uint32_t& before, const Kinds& kinds) {
     uint32_t point = 0;
     if (*at < 0xE0) {
@@ -60,7 +60,7 @@ inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, ui
         point = (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu);
         at += 2;
     } else {
-        // Of the longer ones those of four bytes are left to Python, and the table knows no surrogates.
+        // Sequences of four bytes are left to Python; the table has no surrogates.
         if (*at > 0xEF || end - at < 3 || !is_continuation(at[1]) || !is_continuation(at[2])) return false;
         point = (at[0] & 0x0Fu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
         if (point < 0x800) return false;
@@ -72,10 +72,10 @@ inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, ui
     return true;
 }
 
-// Whether a text is UTF-8 and, as its code points show one by one, in NFC. False says nothing.
+// Whether a text is UTF-8 and in NFC, decided for each code point separately. False means undecided.
 bool is_certainly_nfc(std::string_view text) {
     const Kinds& known = kinds();
-    constexpr size_t kBlock = 64;  // most text is ASCII in stretches
+    constexpr size_t kBlock = 64;  // most text has long runs of ASCII
     const unsigned char* at = bytes_of(text);
     const unsigned char* const end = at + text.size();
     uint32_t before = 0;
@@ -93,15 +93,15 @@ bool is_certainly_nfc(std::string_view text) {
     return true;
 }
 
-// Whether eight bytes are ASCII and no control characters.
+// Whether eight bytes are ASCII without control characters.
 inline bool is_printable_ascii(const unsigned char* at) {
     uint64_t word;
     std::memcpy(&word, at, sizeof(word));
     return ((word | ((word - in_each_byte(0x20)) & ~word)) & in_each_byte(0x80)) == 0;
 }
 
-// Whether a line is of at least so many code points, certainly NFC and not encoded twice, not blank, and without control
-// characters but tabs.
+// Whether a line has at least the given number of code points, is certainly NFC and not double-encoded, is not blank, and has
+// no control characters except tabs.
 bool is_plain_line(const unsigned char* at, const unsigned char* end, size_t least, const Kinds& known) {
     if (static_cast<size_t>(end - at) < least || *at == ' ' || *at == '\t') return false;
     const unsigned char* const begin = at;
@@ -133,10 +133,10 @@ bool is_plain_line(const unsigned char* at, const unsigned char* end, size_t lea
 
 struct PlainText {
     size_t lines = 0;
-    std::vector<std::pair<size_t, size_t>> blank;  // number and place of each empty line
+    std::vector<std::pair<size_t, size_t>> blank;  // number and position of each empty line
 };
 
-// The empty lines of whole lines of which all others are plain, where no two empty ones follow each other.
+// The empty lines of complete lines, if all other lines are plain and no two empty lines are adjacent.
 std::optional<PlainText> plain_text(std::string_view data, size_t least) {
     const Kinds& known = kinds();
     PlainText found;
@@ -160,12 +160,12 @@ std::optional<PlainText> plain_text(std::string_view data, size_t least) {
 size_t count_lines(std::string_view data) {
     return count_marked(data, [](uint64_t bytes) {
         constexpr uint64_t kAllButTop = in_each_byte(0x7F);
-        const uint64_t others = bytes ^ in_each_byte('\n');  // zero where the LFs are
+        const uint64_t others = bytes ^ in_each_byte('\n');  // zero at each LF
         return ~(((others & kAllButTop) + kAllButTop) | others | kAllButTop) >> 7;
     });
 }
 
-// The quotation marks that are not escaped: with an even number of backslashes before them, or none.
+// The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
     size_t count = 0;
     for (size_t at = data.find('"'); at != std::string_view::npos; at = data.find('"', at + 1)) {
@@ -181,8 +181,8 @@ struct Piece {
     size_t lines;
 };
 
-// What stands between the empty lines of a text. Nothing where a line but the first has only blanks (space, tab, CR), or
-// where two empty lines follow each other.
+// The parts of a text between its empty lines. Nothing if a line other than the first has only blanks (space, tab, CR), or if two
+// empty lines are adjacent.
 std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
     std::vector<Piece> found;
     size_t begin = 0, lines = 1;
@@ -302,11 +302,7 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef_Slot kSlots[] = {{0, nullptr}};
-
-PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_native", "Scans of text, fast.", 0, kMethods, kSlots, nullptr, nullptr, nullptr,
-};
+PyModuleDef kModule = kernel_of("Scans of text, fast.", kMethods);
 
 }  // namespace
 }  // namespace corpusfmt

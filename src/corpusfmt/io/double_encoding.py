@@ -1,9 +1,8 @@
-"""Internal: UTF-8 that was read as Windows-1252 or Latin-1 and encoded once more (`cafÃ©`): is a line such text,
-and what was it?
+"""Internal: Detect and repair UTF-8 that was decoded as Windows-1252 or Latin-1 and encoded again (`cafÃ©`).
 
-A character is taken back to the byte that it was read from. A run of characters beyond ASCII is garbled where these bytes
-are strict UTF-8 from the first to the last, as hardly any run of real words is. What is left are accented letters before
-punctuation (`NESCAFÉ®`, `TÉŽ`, `Spaß“`), so a run is evidence only where real text would not have it at all.
+Each character is mapped back to its byte. A run of characters beyond ASCII is garbled if these bytes are strict UTF-8,
+which hardly any run of real words is. The exceptions are accented letters before punctuation (`NESCAFÉ®`, `TÉŽ`,
+`Spaß“`), so a run is evidence only if real text would never contain it.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from msgspec import Struct
 
 from corpusfmt.io.scan import double_encoding_at
 
-# Windows-1252 where it differs from Latin-1; five of its bytes have no character, and are read as those of Latin-1.
+# Windows-1252 where it differs from Latin-1; its five undefined bytes are decoded as Latin-1.
 _READ_FROM = {ord(bytes([byte]).decode("cp1252", "replace")): byte for byte in range(0x80, 0xA0)}
 _READ_FROM.pop(ord("\N{REPLACEMENT CHARACTER}"))
 _RUN = re.compile(f"[\x80-\xff{''.join(map(chr, _READ_FROM))}]+")
-# Punctuation that stands behind a letter in real text. Whatever else follows `Ã` was a letter.
+# Punctuation that follows a letter in real text. Any other character after `Ã` was a letter.
 _PUNCTUATION = "\xa0\xad«»®°²³´·¹¿‚„…‘’“”•–—™‹›"
-# What real text does not have: quotation marks and the like, emoji, a byte order mark, U+FFFD; a capital within a word in
-# lower case, or right behind a number or a stop.
+# Not in real text: quotation marks and the like, emoji, a byte order mark, U+FFFD; a capital inside a lower-case word or
+# directly after a number or a full stop.
 _EVIDENCE = re.compile(
     f"(?:â[€\x80]|ð[Ÿ\x9f]|ï»¿|ï¿½|[ÂÃ][^{_PUNCTUATION}]|(?<=[a-z])[Â-ÖØ-Þ]|(?<=[0-9.,;:!?%)])Â|Ã[^’](?=[a-z]))"
 )
@@ -31,7 +30,7 @@ _EXCERPT = 150
 
 
 class Repair(Struct, frozen=True):
-    """A line that looks double-encoded: as it is, as it was meant, and where (in characters from 0) the first run is."""
+    """A line that looks double-encoded: as it is, as it was meant, and the offset (in characters) of the first run."""
 
     found: str
     repaired: str
@@ -39,9 +38,9 @@ class Repair(Struct, frozen=True):
 
 
 def repair(line: str) -> Repair | None:
-    """Return how a line reads when its encoding is undone, as often as it was done; None for a line that looks right.
+    """Return a line with all levels of double encoding undone, or None if it looks right.
 
-    One piece of evidence is enough where every character beyond ASCII belongs to a garbled run, else two.
+    One piece of evidence is enough if every character beyond ASCII belongs to a garbled run; otherwise two are needed.
     """
     first = _undone(line)
     if first is None:
@@ -88,9 +87,9 @@ def _excerpt(line: str, start: int) -> str:
 
 
 def suspect_lines(data: bytes, *, escaped: bool = False) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the lines of a block that `repair` may have something to say of, with number and byte, both from 0.
+    """Yield the lines of a block that `repair` may change, with number and byte offset, both from 0.
 
-    `escaped` says that the lines are JSON, which may write characters as escapes.
+    `escaped`: the lines are JSON, in which characters may be escapes.
     """
     number = counted = 0
     place = double_encoding_at(data, 0, escaped)

@@ -1,9 +1,8 @@
-"""Internal: Blocks of JSON Lines decoded by a decoder in C, and what such a decoder hides: names that stand twice
-in one object.
+"""Internal: Decode blocks of JSON Lines in C, and find the duplicate names in objects that such a decoder hides.
 
-They are found by counting: in strict JSON every quotation mark that no backslash escapes opens or closes a string, so the
-bytes of a block tell how many strings it has, and what was decoded tells how many were kept. A name that stood twice was
-kept once: if the two counts agree for a block, they agree for each of its rows.
+They are found by counting. In strict JSON every unescaped quotation mark opens or closes a string, so the bytes of a
+block show its number of strings, and the decoded values show how many were kept. Of a duplicate name only one is kept. If
+the two counts agree for a block, they agree for each of its rows.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from corpusfmt.io.text import has_too_many_values
+from corpusfmt.io.text import has_too_many_values, strict_json
 
-#: What all readers agree on; integers up to 2**64 - 1 are fine as well, and pass by way of the rules.
+#: Integers that all readers accept; those up to 2**64 - 1 are valid, too, but take the slow path through the rules.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 _LEVELS = 6
-#: What decoding raises for what it does not take.
+#: Errors of decoding.
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OPEN, _CLOSE = b"{}"
 
 
 def _any_json(levels: int) -> Any:
-    """Return the type of any JSON value of so many levels, without integers beyond 64 bits."""
+    """Return the type of any JSON value of this many levels, without integers beyond 64 bits."""
     value: Any = str | Integer | float | bool | None
     for _ in range(levels):
         value = str | Integer | float | bool | list[value] | dict[str, value] | None
@@ -35,12 +34,22 @@ def _any_json(levels: int) -> Any:
 
 #: Any value of a few levels.
 AnyJson: Any = _any_json(_LEVELS)
-#: Decodes a JSON value of a few levels with the last of equal names; raises one of `UNDECODABLE` for others, and for any doubt.
+#: Decodes a JSON value of a few levels, keeping the last of duplicate names; raises one of `UNDECODABLE` for any doubt.
 decode_plain = msgspec.json.Decoder(AnyJson).decode
 
 
+def decoded_value(data: bytes) -> Any:
+    """Return the JSON value of a row, decoded in C where nothing is in doubt. Raises as `strict_json` does."""
+    try:
+        if not has_too_many_values(data):
+            return decode_plain(data)
+    except UNDECODABLE:
+        pass
+    return strict_json(data).value
+
+
 def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> list[Any] | None:
-    """Return one value for each line, or None where a line is not just one object."""
+    """Return one value per line, or None if any line is not exactly one object."""
     if has_too_many_values(data):
         return None
     try:
@@ -51,10 +60,10 @@ def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> li
 
 
 def _one_each_line(data: bytes, values: int) -> bool:
-    """Tell whether so many JSON objects stand on a line each, with nothing else on it.
+    """Return whether the block's JSON objects, `values` in number, are one per line, with nothing else on it.
 
-    Between two values stands a closing brace, an LF and an opening one; within a value these three cannot follow each
-    other. So where every LF stands like this, and there are as many as there are borders, each line is one value.
+    Between two objects there are a closing brace, an LF and an opening brace, a sequence that cannot occur inside one. If
+    every LF is in such a sequence, and their number fits, each line is one object.
     """
     if not data.startswith(b"{") or not data.endswith((b"}", b"}\n")):
         return False

@@ -1,7 +1,7 @@
-"""Internal: Which keys occur twice among billions, in bounded memory and on local disk.
+"""Internal: Find duplicate keys among billions, in bounded memory and on local disk.
 
 Writers collect (64-bit hash, position) pairs and spill them as sorted runs; a reader takes one range of hashes at a time
-from all runs. Equal hashes are candidates only: the caller re-reads them, so a collision never becomes a finding.
+from all runs. Equal hashes are only candidates: the caller re-reads them, so that a collision never becomes a finding.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import xxhash
 from msgspec import Struct, field
 
 from corpusfmt.io.limits import meter
@@ -23,30 +24,32 @@ if TYPE_CHECKING:
 
     _Pairs = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 
-#: A shard, and a row of it.
+#: A shard number and a row in it.
 Place = tuple[int, int]
 
-# A position packs the number of a shard and a row of it, counted from 0.
+# A position packs a shard number and a row in it, both from 0.
 ROW_BITS = 40
 _RUN_KEYS = 1 << 21
 _PAIR_BYTES = 16
 _FEW_KEYS = 1 << 20
-# So many places of one hash are read from disk whenever they are asked for.
+# Bits of the largest table of hashes.
+_MOST_BITS = 21
+# Beyond this many places of one hash, they stay on disk.
 _MOST_HELD = 1 << 14
-# What sorting one range of pairs costs at its peak: the pairs, the permutation and the sorted copies.
+# Peak memory of sorting, per key: the pairs, the permutation and the sorted copies.
 _BYTES_A_KEY_WHILE_SORTING = 64
 DEFAULT_MEMORY = 96 * 1024 * 1024
-#: How many candidates are held at a time, in 8 bytes each: those who read them again do so once for each batch.
+#: Most candidates in memory, at 8 bytes each: callers re-read the data once per batch.
 CANDIDATES_AT_A_TIME = 1 << 22
-#: How many hashes are held at a time, each counted once for every shard that has it: as many keys are compared.
+#: Most hashes in memory, each counted once per shard that has it; this many keys are compared at one time.
 HASHES_AT_A_TIME = 200_000
-# So many keys are sorted, and searched, in less time than it takes to import numpy.
+# Fewer keys are sorted and searched in less time than importing numpy takes.
 _FEW_TO_SORT = 1 << 13
 _FEW_TO_SEARCH = 1 << 17
 
 
 class KeyWriter:
-    """Spills the keys of one shard as runs sorted by hash, named so that no two shards meet."""
+    """Spills the keys of one shard as runs sorted by hash, named for the shard, the run's number and its XXH3."""
 
     def __init__(self, folder: Path, shard: int) -> None:
         self._folder = folder
@@ -56,14 +59,14 @@ class KeyWriter:
         self._runs = 0
 
     def add(self, key_hash: int, row: int) -> None:
-        """Take the hash of one row's key; `row` counts from 0 within the shard."""
+        """Add the hash of a row's key; `row` counts from 0 within the shard."""
         self._hashes.append(key_hash)
         self._positions.append(self._shard << ROW_BITS | row)
         if len(self._hashes) >= _RUN_KEYS:
             self._spill()
 
     def extend(self, key_hashes: Iterable[int], first_row: int) -> None:
-        """Take the hashes of consecutive rows."""
+        """Add the hashes of consecutive rows."""
         start = len(self._hashes)
         self._hashes.extend(key_hashes)
         base = self._shard << ROW_BITS | first_row
@@ -72,8 +75,8 @@ class KeyWriter:
             self._spill()
 
     def extend_array(self, key_hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> None:
-        """Take the hashes of rows as arrays, without a loop over them."""
-        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+        """Add the hashes of rows as arrays, without a loop."""
+        import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
 
         self._hashes.frombytes(key_hashes.tobytes())
         self._positions.frombytes((rows | np.uint64(self._shard << ROW_BITS)).tobytes())
@@ -81,22 +84,32 @@ class KeyWriter:
             self._spill()
 
     def close(self) -> None:
-        """Write out what is left."""
+        """Write the remaining keys."""
+        # An interrupt may have come after a hash, before its position.
+        del self._hashes[len(self._positions) :]
         if self._hashes:
             self._spill()
 
     def _spill(self) -> None:
-        run = self._folder / f"{self._shard:09d}-{self._runs:05d}.keys"
         sort = _sorted_few_pairs if len(self._hashes) <= _FEW_TO_SORT else sorted_pairs
-        run.write_bytes(sort(self._hashes, self._positions))
+        pairs = sort(self._hashes, self._positions)
+        run = self._folder / f"{self._shard:09d}-{self._runs:05d}-{xxhash.xxh3_64_hexdigest(pairs)}.keys"
+        run.write_bytes(pairs)
         self._runs += 1
         self._hashes = array("Q")
         self._positions = array("Q")
 
 
+def damaged_runs(folder: Path) -> Iterator[Path]:
+    """Yield the runs below a folder whose bytes are not those that were written."""
+    for run in sorted(folder.rglob("*.keys")):
+        if xxhash.xxh3_64_hexdigest(run.read_bytes()) != run.stem.rpartition("-")[2]:
+            yield run
+
+
 def sorted_pairs(hashes: array[int], positions: array[int]) -> bytes:
-    """Return a run: the hashes in order, then the position of each, all little-endian 64-bit; ties keep their order."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+    """Return a run: the hashes, stably sorted, then their positions, all little-endian 64-bit integers."""
+    import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
 
     column = np.frombuffer(hashes, dtype=np.uint64)
     order = np.argsort(column, kind="stable")
@@ -109,9 +122,9 @@ def _sorted_few_pairs(hashes: array[int], positions: array[int]) -> bytes:
 
 
 def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[Place]]:
-    """Yield the groups of places, as (shard, row), whose keys have equal hashes; places are in order within a group.
+    """Yield the groups of places (shard, row) whose keys have equal hashes; places are sorted within a group.
 
-    `memory` bounds what is sorted at a time, in bytes. Shards are in the order of the paths of their runs.
+    `memory` bounds sorting, in bytes. Shards are in the order of their runs' paths.
     """
     runs = sorted(folder.rglob("*.keys"))
     if _number(runs) <= _FEW_TO_SEARCH:
@@ -129,14 +142,14 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[
 
 
 class Batch(Struct):
-    """Candidates; those of a batch that `continues` the one before have the hash of its last ones."""
+    """Candidates. If a batch `continues` the previous one, its first candidates have the hash of the previous last ones."""
 
     continues: bool
     positions: array[int] = field(default_factory=lambda: array("Q"))
 
     def rows_by_shard(self) -> Iterator[tuple[int, array[int]]]:
-        """Yield the shards, in order, and which rows of each are candidates, in order."""
-        import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+        """Yield the shards and their candidate rows, both in order."""
+        import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
 
         positions = np.sort(np.frombuffer(self.positions, np.uint64))
         shards = positions >> np.uint64(ROW_BITS)
@@ -145,7 +158,7 @@ class Batch(Struct):
 
 
 def repeated_in_batches(folder: Path) -> Iterator[Batch]:
-    """Yield what `repeated` does, as much at a time as can be held."""
+    """Yield the groups of `repeated` in batches that fit into memory."""
     batch = Batch(continues=False)
     hashes = 0
     for group in repeated(folder):
@@ -167,7 +180,7 @@ def repeated_in_batches(folder: Path) -> Iterator[Batch]:
 
 
 def digest_of(*parts: str) -> bytes:
-    """Return what tells a key beyond doubt, however long it is."""
+    """Return a digest that identifies a key of any length."""
     digest = blake2b(digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -177,9 +190,9 @@ def digest_of(*parts: str) -> bytes:
 
 
 def unmatched(folder: Path, targets: Iterable[Path], memory: int = DEFAULT_MEMORY) -> Iterator[Place]:
-    """Yield the places, as (shard, row), whose keys have a hash that no key in the folders `targets` has, in no order.
+    """Yield the places (shard, row), in no order, of keys whose hash no key in the folders `targets` has.
 
-    A key that is among the targets is never yielded; one that is not goes unnoticed where hashes collide.
+    A key among the targets is never yielded; a missing one is not noticed if its hash collides.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -195,18 +208,41 @@ def unmatched(folder: Path, targets: Iterable[Path], memory: int = DEFAULT_MEMOR
             yield position >> ROW_BITS, position & ((1 << ROW_BITS) - 1)
 
 
-def few_hashes(folders: Iterable[Path]) -> npt.NDArray[np.uint64] | None:
-    """Return the hashes of all keys in some folders, sorted, where they are few enough to be held; else None."""
+def few_hashes(folders: Iterable[Path]) -> Hashes | None:
+    """Return the hashes of all keys in some folders, or None if they are too many for memory."""
     runs = _runs_in(folders)
     if _number(runs) > _FEW_KEYS:
         return None
     import numpy as np  # noqa: PLC0415
 
-    return np.sort(_joined([_slice(run, 0, 1 << 64) for run in runs])[0])
+    return Hashes(np.sort(_joined([_slice(run, 0, 1 << 64) for run in runs])[0]))
+
+
+class Hashes:
+    """Hashes in which others are looked up: most are found, or missed, at the place that their first bits name."""
+
+    def __init__(self, hashes: npt.NDArray[np.uint64]) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        self._sorted = hashes
+        bits = min(max((16 * len(hashes)).bit_length(), 1), _MOST_BITS)
+        self._shift = np.uint64(64 - bits)
+        self._table = np.zeros(1 << bits, dtype=np.uint64)
+        self._table[hashes >> self._shift] = hashes
+
+    def have(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Tell which of some hashes are among these."""
+        import numpy as np  # noqa: PLC0415
+
+        found: npt.NDArray[np.bool_] = (self._table[hashes >> self._shift] == hashes) & (hashes != 0)
+        others = np.flatnonzero(~found)
+        if len(others):
+            found[others] = among(hashes[others], self._sorted)
+        return found
 
 
 def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Tell which hashes are among others, which are sorted."""
+    """Return which hashes are among `known`, which is sorted."""
     import numpy as np  # noqa: PLC0415
 
     if not len(known):
@@ -224,7 +260,7 @@ def _number(runs: Iterable[Path]) -> int:
 
 
 def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of hashes to take at a time: hashes are spread evenly, but for those that are equal.
+    """Yield ranges of hashes whose keys fit into memory, assuming evenly distributed hashes apart from equal ones.
 
     A range of a single hash may have any number of keys.
     """
@@ -277,7 +313,7 @@ def _places(group: Iterable[int]) -> list[Place]:
 
 
 class _Many:
-    """The places of a hash that too many keys have to be held, in order."""
+    """The sorted places of a hash with too many keys for memory."""
 
     def __init__(self, runs: Sequence[Path], key: int) -> None:
         self._slices = [(run, *_bounds(_columns(run), key, key + 1)) for run in runs]
@@ -302,7 +338,7 @@ def _columns(run: Path) -> npt.NDArray[np.uint64]:
 
 
 def _bounds(columns: npt.NDArray[np.uint64], low: int, high: int) -> tuple[int, int]:
-    """Return where the hashes from one on, and below another, stand in a run."""
+    """Return the range of a run's hashes from `low` on and below `high`."""
     import numpy as np  # noqa: PLC0415
 
     start = int(np.searchsorted(columns[0], np.uint64(low)))
@@ -322,11 +358,12 @@ def _groups(
 ) -> Iterator[Collection[Place]]:
     import numpy as np  # noqa: PLC0415
 
+    in_order = np.sort(hashes)
+    if not (in_order[1:] == in_order[:-1]).any():
+        return
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     equal = hashes[1:] == hashes[:-1]
-    if not equal.any():
-        return
     edges = np.flatnonzero(np.diff(np.concatenate(([False], equal, [False])).astype(np.int8)))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if end - start < _MOST_HELD:

@@ -1,7 +1,7 @@
-"""Internal: Bounds of a run: how far data may expand, how much of it may be read, how long that may take.
+"""Internal: Limits of a run: expansion of data, bytes read, and time.
 
-Whoever runs a task enters `limited`. Streams, archives and readers of tables account to it once a chunk; going over a
-bound raises `LimitReached`, which no reader takes for a fault of the data.
+Tasks run inside `limited`. Streams, archives and table readers account for every chunk; exceeding a limit raises
+`LimitReached`, which readers must not treat as a fault of the data.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -25,60 +25,62 @@ from msgspec.structs import replace
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
 from corpusfmt.rules import between_findings
 
-#: What text of a real corpus expands to is 3 to 20 bytes for each compressed one, of repetitive markup up to 100.
+T = TypeVar("T")
+
+#: Real text expands 3 to 20 times, repetitive markup up to 100 times.
 MAX_EXPANSION = 200.0
-#: As much output every file may have, however small it is.
+#: Any file may expand to this many bytes.
 FREE_BYTES = 256 * 1024 * 1024
-#: The guard of a task without a timeout: what is slowest of all that is read takes a tenth of it.
+#: Processor time of a task without a timeout; the slowest real data takes a tenth of it.
 CPU_SECONDS = 20.0
 CPU_SECONDS_PER_BYTE = 5 / 1_000_000
 
 _LONG_SECONDS = 1e6
-# So often it is told how far reading is: a few times a second.
+# Bytes between reports of progress: a few reports per second.
 _TOLD_EVERY = 4 * 1024 * 1024
 
 _MOST_DECODER_MEMORY = 128 * 1024 * 1024
 
 
 class Limits(Struct, frozen=True):
-    """The bounds of a run; None is no bound.
+    """The limits of a run; None means no limit.
 
-    `max_expansion` is uncompressed bytes for each compressed byte of one file, archives as a whole, `max_total_bytes` counts
-    the uncompressed bytes of the whole run, `timeout` is in seconds of wall-clock time. Without a timeout, a task that
-    takes far more processor time than its input explains is ended (`guards_processor`).
+    `max_expansion` is the ratio of uncompressed to compressed bytes of a file (of an archive as a whole),
+    `max_total_bytes` the uncompressed bytes of the run, `timeout` seconds of wall-clock time. Without a timeout, a task
+    that takes far more processor time than its input explains is stopped (`guards_processor`).
     """
 
     max_expansion: float | None = MAX_EXPANSION
     max_total_bytes: int | None = None
     timeout: float | None = None
     guards_processor: bool = True
-    #: When the run has to end, by the clock of the system, which processes share.
+    #: The end of the run, by the system's clock, which processes share.
     ends: float | None = None
 
     def begun(self) -> Limits:
-        """Return these bounds for a run that begins now."""
+        """Return these limits for a run that begins now."""
         return self if self.timeout is None else replace(self, ends=time.time() + self.timeout)
 
     @property
     def of_own_files(self) -> Limits:
-        """What holds for stages that read only what an earlier one has written: the time."""
+        """The limits of stages that read only files of earlier stages: time."""
         return replace(self, max_expansion=None, max_total_bytes=None, guards_processor=False)
 
     @property
     def of_read_files(self) -> Limits:
-        """What holds where files are looked at again: what they expand to is known."""
+        """The limits for reading files again, whose expansion is known."""
         return replace(self, max_expansion=None, guards_processor=False)
 
     def check(self, spent: int = 0, path: str = "") -> None:
-        """Raise `LimitReached` where the time is up, or more than the total was read."""
+        """Raise `LimitReached` if the time is up or too much was read."""
         if self.max_total_bytes is not None and spent > self.max_total_bytes:
-            reason = f"{spent} bytes read, uncompressed; the limit of --max-total-bytes is {self.max_total_bytes}"
-            raise LimitReached(reason, "raise --max-total-bytes, or name less data", path)
+            reason = f"read {spent:,} uncompressed bytes, more than --max-total-bytes ({self.max_total_bytes:,})"
+            raise LimitReached(reason, "raise --max-total-bytes or name less data", path)
         if self.ends is not None and time.time() > self.ends:
             raise self.late(path)
 
     def late(self, path: str = "") -> LimitReached:
-        """Return the error that the time is up."""
+        """Return the error of a timeout."""
         return LimitReached(f"not finished within the --timeout of {self.timeout:g} seconds", "raise --timeout", path)
 
 
@@ -87,7 +89,7 @@ UNLIMITED = Limits(None, guards_processor=False)
 
 
 class LimitReached(Incomplete):
-    """A bound of the run ended reading; `path` is where, "" for the run as a whole."""
+    """A limit of the run was reached, in the file `path` or (if empty) in the run as a whole."""
 
     def __init__(self, reason: str, hint: str, path: str = "") -> None:
         super().__init__(reason, hint, path)
@@ -100,30 +102,30 @@ class LimitReached(Incomplete):
 
     @property
     def finding(self) -> Finding:
-        """What a run that cannot go on has to say, as `BadInput` has."""
+        """The limit as a finding."""
         return Finding("GEN003", "limit-reached", Severity.ERROR, self.problem)
 
     @property
     def problem(self) -> Problem:
-        """The bound, its value, and how to raise it."""
+        """The limit, its value, and how to raise it."""
         return Problem(self.reason, Location(self.path or "."), self.hint)
 
     def at(self, path: str) -> LimitReached:
-        """Return it with a place, where it has none yet."""
+        """Return the error with a path if it has none yet."""
         return self if self.path else LimitReached(self.reason, self.hint, path)
 
 
 class Meter:
-    """What one task has read so far, and its processor time."""
+    """Counts the bytes that a task has read, and its processor time."""
 
     def __init__(self, limits: Limits, spent: int = 0, tell: Callable[[int], None] | None = None) -> None:
         self.limits = limits
         self._tell = tell
         self._told = 0
-        #: Bytes read as they are stored, and as they are meant.
+        #: Bytes read, as stored and uncompressed.
         self.stored = 0
         self.read = 0
-        #: Seconds for which another process worked.
+        #: Seconds of work in other processes.
         self.waited = 0.0
         self._memory = 0
         self._spent = spent
@@ -131,7 +133,7 @@ class Meter:
         self._credited: dict[object, int] = {}
 
     def add(self, stored: int, read: int, path: str = "") -> None:
-        """Account for bytes that were read."""
+        """Count bytes that were read."""
         self.stored += stored
         self.read += read
         if self._tell is not None and self.stored - self._told >= _TOLD_EVERY:
@@ -140,7 +142,7 @@ class Meter:
         self.check(path)
 
     def fresh(self, file: object, first: int, upto: int) -> int:
-        """Return how many of some bytes of a file, or of one that is not known, this task reads for the first time."""
+        """Return how many of these bytes of a file (or of an unknown one) the task reads for the first time."""
         if not file:
             return upto - first
         before = self._credited.get(file, 0)
@@ -156,7 +158,7 @@ class Meter:
 
     @property
     def seconds_left(self) -> float:
-        """How long the task may still take."""
+        """Seconds left for the task."""
         limits = self.limits
         if limits.ends is not None:
             return max(limits.ends - time.time(), 0.0)
@@ -171,24 +173,26 @@ class Meter:
         return CPU_SECONDS + self.stored * CPU_SECONDS_PER_BYTE
 
     def check(self, path: str = "") -> None:
-        """Raise `LimitReached` where a bound of the task or the run is reached."""
+        """Raise `LimitReached` if a limit of the task or the run is reached."""
         limits = self.limits
         limits.check(self.total, path)
         if limits.guards_processor and limits.timeout is None:
             taken, allowed = self._taken, self._allowed
             if taken > allowed:
-                reason = f"{taken:.0f} seconds of processor time for {self.stored} bytes; the limit is {allowed:.0f}"
-                raise LimitReached(reason, "set a --timeout, which takes the place of this limit", path)
+                reason = (
+                    f"took {taken:.0f} seconds of processor time for {self.stored:,} bytes, more than {allowed:.0f}"
+                )
+                raise LimitReached(reason, "set a --timeout, which replaces this limit", path)
 
     def take_memory(self, size: int) -> bool:
-        """Reserve the memory of a decoder; tell whether there was enough."""
+        """Reserve the memory of a decoder; return whether there was enough."""
         if self._memory + size > _MOST_DECODER_MEMORY:
             return False
         self._memory += size
         return True
 
     def release_memory(self, size: int) -> None:
-        """Give back what was reserved."""
+        """Release reserved memory."""
         self._memory -= size
 
 
@@ -199,11 +203,11 @@ _METER: ContextVar[Meter] = ContextVar("meter", default=Meter(UNLIMITED))  # noq
 def limited(
     limits: Limits, spent: int = 0, tell: Callable[[int], None] | None = None, *, interrupting: bool = True
 ) -> Iterator[Meter]:
-    """Hold what is read in the block to bounds; `spent` is what the run has read before.
+    """Apply limits to reading in the block; `spent` is the number of bytes that the run has read before.
 
-    `tell` is given the number of bytes read, as they are stored, every few megabytes.
+    `tell` is called every few megabytes with the number of bytes read, as stored.
 
-    Without `interrupting`, a call into a library comes to its end: for a block in which a caller's code runs.
+    Without `interrupting`, calls into libraries are not interrupted: for a block that runs a caller's code.
     """
     entered = Meter(limits, spent, tell)
     tokens = _METER.set(entered), between_findings.set(entered.check)
@@ -215,11 +219,25 @@ def limited(
         between_findings.reset(tokens[1])
 
 
+def in_own_context(found: Generator[T]) -> Iterator[T]:
+    """Yield what a generator yields, in a context of its own: its limits do not apply to the code that receives it."""
+    context = copy_context()
+    try:
+        while True:
+            try:
+                each = context.run(next, found)
+            except StopIteration:
+                return
+            yield each
+    finally:
+        context.run(found.close)
+
+
 @contextmanager
 def _interrupted(meter: Meter) -> Iterator[None]:
-    """Let the time that is up end calls into libraries, too, where a signal can do so and nobody else has use for it.
+    """Let the timeout interrupt calls into libraries by a signal, if the signal is available and otherwise unused.
 
-    It does so once, like Ctrl-C: what cleans up is not interrupted again. Whoever swallows it, asks the meter next.
+    It interrupts once, like Ctrl-C, so that clean-up code can run. Code that swallows the exception asks the meter next.
     """
     found = _timer_for(meter.limits)
     left = meter.seconds_left
@@ -230,7 +248,7 @@ def _interrupted(meter: Meter) -> Iterator[None]:
 
     def ring(*_: object) -> None:
         inner = _METER.get()
-        if inner.seconds_left > 0:  # more was read in the meantime
+        if inner.seconds_left > 0:  # more was read meanwhile, which allows more time
             signal.setitimer(timer, min(inner.seconds_left + 1e-6, _LONG_SECONDS))
         else:
             signal.signal(number, signal.SIG_DFL)
@@ -238,7 +256,7 @@ def _interrupted(meter: Meter) -> Iterator[None]:
 
     signal.signal(number, ring)
     try:
-        signal.setitimer(timer, min(left + 1e-6, _LONG_SECONDS))  # 0 would be never
+        signal.setitimer(timer, min(left + 1e-6, _LONG_SECONDS))  # 0 would mean never
         yield
     finally:
         signal.setitimer(timer, 0)
@@ -246,7 +264,7 @@ def _interrupted(meter: Meter) -> Iterator[None]:
 
 
 def _timer_for(limits: Limits) -> tuple[int, int] | None:
-    """Return the timer and the signal for a bound on time, None where there is no such bound or they cannot be had."""
+    """Return the timer and signal for a limit on time, or None if there is no limit or no usable signal."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         return None
     if limits.ends is not None:
@@ -261,7 +279,7 @@ def _timer_for(limits: Limits) -> tuple[int, int] | None:
 
 @contextmanager
 def within(run: Meter, limits: Limits | None = None, tell: Callable[[int], None] | None = None) -> Iterator[None]:
-    """Hold what is read in the block to the bounds of a run, or to these, and count it with what that has read before."""
+    """Apply the limits of a run, or `limits`, to reading in the block, and add the bytes read to the run's."""
     with limited(limits or run.limits, run.total, tell) as entered:
         try:
             yield
@@ -270,15 +288,15 @@ def within(run: Meter, limits: Limits | None = None, tell: Callable[[int], None]
 
 
 def meter() -> Meter:
-    """Return the meter of the task that runs."""
+    """Return the meter of the current task."""
     return _METER.get()
 
 
 @contextmanager
 def bounded_memory(size: int) -> Iterator[None]:
-    """Let this process have so many bytes more in the block, for libraries that know no bound; `MemoryError` beyond.
+    """Limit this process to `size` more bytes of memory in the block (`MemoryError` beyond), for unbounded libraries.
 
-    Linux alone counts what is asked for and not what is reserved; elsewhere there is no bound.
+    Only Linux counts requested rather than reserved memory; elsewhere there is no limit.
     """
     if sys.platform != "linux":
         yield
@@ -304,19 +322,19 @@ _T = TypeVar("_T")
 
 
 def fitting(found: Iterable[_T], cost: Callable[[_T], int], most: int, what: str, path: str) -> Iterator[_T]:
-    """Yield what has to be held at once; raise `LimitReached` before it takes more than `most` bytes."""
+    """Yield items that must be in memory all at once; raise `LimitReached` before they take more than `most` bytes."""
     held = 0
     for count, each in enumerate(found):
         held += cost(each)
         if held > most:
-            raise LimitReached(f"more than {count} {what}, which is all there is memory for", "split the data", path)
+            raise LimitReached(f"more than {count:,} {what} do not fit into memory", "split the data", path)
         yield each
 
 
 class Account:
-    """One file that is read: how far it has expanded. What is `inside` of another file was stored there.
+    """The expansion of one file. Data `inside` another file was stored there.
 
-    An open `file` has its size whatever is read of it again, and is one whatever it is called.
+    An open `file` has its size even if parts are read again, and is the same file under any name.
     """
 
     __slots__ = ("_file", "_inside", "_limits", "_meter", "_most", "_read", "_stored", "path")
@@ -333,7 +351,7 @@ class Account:
         self._read = 0
 
     def upto(self, stored: int, read: int) -> None:
-        """Account for all that was read so far: bytes as they are stored, and as they are meant."""
+        """Account for the total so far: bytes as stored and uncompressed."""
         if self._most is not None and stored > self._most:
             stored = self._most
         fresh = 0 if self._inside else self._meter.fresh(self._file, self._stored, stored)
@@ -341,29 +359,29 @@ class Account:
         self._stored, self._read = stored, read
         ratio = self._limits.max_expansion
         if ratio is not None and read > FREE_BYTES and read > ratio * stored:
-            reason = f"{stored} bytes expand to more than {read}; the limit of --max-expansion is {ratio:g}"
-            raise LimitReached(reason, "raise --max-expansion, if the file is meant to be so large", self.path)
+            reason = f"{stored:,} bytes expand to more than {read:,}, more than --max-expansion ({ratio:g}) allows"
+            raise LimitReached(reason, "raise --max-expansion if the file is meant to be this large", self.path)
 
     @property
     def read(self) -> int:
-        """Bytes read so far, as they are meant."""
+        """Uncompressed bytes read so far."""
         return self._read
 
     def add(self, stored: int, read: int) -> None:
-        """Account for more."""
+        """Account for more bytes."""
         self.upto(self._stored + stored, self._read + read)
 
     def take_memory(self, size: int) -> bool:
-        """Reserve the memory of a decoder; tell whether there was enough."""
+        """Reserve the memory of a decoder; return whether there was enough."""
         return self._meter.take_memory(size)
 
     def release_memory(self, size: int) -> None:
-        """Give back what was reserved."""
+        """Release reserved memory."""
         self._meter.release_memory(size)
 
 
 def _identity_and_size(file: Any) -> tuple[object, int] | None:
-    """Return what an open file is, whatever its name, and its size; None for what is no regular file of the system."""
+    """Return the identity of an open file, regardless of its name, and its size; None if it is not a regular file."""
     try:
         status = os.fstat(file.fileno())
     except (AttributeError, OSError):

@@ -1,6 +1,4 @@
-"""Internal: Lines and blocks of lines with their places. Only LF ends a line: NEL, U+2028, VT, FF and CR occur
-inside real text.
-"""
+"""Internal: Lines and blocks of lines with their positions. Only LF ends a line: real text contains the others."""
 
 from __future__ import annotations
 
@@ -11,12 +9,12 @@ from msgspec import Struct
 
 from corpusfmt.io.scan import count_lines
 
-#: Of the text of one line there may be several copies at once, with four bytes for each character: all in 512 MiB.
+#: Several copies of a line's text, with four bytes per character, must fit in 512 MiB.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 class Block(Struct, frozen=True):
-    """Whole lines: `data` ends with LF (only the last block of a file may not); `line` counts from 1, `byte` from 0."""
+    """Whole lines: `data` ends with LF (except at the end of a file); `line` counts from 1, `byte` from 0."""
 
     data: bytes
     line: int
@@ -24,7 +22,7 @@ class Block(Struct, frozen=True):
 
 
 class LongLine(Struct, frozen=True):
-    """A line over the limit: measured, never held. `length` is in bytes, its LF not counted."""
+    """A line over the limit: measured, not stored. `length` is in bytes, without the LF."""
 
     line: int
     byte: int
@@ -32,7 +30,7 @@ class LongLine(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """One line without its LF. `terminated` is false for a last line that ends without one."""
+    """One line without its LF. `terminated` is false for a last line without one."""
 
     data: bytes
     line: int
@@ -97,7 +95,7 @@ def _split_keeping_ends(data: bytes) -> Iterator[bytes]:
 
 
 class Run(Struct, frozen=True):
-    """So many equal lines that follow each other, at the place of the first; without their LF."""
+    """A number of equal consecutive lines without LF, at the position of the first."""
 
     data: bytes
     line: int
@@ -106,7 +104,7 @@ class Run(Struct, frozen=True):
 
 
 def runs(block: Block) -> Iterator[Run]:
-    """Yield the lines of a block, equal neighbours as one."""
+    """Yield the lines of a block, with equal neighbours as one run."""
     number, byte = block.line, block.byte
     for data, count in _counted(block.data):
         yield Run(data, number, byte, count)
@@ -115,7 +113,7 @@ def runs(block: Block) -> Iterator[Run]:
 
 def _counted(data: bytes) -> Iterator[tuple[bytes, int]]:
     size = data.find(b"\n") + 1
-    if data.endswith(b"\n") and data[size:] == data[:-size]:  # all of it one line, again and again
+    if data.endswith(b"\n") and data[size:] == data[:-size]:  # all lines are equal
         yield data[: size - 1], len(data) // size
         return
     *whole, rest = data.split(b"\n")
@@ -124,7 +122,7 @@ def _counted(data: bytes) -> Iterator[tuple[bytes, int]]:
 
 
 def lines(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line | LongLine]:
-    """Yield every line with its place."""
+    """Yield every line with its position."""
     for block in blocks(chunks, max_line_bytes):
         if isinstance(block, LongLine):
             yield block

@@ -1,9 +1,10 @@
-"""Internal: Parquet files read in batches of bounded memory, with pyarrow, which its callers import."""
+"""Internal: Read Parquet files in batches of bounded memory, with pyarrow."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, BinaryIO, TypeVar
 
 from corpusfmt.io.limits import Account, bounded_memory
@@ -11,17 +12,22 @@ from corpusfmt.io.limits import Account, bounded_memory
 T = TypeVar("T")
 
 _BATCH_BYTES = 16 * 1024 * 1024
-_MOST_ROWS = 4096
-# Values that stand once in a file may stand in every row: where a batch does not fit, so many times fewer rows may.
+#: Rows in a batch, unless more are asked for.
+MOST_ROWS = 4096
+_LENGTH_BYTES, _MOST_DICTIONARY_BYTES = 4, 64 * 1024
+# A value stored once may occur in every row: if a batch does not fit, this many times fewer rows may.
 _FEWER = 16
-#: As much a file may take beside the batch that is in use.
+#: Memory of a file in addition to the current batch.
 MOST_MEMORY = 256 * 1024 * 1024
 
 
 class Table:
-    """An open Parquet file, whose pages are read one by one and their checksums verified."""
+    """An open Parquet file, read page by page with checksums verified.
 
-    def __init__(self, file: BinaryIO, path: str) -> None:
+    With `keep_dictionaries`, columns of few different texts stay dictionaries, as they are stored.
+    """
+
+    def __init__(self, file: BinaryIO, path: str, *, keep_dictionaries: bool = False) -> None:
         import pyarrow as pa  # noqa: PLC0415 - large, and an extra
         import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -29,13 +35,20 @@ class Table:
         self._file = _Counted(file)
         self._account = Account(path, file=file)
         with bounded_memory(MOST_MEMORY):
-            self.file = pq.ParquetFile(
-                self._file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
+            opened = partial(
+                pq.ParquetFile, self._file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
             )
+            self.file = opened()
+            self._kept = self._few_texts() if keep_dictionaries else []
+            if self._kept:
+                self.file = opened(metadata=self.file.metadata, read_dictionary=self._kept)
 
-    def batches(self, columns: Sequence[str], convert: Callable[[Any], T]) -> Iterator[T]:
-        """Yield the rows, converted from record batches of some columns. Raises `ArrowException`, also where a row is too large."""
-        size, done = self._rows_at_once(), 0
+    def batches(self, columns: Sequence[str], convert: Callable[[Any], T], most_rows: int = MOST_ROWS) -> Iterator[T]:
+        """Yield converted record batches of some columns, with at most `most_rows` rows.
+
+        Raises `ArrowException`, also if a row is too large.
+        """
+        size, done = self._rows_at_once(most_rows), 0
         while done < self.file.metadata.num_rows:
             try:
                 for rows, converted in self._from(done, size, columns, convert):
@@ -43,7 +56,7 @@ class Table:
                     yield converted
             except MemoryError as error:
                 if size == 1:
-                    reason = f"row {done + 1} does not fit in {MOST_MEMORY} bytes of memory"
+                    reason = f"row {done + 1:,} does not fit in {MOST_MEMORY:,} bytes of memory"
                     raise self._arrow.ArrowInvalid(reason) from error
                 size = max(size // _FEWER, 1)
             else:
@@ -71,21 +84,45 @@ class Table:
             self._account.upto(self._file.taken, self._account.read + part.nbytes)
             yield part.num_rows, converted
 
+    def _few_texts(self) -> list[str]:
+        """Return the columns of texts that have a small dictionary in every row group, which all values are taken from."""
+        metadata, schema = self.file.metadata, self.file.schema_arrow
+        texts = {name for name, kind in zip(schema.names, schema.types, strict=True) if kind == self._arrow.string()}
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        numbers = range(metadata.num_columns)
+        return [
+            metadata.schema.column(number).path
+            for number in numbers
+            if metadata.schema.column(number).path in texts
+            and all(_is_of_few(group.column(number), group.num_rows) for group in groups)
+        ]
+
     def _decoded(self, part: Any) -> Any:
-        """Return a record batch without dictionaries, as large as it is meant."""
+        """Return a record batch with dictionaries expanded, unless they are kept."""
         kinds = self._arrow.types
-        arrays = [each.dictionary_decode() if kinds.is_dictionary(each.type) else each for each in part.columns]
+        arrays = [
+            each.dictionary_decode() if kinds.is_dictionary(each.type) and name not in self._kept else each
+            for name, each in zip(part.schema.names, part.columns, strict=True)
+        ]
         return self._arrow.RecordBatch.from_arrays(arrays, part.schema.names)
 
-    def _rows_at_once(self) -> int:
+    def _rows_at_once(self, most: int) -> int:
         metadata = self.file.metadata
         groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
         a_row = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
-        return int(min(max(_BATCH_BYTES // max(a_row, 1), 1), _MOST_ROWS))
+        return int(min(max(_BATCH_BYTES // max(a_row, 1), 1), most))
+
+
+def _is_of_few(chunk: Any, rows: int) -> bool:
+    # A text that stands for itself takes four bytes for its length alone.
+    if not chunk.has_dictionary_page or chunk.total_uncompressed_size >= _LENGTH_BYTES * rows:
+        return False
+    size = chunk.data_page_offset - chunk.dictionary_page_offset
+    return bool(0 < size <= _MOST_DICTIONARY_BYTES)
 
 
 class _Counted(io.RawIOBase):
-    """A file that counts what is read of it."""
+    """A file that counts the bytes read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

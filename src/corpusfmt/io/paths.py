@@ -1,8 +1,8 @@
-"""Internal: Files and folders, local or remote (`s3://` and friends through fsspec), as one kind of listing.
+"""Internal: Files and folders, local or remote (`s3://` and others through fsspec), as one kind of entry.
 
-This is the one place that opens input, and so the one that decides what may be opened: regular files below the root that
-the user named. What a link leads to elsewhere is opened only where links are to be followed; nothing below /proc, /sys and
-/dev is, nor a device, FIFO or socket.
+All input is opened here, and only here is it decided what may be opened: regular files below the root that the user
+named. Links that lead elsewhere are followed only on request. Nothing below /proc, /sys and /dev is opened, and no
+device, FIFO or socket.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
@@ -23,42 +24,43 @@ from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
 from corpusfmt.io.stores import Guarded, store_failure
+from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
 
-# What is to be installed for the paths of a scheme.
+# Extras to install for the schemes of paths.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf", "http": "http", "https": "http"}
 _LOCAL_SCHEMES = ("file://", "local://")
-# A letter alone is a drive.
+# A single letter is a drive.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
 _URL = re.compile(rf"{_SCHEME}(::{_SCHEME})*://")
 _URI = re.compile(f"{_SCHEME}:")
-# For fsspec, what follows in a URL is another URL, of any store and of the local disk.
+# In fsspec this separates chained URLs, which may point to any store and to the local disk.
 _CHAIN = "::"
-_CHAINED = f"`{_CHAIN}` in its name, which would be read as several URLs"
+_CHAINED = f"the name contains `{_CHAIN}`, which fsspec would read as several URLs"
 
-# What the kernel makes up as it is read. Of these, users keep data in shared memory alone.
+# Virtual file systems of the kernel. Only shared memory has users' data.
 _KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - it is only compared with
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - only compared
 
 _SLASHES = re.compile("/{2,}")
 _NOT_REGULAR = "not a regular file"
 _OUTSIDE = "outside the named folder"
-# Not blocking is for a FIFO that took the place of a file: it would wait for a writer.
+# Non-blocking because a FIFO may have replaced the file, and opening it would wait for a writer.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# Longer paths are not resolved: each of their parts would be looked up, to be told in the end that they are too long.
+# Longer paths are not resolved: the system would look up each part before rejecting the path.
 _LONGEST_PATH = 4096
 
 EntryKind = Literal["file", "directory", "other", "unreadable", "outside"]
 
 
 class OutsideRoot(OSError):
-    """A path leads outside of the root that the user named."""
+    """A path leads out of the root that the user named."""
 
 
 class Root(Struct, frozen=True):
-    """What the user named: the real path of a local folder, outside of which nothing is opened unless links are followed.
+    """The real path of the local folder that the user named; nothing outside is opened unless links are followed.
 
-    All that is below a remote root is remote, all that is below a local one is local, whatever its name looks like.
+    Everything below a remote root is remote, and everything below a local one is local, even if a name looks like a URL.
     """
 
     real: str = ""
@@ -66,11 +68,11 @@ class Root(Struct, frozen=True):
     is_remote: bool = False
 
     def holds(self, real: str) -> bool:
-        """Tell whether a real path may be opened as far as links go."""
+        """Return whether a real path is inside the root, or links are followed."""
         return self.follow_links or (self.real != "" and _is_within(real, self.real))
 
     def kernel_folder(self, real: str) -> str | None:
-        """Return the folder of the kernel that a real path lies in."""
+        """Return the kernel's folder that contains a real path, if any."""
         if _is_within(self.real, _SHARED_MEMORY) and _is_within(real, self.real):
             return None
         return next((folder for folder in _KERNEL_FOLDERS if _is_within(real, folder)), None)
@@ -80,10 +82,9 @@ _STORE = Root(is_remote=True)
 
 
 class Entry(Struct, frozen=True):
-    """One name below a root. `path` is relative, POSIX, fit to print; `url` is where it is; `size` is in bytes on disk.
+    """One name below a root. `path` is relative, POSIX and printable; `url` is the location; `size` is bytes on disk.
 
-    `reason` says of what is neither a file nor a directory why it is not read. Of kind `outside` is what leads outside of
-    the root.
+    `reason` says why an entry that is neither a file nor a folder is not read. Kind `outside` leads out of the root.
     """
 
     path: str
@@ -103,28 +104,28 @@ class Entry(Struct, frozen=True):
 
     @property
     def is_barred(self) -> bool:
-        """Whether there is something that cannot be read, for the reason given."""
+        """Whether the entry exists but must not be read, for `reason`."""
         return self.kind not in ("file", "directory")
 
     @property
     def is_remote(self) -> bool:
-        """Whether fsspec serves it."""
+        """Whether fsspec serves the entry."""
         return self.root.is_remote
 
     @property
     def version(self) -> str:
-        """What changes when it does, as of `version_of`."""
+        """The version of the file, as in `version_of`."""
         return _version(self.url, remote=self.is_remote)
 
     def open(self) -> BinaryIO:
-        """Open a file for reading bytes. Raises `OSError` where that is impossible, `OutsideRoot` where it is not allowed."""
+        """Open a file for reading bytes. Raises `OSError` if that is impossible, `OutsideRoot` if it is not allowed."""
         if self.kind == "outside":
             raise OutsideRoot(errno.EPERM, self.reason, self.url)
         if self.is_barred:
             raise OSError(errno.EINVAL, self.reason, self.url)
         if self.is_remote:
-            return _open_remote(self.url)
-        return open(self.url, "rb", buffering=0, opener=self._open_regular)
+            return witnessed(self.url, self.path, _open_remote(self.url))
+        return witnessed(self.url, self.path, open(self.url, "rb", buffering=0, opener=self._open_regular))
 
     def _open_regular(self, path: str, _flags: int) -> int:
         descriptor = os.open(path, _FLAGS)
@@ -135,7 +136,7 @@ class Entry(Struct, frozen=True):
         raise refusal
 
     def _refusal(self, descriptor: int, path: str) -> OSError | None:
-        """Return why what was opened is not read: a name that was a file when it was listed may be a link by now."""
+        """Return why an opened file must not be read: the name may have become a link since it was listed."""
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return OSError(errno.EINVAL, _NOT_REGULAR, path)
         real = _real_path_of(descriptor, path)
@@ -145,10 +146,9 @@ class Entry(Struct, frozen=True):
         return OSError(errno.EPERM, _below(folder), path) if folder else None
 
     def child(self, name: str) -> Entry | None:
-        """Return what a folder has under a relative path, or under an absolute one; None where there is nothing.
+        """Return the entry at a path, relative to this folder or absolute; None if nothing exists there.
 
-        Where the way there leads outside of the root, it is the link that does so. Raises `ValueError` for what cannot be
-        a path.
+        If the path leads out of the root, the entry is the link that does so. Raises `ValueError` for an invalid path.
         """
         if self.is_remote:
             url = f"{self.url.rstrip('/')}/{name.lstrip('/')}"
@@ -156,38 +156,48 @@ class Entry(Struct, frozen=True):
         return _local_entry(self.url, _SLASHES.sub("/", name), self.path, self.root)
 
     def unseen(self, name: str) -> Entry:
-        """Return what a remote folder is said to have under a relative path, without asking the store."""
+        """Return the entry at a relative path in a remote folder, without asking the store."""
         url = f"{self.url.rstrip('/')}/{name}"
         return _unchained(name, url, name) or Entry(name, url, "file", root=self.root)
 
     def folder(self) -> Entry:
-        """Return the folder that this lies in; what it holds has paths that begin there."""
+        """Return the parent folder; paths of its content are relative to it."""
         url = self.url.rpartition("/")[0] if self.is_remote else os.path.dirname(self.url) or "."  # noqa: PTH120
         return Entry("", url, "directory", root=self.root)
 
 
+class Changed(Entry, frozen=True):
+    """A file as it would be with another content."""
+
+    content: bytes = b""
+
+    def open(self) -> BinaryIO:
+        """Open the other content."""
+        return BytesIO(self.content)
+
+
 def is_url(text: str) -> bool:
-    """Tell whether what the user typed is a URL; ask of nothing else, as names in a data set may look like one."""
+    """Return whether user input is a URL. Only for user input, because names in a dataset may look like URLs."""
     return _URL.match(text) is not None
 
 
 def is_uri(text: str) -> bool:
-    """Tell whether a reference in a description begins with a scheme, and so names nothing beside it."""
+    """Return whether a reference in a description begins with a scheme, so that it is not a relative path."""
     return _URI.match(text) is not None
 
 
 def is_remote(text: str) -> bool:
-    """Tell whether what the user typed names a store that fsspec serves. Of an entry, ask `Entry.is_remote`."""
+    """Return whether user input names a store that fsspec serves. For an entry, use `Entry.is_remote`."""
     return is_url(text) and not text.startswith(_LOCAL_SCHEMES)
 
 
 def local_path(url: str) -> str:
-    """Return a path as the system has it: a local one without the scheme that it may be given with."""
+    """Return a local path without its scheme, if it has one."""
     return url.partition("://")[2] if url.startswith(_LOCAL_SCHEMES) else url
 
 
 def open_named(path: str) -> BinaryIO:
-    """Open a file that is no data but an option of the user's, as it is: a FIFO is as good. Raises `OSError`."""
+    """Open a file that is an option rather than data; it may be a FIFO. Raises `OSError`."""
     return _open_remote(path) if is_remote(path) else open(local_path(path), "rb", buffering=0)
 
 
@@ -197,36 +207,34 @@ def _open_remote(url: str) -> BinaryIO:
 
 
 def read_named(path: str | Path, most: int, what: str) -> bytes:
-    """Return the content of a file that is an option. Raises `OSError`, or `UsageError` where there are more than `most` bytes."""
+    """Return the content of a file that is an option. Raises `OSError`, or `UsageError` for more than `most` bytes."""
     data = bytearray()
     with open_named(str(path)) as file:
         while len(data) <= most and (part := file.read(most + 1 - len(data))):
             data += part
     if len(data) > most:
-        raise UsageError(f"{what} {printable(str(path))} has more than {most} bytes, the most that is read of one")
+        raise UsageError(f"{what} {printable(str(path))} has more than {most:,} bytes, the most that can be read")
     return bytes(data)
 
 
 def refuse_remote(path: str | Path, what: str) -> None:
-    """Raise `UsageError` where something is to be written to a URL: it would become a local folder named for the scheme."""
-    # A `Path` keeps one slash of the two.
+    """Raise `UsageError` for an output that is a URL, which would become a local folder named for the scheme."""
+    # A `Path` keeps only one of two slashes.
     shown = re.sub(":/+", "://", str(path), count=1)
     if is_url(shown):
-        raise UsageError(
-            f"{what} is `{printable(shown)}`, expected a local path: write to one, then copy what is there"
-        )
+        raise UsageError(f"{what} is `{printable(shown)}`, expected a local path: write to one, then copy the files")
 
 
 def store_of(url: str) -> tuple[Guarded, str]:
-    """Return the file system that serves a remote path, and the path there. Raises `UsageError` where there is none."""
+    """Return the file system that serves a remote path, and the path there. Raises `UsageError` if there is none."""
     import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
 
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
         extra = _EXTRAS.get(url.partition("://")[0])
-        help_ = f"pip install 'corpusfmt[{extra}]'" if extra else "install what it asks for"
-        raise UsageError(f"{printable(url)} needs a package that is not there ({error}): {help_}") from error
+        help_ = f"run `pip install 'corpusfmt[{extra}]'`" if extra else "install it"
+        raise UsageError(f"{printable(url)} needs a missing package ({error}): {help_}") from error
     except ValueError as error:
         raise UsageError(f"{printable(url)}: {error}") from error
     except Exception as error:
@@ -235,10 +243,10 @@ def store_of(url: str) -> tuple[Guarded, str]:
 
 
 def entry_of(url: str, *, follow_links: bool = False) -> Entry:
-    """Return the entry of one path given by the user, which is the root of all that is read by way of it.
+    """Return the entry of a path given by the user, with the root for everything read through it.
 
-    The root is a folder as it resolves, or the folder that holds the name of a file: so a link to a folder may be named,
-    while a link to a file elsewhere is followed only where that is asked for. Raises `UsageError` where nothing is there.
+    The root is the resolved folder, or the folder that contains the name of a file. So the user may name a link to a
+    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there.
     """
     if is_remote(url):
         found = _remote_entry(url, url.rstrip("/").rpartition("/")[2])
@@ -246,12 +254,32 @@ def entry_of(url: str, *, follow_links: bool = False) -> Entry:
         url = local_path(url)
         found = _named_entry(url, follow_links=follow_links)
     if found is None:
-        raise UsageError(f"no such path: {printable(url)}")
+        raise UsageError(f"path {printable(url)} does not exist")
+    return found
+
+
+#: No local copies.
+NO_MAPS: Mapping[str, str | Path] = {}
+
+
+def copies(maps: Mapping[str, str | Path], *, follow_links: bool = False) -> dict[str, Entry]:
+    """Return the user's local copies, each as a root with the path as named.
+
+    Raises `UsageError` for a copy that is missing, not readable, or not local.
+    """
+    found = {}
+    for name, path in maps.items():
+        if is_remote(str(path)):
+            raise UsageError(f"--map {printable(name)}: `{printable(str(path))}` is a URL, expected a local path")
+        entry = entry_of(str(path), follow_links=follow_links)
+        if entry.is_barred:
+            raise UsageError(f"--map {printable(name)}: `{printable(str(path))}` cannot be read: {entry.reason}")
+        found[name] = replace(entry, path=printable(str(path)))
     return found
 
 
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
-    """Return a folder as a root, whether it is there or not; what it holds has paths that begin there."""
+    """Return a folder as a root, even if it does not exist; paths of its content are relative to it."""
     if is_remote(url):
         return Entry("", url, "directory", root=_STORE)
     url = local_path(url)
@@ -270,15 +298,15 @@ def _named_entry(url: str, *, follow_links: bool) -> Entry | None:
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether a path has wildcards, and is none that exists."""
+    """Return whether a path has wildcards and does not exist as it is."""
     return glob.has_magic(path) and (is_remote(path) or not os.path.lexists(local_path(path)))
 
 
 def matching(pattern: str, *, follow_links: bool = False) -> list[Entry]:
-    """Return what a pattern matches, sorted, where no such path exists and it is one; else the path itself.
+    """Return the sorted matches of a pattern, or the path itself if it is not a pattern.
 
-    The root of what matches is the folder before the first wildcard; a link out of it on the way to a match stands for
-    what may match there. Raises `UsageError` for a pattern that matches nothing.
+    The root of matches is the folder before the first wildcard; a link out of it is returned in place of what may match
+    behind it. Raises `UsageError` for a pattern that matches nothing.
     """
     if not is_pattern(pattern):
         return [entry_of(pattern, follow_links=follow_links)]
@@ -313,7 +341,7 @@ def _matching_locally(pattern: str, *, follow_links: bool) -> Iterator[Entry]:
 
 
 def _reached(pattern: tuple[str, ...], path: str) -> set[int]:
-    """Return how many segments of a pattern a path can have used up; as in a shell, `*` and `**` match no hidden name."""
+    """Return the numbers of pattern segments that a path can match; as in a shell, `*` and `**` match no hidden name."""
     reached = _beyond_stars(pattern, {0})
     for part in path.split("/") if path else ():
         following = set()
@@ -336,10 +364,9 @@ def _beyond_stars(pattern: tuple[str, ...], reached: set[int]) -> set[int]:
 
 
 def version_of(url: str) -> str:
-    """Return what changes when a file that was named does, or a store's entity tag. Empty where there is none.
+    """Return a text that changes when a file does: a store's entity tag, or for a local file inode, mtime and ctime.
 
-    Of a local file: inode, times of modification and of change of status. The last cannot be set back, as the others can
-    by whoever copies a file with its times over another one.
+    The ctime cannot be set back, while copying with times preserves the mtime. Empty if there is none.
     """
     return _version(url, remote=is_remote(url))
 
@@ -361,11 +388,11 @@ def _everywhere(_entry: Entry) -> bool:
 
 
 def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bool] = _everywhere) -> Iterator[Entry]:
-    """Yield everything below a folder, sorted by path from there, folders before what they hold.
+    """Yield everything below a folder, sorted by path, folders before their content.
 
-    Each folder is looked into once, whatever links lead to it: at the first of its names, and once more where that is below
-    a hidden one. `depth` bounds how many levels down it looks; 1 is the folder's own content. Only folders that `enter`
-    takes are looked into. Raises `LimitReached` where the time is up.
+    Each folder is entered once, at the first of its names, even if links lead to it again, and once more if that name is
+    below a hidden folder. `depth` limits the levels; 1 is the folder's direct content. Only folders that `enter` accepts
+    are entered. Raises `LimitReached` if the time is up.
     """
     if folder.is_remote:
         yield from _walk_remote(folder.url, depth)
@@ -385,7 +412,7 @@ def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bo
 def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bool]]) -> Iterator[Entry]:
     meter().check(prefix.rstrip("/"))
     try:
-        status = os.stat(folder)  # noqa: PTH116 - a `Path` for each would take as long as the rest
+        status = os.stat(folder)  # noqa: PTH116 - a `Path` per folder would double the time
         identity = (status.st_dev, status.st_ino, prefix.startswith(".") or "/." in prefix)
         if identity in seen:
             return
@@ -395,7 +422,7 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
     except OSError as error:
         yield Entry(prefix.rstrip("/") or ".", folder, "unreadable", reason=reason_of(error), root=root)
         return
-    # Where any folder may come up, those of the kernel may.
+    # If links are followed, they may lead to the kernel's folders.
     anywhere = root.follow_links or root.real == os.sep
     for each in listed:
         path = prefix + (each.name if each.name.isascii() else printable(each.name))
@@ -425,7 +452,7 @@ def _of_status(status: os.stat_result, url: str, path: str, root: Root) -> Entry
 
 
 def _local_entry(folder: str, name: str, shown: str, root: Root) -> Entry | None:
-    """Return what a folder, itself inside of the root, has under a path; `shown` is the folder's own."""
+    """Return the entry at a path in a folder inside the root; `shown` is the folder's path in messages."""
     url = os.path.join(folder, name) if name else folder  # noqa: PTH118
     if len(os.fsencode(url)) > _LONGEST_PATH:
         return Entry(_joined(shown, name), url, "other", 0, os.strerror(errno.ENAMETOOLONG), root)
@@ -442,7 +469,7 @@ def _local_entry(folder: str, name: str, shown: str, root: Root) -> Entry | None
 
 
 def _entry_at(url: str, path: str, root: Root) -> Entry | None:
-    """Return what is at a local path, None where there is nothing; outside of the root nothing is looked at."""
+    """Return the entry at a local path, or None; nothing outside of the root is touched."""
     real = os.path.realpath(url)
     if not root.holds(real):
         target = _target_of(url)
@@ -460,7 +487,7 @@ def _entry_at(url: str, path: str, root: Root) -> Entry | None:
 
 
 def _target_of(url: str) -> str:
-    """Return what a link says, nothing where there is none."""
+    """Return the target of a link, or nothing if it is not a link."""
     try:
         return printable(os.readlink(url))  # noqa: PTH115
     except OSError:
@@ -488,7 +515,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _unchained(name: str, url: str, path: str) -> Entry | None:
-    """Return an entry that is not read for a name below a remote root that would chain URLs."""
+    """Return a barred entry for a name below a remote root that would chain URLs, else None."""
     return Entry(path, url, "other", 0, _CHAINED, _STORE) if _CHAIN in name else None
 
 
@@ -496,13 +523,16 @@ def _remote_entry(url: str, path: str) -> Entry | None:
     filesystem, place = store_of(url)
     if filesystem.isdir(place):
         return Entry(path, url, "directory", root=_STORE)
-    if filesystem.isfile(place):
-        return Entry(path, url, "file", filesystem.size(place), root=_STORE)
-    return None
+    try:
+        facts = filesystem.info(place)
+    except FileNotFoundError:
+        return None
+    return Entry(path, url, "file", facts.get("size") or 0, root=_STORE) if facts["type"] == "file" else None
 
 
 def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
     filesystem, base = store_of(root)
+    filesystem.invalidate_cache()  # workers may have written there
     found = filesystem.find(base, maxdepth=depth, withdirs=True, detail=True)
     for name in sorted(found):
         path = name[len(base) :].strip("/")
@@ -513,15 +543,15 @@ def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
 
 
 def printable(name: str) -> str:
-    """Return a path fit for text output: bytes that are not UTF-8 are shown as escapes."""
+    """Return a path with bytes that are not UTF-8 escaped."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def reason_of(error: OSError) -> str:
-    """Return what the system says of a failure, without the path that the caller prints anyway."""
+    """Return the reason of a failure, without the path, which the caller prints."""
     return error.strerror or f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def is_hidden(path: str) -> bool:
-    """Tell whether a path, or a folder on it, has a name that begins with a dot."""
+    """Return whether any part of a path begins with a dot."""
     return any(step.startswith(".") for step in path.split("/"))

@@ -1,9 +1,11 @@
-"""Internal: Outputs that appear whole or not at all: written aside, synced, renamed.
+"""Internal: Publish outputs: write a temporary file, sync it, rename it, so that it appears whole or not at all.
 
-What is there already and no regular file, as a device, a FIFO or a process substitution, is written as it is.
+For an output in a store, the temporary file is local, and put by one request.
 
-A folder for unfinished files keeps a list of what was published by way of it, written before a file takes its final name:
-so whoever replaces the output of a run that was killed knows all that is that run's, and touches nothing else.
+An existing target that is not a regular file, like a device, a FIFO or a process substitution, is written in place.
+
+A folder for unfinished files has a list of all files published from it, written before a file takes its final name. So a
+run that replaces the output of a killed run knows exactly which files it may remove.
 """
 
 from __future__ import annotations
@@ -12,26 +14,37 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from corpusfmt.io.paths import refuse_remote
-from corpusfmt.model import UsageError
+import xxhash
+
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.outputs import Place, StorePath, place_of
+from corpusfmt.io.paths import is_url
+from corpusfmt.model import Incomplete, UsageError
 
 PARTIAL_PREFIX = ".corpusfmt-"
-#: In a folder for unfinished files, the paths of what was published from it.
+#: The list of published paths in a folder for unfinished files.
 PUBLISHED = "published"
+_CHECKSUM_DIGITS = 16
 
 
 @contextmanager
-def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
+def publish(target: Place, *, aside: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that takes its final name only when the block ends without an exception.
 
-    Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: beside the
-    target); it must be on the target's file system, and remembers the target.
+    Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: the target's
+    folder, or the system's for temporary files if the target is in a store); it must be on the file system of a local
+    target, and its list records the target.
     """
+    if isinstance(target, StorePath):
+        with _putting(target, aside) as file:
+            yield file
+        return
     if is_written_in_place(target):
         with writing(target), os.fdopen(os.open(target, os.O_WRONLY | os.O_APPEND), "wb") as file:
             yield file
@@ -54,16 +67,51 @@ def publish(target: Path, *, aside: Path | None = None) -> Iterator[BinaryIO]:
         raise
 
 
-def refuse_output(path: str | Path, what: str) -> None:
-    """Raise `UsageError` for a file in no folder or that `publish` would not write, before hours of work, not after."""
-    refuse_remote(path, what)
-    if not Path(path).parent.is_dir():
-        raise UsageError(f"no such folder for {what}: {Path(path).parent}")
-    is_written_in_place(Path(path))
+@contextmanager
+def _putting(target: StorePath, aside: Path | None) -> Iterator[BinaryIO]:
+    with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX) as folder:
+        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial"
+        partial.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with writing(partial), partial.open("xb") as file:
+                yield file
+            if aside:
+                note_published(aside, [target])
+            target.put(partial)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def output_at(path: str | Path | StorePath, what: str) -> Place:
+    """Return where a file is to be written.
+
+    Raises `UsageError` if `publish` could not write it, before hours of work rather than after; a store is asked.
+    """
+    place = place_of(path, what)
+    if isinstance(place, StorePath):
+        if place.is_root:
+            raise UsageError(f"{what} is `{place}`, expected the path of a file below it")
+        place.parent.probe()
+    else:
+        if not place.parent.is_dir():
+            raise UsageError(f"folder {place.parent} for {what} does not exist")
+        is_written_in_place(place)
+    return place
+
+
+def all_there(root: Place, files: Mapping[str, FileFacts]) -> bool:
+    """Return whether files below a place exist and have the given sizes."""
+    return all(_size_of(root / path) == facts.size for path, facts in files.items())
+
+
+def _size_of(place: Place) -> int | None:
+    if isinstance(place, StorePath):
+        return place.size()
+    return place.stat().st_size if place.is_file() else None
 
 
 def is_written_in_place(target: Path) -> bool:
-    """Tell whether an output is there and has no content to be replaced. Raises `UsageError` for a link, unless to such."""
+    """Return whether an output exists and is not a regular file. Raises `UsageError` for a link to a regular file."""
     try:
         found = target.lstat()
     except OSError:
@@ -71,7 +119,7 @@ def is_written_in_place(target: Path) -> bool:
     if not stat.S_ISLNK(found.st_mode):
         return _is_special(found)
     try:
-        # What a process has open is linked there, whatever it is.
+        # These links lead to the open files of a process, which may be of any kind.
         if _OPEN_FILES.fullmatch(os.path.realpath(target.parent)) or _is_special(target.stat()):
             return True
     except OSError:
@@ -88,24 +136,24 @@ def _is_special(found: os.stat_result) -> bool:
 
 
 def refuse_link(folder: Path) -> None:
-    """Raise `UsageError` for a folder that is a link: what is written there would be elsewhere."""
+    """Raise `UsageError` for a folder that is a link: files would be written elsewhere."""
     if folder.is_symlink():
         raise _is_link(folder)
 
 
 def _is_link(path: Path) -> UsageError:
-    return UsageError(f"{path} is a symbolic link: name what it leads to, or remove it")
+    return UsageError(f"{path} is a symbolic link: name its target or remove it")
 
 
 def refuse_links(folder: Path, *, spared: str) -> None:
-    """Raise `UsageError` for a folder that has a link somewhere below it, but for what is below `spared`."""
+    """Raise `UsageError` for a folder with a link anywhere below it, except below `spared`."""
     pending = [folder]
     while pending:
         try:
             with os.scandir(pending.pop()) as found:
                 for each in found:
                     if each.is_symlink():
-                        raise UsageError(f"{each.path} is a symbolic link: remove it, or choose another folder")
+                        raise UsageError(f"{each.path} is a symbolic link: remove it or choose another folder")
                     if each.is_dir() and Path(each.path) != folder / spared:
                         pending.append(Path(each.path))
         except (FileNotFoundError, NotADirectoryError):
@@ -113,8 +161,8 @@ def refuse_links(folder: Path, *, spared: str) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Name the file in a failure to write that names none: of a full disk it must be told which."""
+def writing(path: Place) -> Iterator[None]:
+    """Add the path to write errors without one, so that a full disk is named."""
     try:
         yield
     except OSError as error:
@@ -123,25 +171,35 @@ def writing(path: Path) -> Iterator[None]:
         raise
 
 
-def publish_bytes(target: Path, data: bytes, *, aside: Path | None = None) -> None:
-    """Write a small file whole or not at all."""
+def publish_bytes(target: Place, data: bytes, *, aside: Path | None = None) -> None:
+    """Publish a small file."""
     with publish(target, aside=aside) as file:
         file.write(data)
 
 
-def publish_all(moves: Mapping[Path, Path], *, aside: Path) -> None:
-    """Give files that are written and synced their final names, on the same file system; `aside` remembers those."""
+def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:
+    """Give written and synced files their final names on the same file system or in a store, and record these in `aside`."""
     note_published(aside, moves.values())
+    folders = set()
     for partial, target in moves.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.replace(target)
-    for folder in {target.parent for target in moves.values()}:
+        if isinstance(target, StorePath):
+            target.put(partial)
+            partial.unlink()
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial.replace(target)
+            folders.add(target.parent)
+    for folder in folders:
         _sync_directory(folder)
 
 
-def note_published(aside: Path, targets: Iterable[Path]) -> None:
-    """Remember that files are published by way of a folder: as paths from there, so that all may be moved together."""
-    names = b"".join(os.fsencode(os.path.relpath(target, aside)) + b"\0" for target in targets)
+def note_published(aside: Path, targets: Iterable[Place]) -> None:
+    """Record targets in the list of a folder, local ones relative to it, so that all may be moved together."""
+    paths = [
+        os.fsencode(target.url if isinstance(target, StorePath) else os.path.relpath(target, aside))
+        for target in targets
+    ]
+    names = b"".join(_checksum(path) + path + b"\0" for path in paths)
     if names:
         with (aside / PUBLISHED).open("ab") as file:
             file.write(names)
@@ -149,17 +207,35 @@ def note_published(aside: Path, targets: Iterable[Path]) -> None:
             os.fsync(file.fileno())
 
 
-def published(aside: Path) -> list[Path]:
-    """Return what was published by way of a folder, and may have been removed since."""
+def published(aside: Path) -> list[Place]:
+    """Return the files published from a folder, even if since removed.
+
+    Raises `Incomplete` if the list is damaged: stale files would stay in a corpus, or files of others be removed.
+    """
     try:
-        names = (aside / PUBLISHED).read_bytes().split(b"\0")[:-1]
+        *notes, unended = (aside / PUBLISHED).read_bytes().split(b"\0")
     except FileNotFoundError:
         return []
-    return [Path(os.path.normpath(aside / os.fsdecode(name))) for name in names]
+    # A run that was killed may have left a part of a note, but not a whole one and another byte.
+    if _is_note(unended[:-1]) or not all(map(_is_note, notes)):
+        raise Incomplete(
+            f"{aside / PUBLISHED} is damaged, or of an earlier version; remove the output folder and run the same command again"
+        )
+    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in notes)
+    return [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
+
+
+def _is_note(note: bytes) -> bool:
+    checksum, path = note[:_CHECKSUM_DIGITS], note[_CHECKSUM_DIGITS:]
+    return checksum == _checksum(path)
+
+
+def _checksum(path: bytes) -> bytes:
+    return xxhash.xxh3_64_hexdigest(path).encode()
 
 
 def _sync_directory(folder: Path) -> None:
-    if os.name == "nt":  # directories cannot be synced there, and the rename is durable without
+    if os.name == "nt":  # Windows cannot sync folders, and renames are durable without it
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

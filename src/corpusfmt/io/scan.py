@@ -1,4 +1,4 @@
-"""Internal: Scans of text that Python has no fast way for, by a native kernel where it is built."""
+"""Internal: Fast scans of text, native if the kernel is built."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ try:
         plain_text,
         split_at_empty_lines,
     )
-except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
+except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
 
     def count_lines(data: bytes, /) -> int:
-        """Return how many LFs there are."""
+        """Return the number of LFs."""
         return data.count(b"\n")
 
     def count_quotes(data: bytes, /) -> int:
-        """Return how many quotation marks are not escaped: in valid JSON twice the number of its strings."""
+        """Return the number of unescaped quotation marks: in valid JSON, twice the number of strings."""
         return data.count(b'"') - data.replace(rb"\\", b"").count(rb"\"")
 
     def count_words(data: bytes, /) -> int:
@@ -29,15 +29,15 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         return len(data.split())
 
     def is_certainly_nfc(data: bytes, /) -> bool:
-        """Return whether data is UTF-8 in Normalisation Form C, as far as can be told at once: False says nothing."""
+        """Return whether data is UTF-8 in Normalisation Form C by a quick check: False means unknown."""
         return data.isascii()
 
     def plain_text(data: bytes, least: int, /) -> tuple[int, list[int], list[int]] | None:
-        """Return how many lines there are, and numbers and places (bytes) of the empty ones, both from 0.
+        """Return the number of lines, and the numbers and byte offsets of the empty ones, both from 0.
 
-        Only where all others have at least `least` code points, are UTF-8 in Normalisation Form C, do not begin with
-        white space and have no control characters but tabs, none may have been encoded twice, no two empty ones follow
-        each other and all end with LF. None says nothing.
+        Returns None (unknown) unless all other lines have at least `least` code points, are UTF-8 in Normalisation Form
+        C, do not begin with white space, have no control characters except tabs and are certainly not double-encoded, no
+        two empty lines are adjacent, and all lines end with LF.
         """
         del data, least
         return None
@@ -45,15 +45,15 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
     _ODD_SEPARATOR = re.compile(rb"\n(?:\n\n|[ \t\r]+(?:\n|\Z))")
 
     def split_at_empty_lines(data: bytes, /) -> list[tuple[bytes, int]] | None:
-        """Return what stands between empty lines, each with its number of lines.
+        """Return the texts between empty lines, each with its number of lines.
 
-        None where a line but the first has only blanks (space, tab, CR), or where two empty lines follow each other.
+        Returns None if a line other than the first has only blanks (space, tab, CR), or if two empty lines are adjacent.
         """
         if _ODD_SEPARATOR.search(data):
             return None
         return [(text, text.count(b"\n") + 1) for text in data.split(b"\n\n")]
 
-    # What Windows-1252 has where Latin-1 has control characters.
+    # Characters of Windows-1252 where Latin-1 has control characters.
     _OTHERS = [bytes([byte]).decode("cp1252") for byte in range(0x80, 0xA0) if byte not in b"\x81\x8d\x8f\x90\x9d"]
     _FOLLOWING = b"(?:\xc2[\x80-\xbf]|%s)" % "|".join(_OTHERS).encode()
     _ESCAPED = rb"(?i:\\u(?:00[89ab][0-9a-f]|%s))" % b"|".join(b"%04x" % ord(other) for other in _OTHERS)
@@ -68,9 +68,9 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
     _IN_TEXT, _IN_JSON = re.compile(_TWICE), re.compile(_TWICE + b"|" + _ESCAPED_TWICE)
 
     def double_encoding_at(data: bytes, start: int, escaped: bool, /) -> int:
-        """Return the first place from `start` on where text may be UTF-8 that was encoded twice, or -1.
+        """Return the first offset from `start` on where text may be UTF-8 that was encoded twice, or -1.
 
-        The place is that of a character beyond ASCII, or where `escaped`, of an escape of JSON.
+        It is the offset of a character beyond ASCII or, with `escaped`, of a JSON escape.
         """
         match = (_IN_JSON if escaped else _IN_TEXT).search(data, start)
         return match.start() if match else -1

@@ -1,44 +1,176 @@
-"""Internal: Stores that fsspec serves: what fails there is an `OSError`, whatever the library raises that talks to
-them.
+"""Internal: Stores that fsspec serves. A failure that may pass is retried, and every other one becomes an `OSError`.
+
+Any library raises exceptions of its own for the same failures. Here is decided which of them may pass.
 """
 
 from __future__ import annotations
 
 import errno
-from typing import Any, Self
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, Self, TypeVar
+
+from corpusfmt.model import UsageError
+
+T = TypeVar("T")
+
+#: The variable with the number of times that a request is repeated.
+RETRIES = "CORPUSFMT_STORE_RETRIES"
+# The pauses between them add up to half a minute.
+_RETRIES = 7
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 16.0
+_BEFORE_WORK = 1
+_MOST: ContextVar[int | None] = ContextVar("most", default=None)
+# A single failure is common in a large store; from this one on, the user should know.
+_WORTH_A_WARNING = 3
+
+# HTTP statuses of a store that is busy, restarting or behind a proxy.
+_PASSING_STATUSES = {408, 425, 429, 500, 502, 503, 504}
+_PASSING_ERRNOS = {
+    *(errno.EAGAIN, errno.EBUSY, errno.EIO, errno.EPIPE, errno.ETIMEDOUT, errno.ECONNABORTED, errno.ECONNREFUSED),
+    *(errno.ECONNRESET, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, getattr(errno, "EREMOTEIO", errno.EIO)),
+}
+# Classes of aiohttp, botocore, httpx, huggingface_hub, requests, socket and fsspec, none of which may be imported for this.
+_PASSING_NAMES = {
+    *("ClientConnectionError", "ClientPayloadError", "ServerDisconnectedError", "ServerTimeoutError"),
+    *("ConnectionClosedError", "EndpointConnectionError", "HTTPClientError", "IncompleteReadError"),
+    *("ResponseParserError", "ResponseStreamingError", "ChunkedEncodingError", "ConnectionError", "Timeout"),
+    *("NetworkError", "RemoteProtocolError", "TimeoutException", "IncompleteRead", "FSTimeoutError", "gaierror"),
+}
 
 
 class StoreFailure(OSError):
-    """A store did not do what it was asked; the text has the kind of the failure and what the library says of it."""
+    """A store failed; the text has the type and message of the library's exception."""
 
     def __str__(self) -> str:
         return str(self.strerror)
 
 
+class CutShort(OSError):
+    """A store sent fewer bytes than the object has."""
+
+
 def store_failure(error: Exception) -> OSError:
-    """Return what a library raised as an `OSError`: it is a matter of the network or of the store, not a bug of ours."""
+    """Return a library's exception as an `OSError`, because it is a failure of the network or store, not a bug."""
     said = f"{type(error).__name__}: {error}".removesuffix(": ")
     return error if isinstance(error, OSError) else StoreFailure(errno.EIO, said)
 
 
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that the exception of a library stands for, if it has one."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, dict):  # botocore
+        known = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+        return known if isinstance(known, int) else None
+    for holder, name in ((response, "status_code"), (response, "status"), (error, "status"), (error, "code")):
+        found = getattr(holder, name, None)
+        if isinstance(found, int):
+            return found
+    return None
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return whether the same request may succeed later: the network or the store failed, not the request."""
+    status = status_of(error)
+    if status is not None and 400 <= status < 600:
+        return status in _PASSING_STATUSES
+    if isinstance(error, ConnectionError | TimeoutError | CutShort):
+        return True
+    if not _PASSING_NAMES.isdisjoint(each.__name__ for each in type(error).__mro__):
+        return True
+    return type(error) is OSError and error.errno in _PASSING_ERRNOS
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Repeat requests at most once: before any work is done, the user should not wait for an answer."""
+    token = _MOST.set(_BEFORE_WORK)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
+def _repeats() -> int:
+    """Return how often a request is repeated. Raises `UsageError` for a setting that is not a number."""
+    asked = os.environ.get(RETRIES, "")
+    if asked and not asked.isdecimal():
+        raise UsageError(f"{RETRIES} is not a number from 0: set it to one, or unset it")
+    most = _MOST.get()
+    wanted = int(asked or _RETRIES)
+    return wanted if most is None else min(wanted, most)
+
+
+def persistently(what: str, call: Callable[[], T]) -> T:
+    """Return the result of a request, repeated with growing random pauses while its failure may pass.
+
+    Raises `OSError` for any failure; `what` names the request in the log.
+    """
+    most = _repeats()
+    repeat = 0
+    while True:
+        try:
+            return call()
+        except Exception as error:
+            if repeat == most or not may_pass(error):
+                raise store_failure(error) from error
+            failure = store_failure(error)
+        repeat += 1
+        _pause(what, failure, repeat, most)
+
+
+def _pause(what: str, failure: OSError, repeat: int, most: int) -> None:
+    import logging  # noqa: PLC0415 - rarely needed
+    import random  # noqa: PLC0415
+
+    longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repeat - 1), _LONGEST_PAUSE_SECONDS)
+    pause = longest * random.uniform(0.5, 1.0)
+    level = logging.WARNING if repeat >= _WORTH_A_WARNING else logging.INFO
+    log = logging.getLogger("corpusfmt")
+    log.log(level, "%s failed (%s), repeated in %.1f s (%d of %d)", what, failure, pause, repeat, most)
+    time.sleep(pause)
+
+
 class Guarded:
-    """A file system of fsspec, or a file that it has opened, whose methods fail as those of local files do."""
+    """A file system of fsspec whose methods persist, and fail like local ones."""
 
     def __init__(self, served: Any) -> None:
-        self._served = served
+        self.served = served
 
     def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self._served, name)
+        attribute = getattr(self.served, name)
         if not callable(attribute):
             return attribute
 
         def call(*arguments: Any, **options: Any) -> Any:
-            try:
-                return attribute(*arguments, **options)
-            except Exception as error:
-                raise store_failure(error) from error
+            return persistently(f"{name} {arguments[0] if arguments else ''}", lambda: attribute(*arguments, **options))
 
         return call
+
+    def opened(self, path: str) -> StoreFile:
+        """Open a file for reading bytes."""
+        return StoreFile(lambda: self.served.open(path, "rb"), path)
+
+
+class StoreFile:
+    """An object opened for reading. After a failure, or fewer bytes than it has, reading continues where it was."""
+
+    def __init__(self, open_object: Callable[[], Any], path: str) -> None:
+        self._open = open_object
+        self._path = path
+        self._file = persistently(f"open {path}", open_object)
+        self._is_whole = True
+        self._position = 0
+        self.size: int | None = getattr(self._file, "size", None)
+        self._version = _version_of(self._file)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
     def __enter__(self) -> Self:
         return self
@@ -46,6 +178,75 @@ class Guarded:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def opened(self, path: str) -> Guarded:
-        """Open a file for reading bytes."""
-        return Guarded(self.open(path, "rb"))
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return `size` bytes, or the rest if there are fewer; of a stream of unknown length, perhaps fewer."""
+        left = None if size is None or size < 0 else size
+        parts = []
+        while left != 0:
+            wanted = -1 if left is None else left
+            data = persistently(f"read {self._path}", partial(self._read, wanted))
+            parts.append(data)
+            if left is not None:
+                left -= len(data)
+            if not data or (left is not None and self.size is None):
+                break
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Read into a buffer; return the number of bytes."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move to another position, and return it."""
+        if whence == 2 and self.size is None:
+            self._position = self._local(lambda: self._file.seek(offset, whence))
+            return self._position
+        start = (0, self._position, self.size or 0)[whence]
+        self._position = max(0, start + offset)
+        self._local(lambda: self._file.seek(self._position))
+        return self._position
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(Exception):  # nothing was written
+            self._file.close()
+
+    def _read(self, size: int) -> bytes:
+        if not self._is_whole:
+            self._reopen()
+        self._is_whole = False
+        data: bytes = self._file.read(size)
+        if not data and size and self.size is not None and self._position < self.size:
+            raise CutShort(errno.EIO, f"{self._position:,} of {self.size:,} bytes arrived")
+        self._is_whole = True
+        self._position += len(data)
+        return data
+
+    def _reopen(self) -> None:
+        self.close()
+        self._file = self._open()
+        if _version_of(self._file) != self._version:
+            raise StoreFailure(errno.ESTALE, f"{self._path} changed while it was read")
+        if self._position:
+            self._local(lambda: self._file.seek(self._position))
+        self._is_whole = True
+
+    def _local(self, call: Callable[[], int]) -> int:
+        """Return the result of an operation that makes no request."""
+        try:
+            return call()
+        except Exception as error:
+            raise store_failure(error) from error
+
+
+def _version_of(file: Any) -> object:
+    details = getattr(file, "details", None)
+    known = details if isinstance(details, dict) else {}
+    return next((known[key] for key in ("ETag", "etag", "LastModified", "mtime") if known.get(key)), None)

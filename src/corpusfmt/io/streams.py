@@ -1,7 +1,6 @@
-"""Internal: Compressed streams, read in bounded memory to their very end.
+"""Internal: Compressed streams, read in bounded memory to the very end.
 
-Only a stream whose last byte was read and whose checksums agree has been read: a truncated member, a wrong CRC or
-bytes after the end raise `StreamFault`, after everything readable was handed out.
+A truncated member, a wrong CRC or bytes after the end raise `StreamFault`, after everything readable was yielded.
 """
 
 from __future__ import annotations
@@ -11,11 +10,14 @@ import hashlib
 import lzma
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from corpusfmt.io.limits import Account
+from corpusfmt.io.witness import Hashed
+from corpusfmt.model import UsageError
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -35,7 +37,7 @@ def _fastest_zlib() -> Any:
 
 _ZLIB = _fastest_zlib()
 
-Codec = Literal["plain", "gzip", "zstd", "bzip2", "xz"]
+Codec = Literal["plain", "gzip", "zstd", "bzip2", "xz", "lz4"]
 FaultKind = Literal["corrupt", "trailing", "padding"]
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -43,27 +45,34 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ"
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _GZIP_WBITS = 31
-# What tells a member, and how much memory it takes.
+# Bytes that identify a member and its memory.
 _HEAD_BYTES = 18
-# Names and comments in the header of a member, which nobody needs.
+# Most bytes of the name and comment in a gzip header.
 _MOST_HEADER_BYTES = 1024 * 1024
-# Of what presets use, the largest is 64 MiB.
+# The largest preset uses 64 MiB.
 _MOST_XZ_MEMORY = 128 * 1024 * 1024
+_SUFFIXES: Mapping[str, Codec] = {
+    ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".xz": "xz", ".bz2": "bzip2", ".lz4": "lz4"
+}  # fmt: skip
+_MAGICS: Mapping[bytes, Codec] = {
+    GZIP_MAGIC: "gzip", ZSTD_MAGIC: "zstd", _XZ_MAGIC: "xz", _BZIP2_MAGIC: "bzip2", _LZ4_MAGIC: "lz4"
+}  # fmt: skip
 READ_SIZE = 64 * 1024
-# A decoder copies what it is given beyond the end of a member: of many small ones that is most of it.
+# A decoder copies input beyond the end of a member, which for many small members is most of it.
 _FIRST_WINDOW = 8 * 1024
 MAX_OUTPUT = 1024 * 1024
-# glibc gives freed memory back to the system unless a larger block was freed before. Freeing one, never touched, lets chunks
-# be decoded into memory that is there, instead of having each page of them mapped anew.
+# glibc returns freed memory to the system unless a larger block was freed before. Freeing an untouched block first lets
+# chunks be decoded into memory that is already mapped.
 bytes(4 * MAX_OUTPUT)
 
 
 class StreamFault(Exception):
-    """A compressed stream is not what it should be.
+    """A compressed stream is damaged or not of its type.
 
-    `offset` counts compressed bytes from the start of the file to where the trouble was noticed; `readable` counts the
-    uncompressed bytes that were handed out before it.
+    `offset` is the position in the compressed file at which the fault was noticed; `readable` is the number of
+    uncompressed bytes before it.
     """
 
     def __init__(self, kind: FaultKind, reason: str, *, offset: int, readable: int, truncated: bool = False) -> None:
@@ -75,7 +84,7 @@ class StreamFault(Exception):
         self.truncated = truncated
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Cross processes: an exception with names in its signature does not by itself."""
+        """Support pickling, which keyword-only arguments break."""
         return _stream_fault, (self.kind, self.reason, self.offset, self.readable, self.truncated)
 
 
@@ -84,29 +93,32 @@ def _stream_fault(kind: FaultKind, reason: str, offset: int, readable: int, trun
 
 
 class Reader(Protocol):
-    """What a stream is read from: any binary file object."""
+    """Any binary file object."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
 
 class DigestReader(Struct):
-    """Counts and hashes (SHA-256) the bytes that pass through it, so that no file is read twice."""
+    """Counts and hashes (SHA-256) the bytes that are read through it, so that no file is read twice."""
 
     source: Reader
     size: int = 0
     _sha256: Any = None
+    _is_hashed: bool = False
 
     def __post_init__(self) -> None:
-        self._sha256 = hashlib.sha256()
+        self._is_hashed = isinstance(self.source, Hashed)
+        self._sha256 = self.source.digest if isinstance(self.source, Hashed) else hashlib.sha256()
 
     def read(self, size: int = -1, /) -> bytes:
         data = self.source.read(size)
-        self._sha256.update(data)
+        if not self._is_hashed:
+            self._sha256.update(data)
         self.size += len(data)
         return data
 
     def drain(self) -> None:
-        """Read on to the end, for the digest's sake."""
+        """Read to the end, to complete the digest."""
         account = Account()
         while data := self.read(READ_SIZE):
             account.add(len(data), len(data))
@@ -118,36 +130,28 @@ class DigestReader(Struct):
 
 
 def codec_of_name(name: str) -> Codec:
-    """Return the compression that a file's suffix announces: every reader in the field goes by suffix."""
-    if name.endswith(".gz"):
-        return "gzip"
-    if name.endswith((".zst", ".zstd")):
-        return "zstd"
-    return "plain"
+    """Return the compression of a file name's suffix, as all common readers do."""
+    return next((codec for suffix, codec in _SUFFIXES.items() if name.endswith(suffix)), "plain")
 
 
 def codec_of_content(head: bytes) -> Codec:
     """Return the compression that the first bytes of a file show."""
-    if head.startswith(GZIP_MAGIC):
-        return "gzip"
-    if head.startswith(ZSTD_MAGIC):
-        return "zstd"
-    return "plain"
+    return next((codec for magic, codec in _MAGICS.items() if head.startswith(magic)), "plain")
 
 
 class Chunks:
     """The uncompressed bytes of a stream, in chunks of at most 1 MiB.
 
     After the iteration, `members` is the number of gzip members or zstd frames, `bytes` the uncompressed size.
-    Raises `StreamFault` at the place of the trouble; `OSError` where the file cannot be read; `LimitReached`, which names
-    `path`, where a bound of the run is reached. A source `inside` of another file was accounted for with that.
+    Raises `StreamFault` at a fault, `OSError` if the file cannot be read, and `LimitReached` with `path` if a limit of the
+    run is reached. A source `inside` another file was accounted for there.
     """
 
     def __init__(self, source: Reader, codec: Codec, path: str = "", *, inside: bool = False) -> None:
         self._source = source
         self._codec = codec
         self._account = Account(path, inside=inside, file=source)
-        # What was read last, where that begins in the file, and how much of it was taken.
+        # The last bytes read, their offset in the file, and how many of them were taken.
         self._data = b""
         self._start = 0
         self._taken = 0
@@ -168,7 +172,7 @@ class Chunks:
         return self._start + self._taken
 
     def _take(self, most: int) -> bytes:
-        """Take the next bytes of the file, nothing at its end."""
+        """Take the next bytes of the file, or nothing at its end."""
         if self._taken == len(self._data):
             self._start += self._taken
             self._data = self._source.read(READ_SIZE)
@@ -178,7 +182,7 @@ class Chunks:
         return piece
 
     def _head(self) -> bytes:
-        """Return, and do not take, as many bytes as tell what follows; fewer before the end of the file."""
+        """Return, without taking them, enough bytes to identify the next member; fewer at the end of the file."""
         while len(self._data) - self._taken < _HEAD_BYTES and (more := self._source.read(READ_SIZE)):
             self._start += self._taken
             self._data = self._data[self._taken :] + more
@@ -194,7 +198,7 @@ class Chunks:
             memory = framing.memory(head)
             if not self._account.take_memory(memory):
                 reason = (
-                    f"{self._unit} {self.members} asks for a window of {memory} bytes, more than there is memory for"
+                    f"{self._unit} {self.members:,} needs a window of {memory:,} bytes, which does not fit into memory"
                 )
                 raise self._fault("corrupt", reason)
             try:
@@ -202,7 +206,7 @@ class Chunks:
             finally:
                 self._account.release_memory(memory)
         if not self.members:
-            raise self._fault("corrupt", f"a 0-byte file is no {self._codec} stream", truncated=True)
+            raise self._fault("corrupt", f"a 0-byte file is not a {self._codec} stream", truncated=True)
 
     def _member(self, framing: _Framing) -> Iterator[bytes]:
         decoder = framing.open_decoder()
@@ -212,24 +216,24 @@ class Chunks:
         while True:
             try:
                 output = decoder.decompress(data, MAX_OUTPUT)
-            except (_ZLIB.error, zstd.ZstdError, lzma.LZMAError, OSError) as error:
-                raise self._fault("corrupt", f"{self._unit} {self.members} does not decode: {error}") from error
+            except (_ZLIB.error, zstd.ZstdError, lzma.LZMAError, OSError, RuntimeError) as error:  # the last: lz4
+                raise self._fault("corrupt", f"{self._unit} {self.members:,} cannot be decoded: {error}") from error
             self.bytes += len(output)
             self._account.upto(self._offset, self.bytes)
             if output:
                 yield output
             if decoder.eof:
-                self._taken -= len(decoder.unused_data)
+                self._taken -= len(decoder.unused_data or b"")
                 return
             left = framing.left_in(decoder, output)
             if left is None:
                 if self.bytes == before and self._offset - start > _MOST_HEADER_BYTES:
-                    reason = f"{self._unit} {self.members} has a header of more than {_MOST_HEADER_BYTES} bytes"
+                    reason = f"{self._unit} {self.members:,} has a header of more than {_MOST_HEADER_BYTES:,} bytes"
                     raise self._fault("corrupt", reason)
                 window = min(2 * window, READ_SIZE)
                 left = self._take(window)
                 if not left:
-                    reason = f"{self._unit} {self.members} ends before its end mark: the file is cut short"
+                    reason = f"{self._unit} {self.members:,} has no end mark: the file is truncated"
                     raise self._fault("corrupt", reason, truncated=True)
             data = left
 
@@ -239,18 +243,18 @@ class Chunks:
             head = self._head()[: len(ZSTD_MAGIC)]
             found = codec_of_content(head)
             seen = f"starts with {head.hex(' ')}" + (f", which is {found}" if found != "plain" else "")
-            raise self._fault("corrupt", f"not a {self._codec} stream: it {seen}")
+            raise self._fault("corrupt", f"not a {self._codec} stream: the file {seen}")
         only_zeros = True
         while data := self._take(READ_SIZE):
             only_zeros = only_zeros and not data.strip(b"\0")
         length = self._offset - start
         if only_zeros:
-            raise self._fault("padding", f"{length} zero bytes after the last {self._unit}", at=start)
-        raise self._fault("trailing", f"{length} bytes after the last {self._unit}", at=start)
+            raise self._fault("padding", f"{length:,} zero bytes after the last {self._unit}", at=start)
+        raise self._fault("trailing", f"{length:,} bytes after the last {self._unit}", at=start)
 
     @property
     def _unit(self) -> str:
-        return "zstd frame" if self._codec == "zstd" else f"{self._codec} member"
+        return f"{self._codec} frame" if self._codec in {"zstd", "lz4"} else f"{self._codec} member"
 
     def _fault(self, kind: FaultKind, reason: str, *, at: int | None = None, truncated: bool = False) -> StreamFault:
         offset = self._offset if at is None else at
@@ -258,27 +262,34 @@ class Chunks:
 
 
 class _Framing(NamedTuple):
-    """How streams of one compression are decoded, member by member or frame by frame: checksums are the decoder's matter."""
+    """How to decode streams of one compression, member by member. The decoder verifies checksums."""
 
-    #: Return a decoder of one member, which has `decompress(data, max_length)`, `eof` and `unused_data`.
+    #: Return a decoder of one member, with `decompress(data, max_length)`, `eof` and `unused_data`.
     open_decoder: Callable[[], Any]
-    #: Tell whether a member begins so.
+    #: Return whether a member begins with these bytes.
     starts: Callable[[bytes], bool]
-    #: Return what a decoder, which has just given an output, is to be given again; None where it needs more.
+    #: Return the input that a decoder still has to decode after an output, or None if it needs more input.
     left_in: Callable[[Any, bytes], bytes | None]
-    #: Return the memory that a member beginning so asks for, where it may be much.
+    #: Return the memory that a member with this beginning needs, if it may be large.
     memory: Callable[[bytes], int] = lambda _head: 0
 
 
 def left_in_zlib(decoder: Any, output: bytes) -> bytes | None:
-    """Return what zlib's decoder, which has just given at most `MAX_OUTPUT` bytes, is to be given again; None for more."""
+    """Return the rest of the input of zlib's decoder after an output of at most `MAX_OUTPUT` bytes; None: needs more."""
     left: bytes = decoder.unconsumed_tail
     return left if left or len(output) >= MAX_OUTPUT else None
 
 
 def left_in(decoder: Any, output: bytes) -> bytes | None:
-    """As `left_in_zlib`, for the decoders that keep what they did not decode."""
+    """Like `left_in_zlib`, for decoders that keep undecoded input."""
     return None if decoder.needs_input and len(output) < MAX_OUTPUT else b""
+
+
+def _lz4() -> Any:
+    try:
+        return import_module("lz4.frame")
+    except ImportError as error:
+        raise UsageError("LZ4 needs a package: pip install 'corpusfmt[lz4]'") from error
 
 
 def _starts_zstd_frame(head: bytes) -> bool:
@@ -289,7 +300,7 @@ def _starts_zstd_frame(head: bytes) -> bool:
 def _zstd_window(head: bytes) -> int:
     """Return the size of the window of a frame (RFC 8878, section 3.1.1.1)."""
     if not head.startswith(ZSTD_MAGIC) or len(head) < _HEAD_BYTES:
-        return 0  # a short frame has a short content
+        return 0  # a short frame has short content
     descriptor = head[4]
     if not descriptor & 0x20:
         base = 1 << (10 + (head[5] >> 3))
@@ -305,9 +316,10 @@ _FRAMINGS: Mapping[Codec, _Framing] = {
     "xz": _Framing(
         lambda: lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY), lambda head: head.startswith(_XZ_MAGIC), left_in
     ),
+    "lz4": _Framing(lambda: _lz4().LZ4FrameDecompressor(), lambda head: head.startswith(_LZ4_MAGIC), left_in),
 }
 
 
 def open_chunks(source: Reader, name: str, path: str = "", *, inside: bool = False) -> Chunks:
-    """Return the uncompressed chunks of an open file, by the compression that its name announces."""
+    """Return the uncompressed chunks of an open file, by the compression in its name."""
     return Chunks(source, codec_of_name(name), path or name, inside=inside)

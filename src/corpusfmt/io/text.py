@@ -1,4 +1,4 @@
-"""For formats: UTF-8 and JSON judged to the letter, with the place of the first fault."""
+"""For formats: Strict UTF-8 and JSON, with the location of the first fault."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-#: Levels of arrays and objects in a JSON text; the deepest published one has 17, and what recurses stays far below its limit.
+#: Most levels of arrays and objects in a JSON text. Published ones have up to 17, and recursion stays far below its limit.
 MAX_DEPTH = 128
-#: What 64 bits hold, signed or not.
+#: Integers that fit in 64 bits, signed or unsigned.
 INTEGER_RANGE = range(-(2**63), 2**64)
 
 _DIGITS_OF_INTEGERS = len(str(INTEGER_RANGE.stop)) - 1
 _DIGITS_OF_DOUBLES = 17
-# No float has more of them.
+# No float has more digits.
 _MOST_DIGITS = 767
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -29,17 +29,18 @@ _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _LONE_ESCAPE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 _NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*', re.DOTALL)
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+"|NaN|-?Infinity', re.DOTALL)
 
 
 class TextFault(Struct, frozen=True):
-    """Where bytes stop to be what they should be: `column` counts bytes from 1 within the line."""
+    """A fault in bytes; `column` counts bytes from 1 within the line."""
 
     reason: str
     column: int
 
 
 def utf8_fault(line: bytes) -> TextFault | None:
-    """Return the first place where a line is not strict UTF-8 (overlong forms, surrogates and cut tails are not)."""
+    """Return the first fault in UTF-8 (overlong forms, surrogates and truncated characters are faults)."""
     try:
         codecs.utf_8_decode(line, "strict", True)
     except UnicodeDecodeError as error:
@@ -49,12 +50,12 @@ def utf8_fault(line: bytes) -> TextFault | None:
 
 
 def json_line(value: Any) -> bytes:
-    """Return a value as one line of JSON Lines, UTF-8, its LF included."""
+    """Return a value as a row of JSON Lines, in UTF-8 and with LF."""
     return msgspec.json.encode(value) + b"\n"
 
 
 class JsonFault(ValueError):
-    """A text is not one strict JSON value; `column` counts characters from 1, None where no single place is at fault."""
+    """A text is not one strict JSON value; `column` counts characters from 1, or is None if there is no single place."""
 
     def __init__(self, reason: str, column: int | None = None, hint: str = "") -> None:
         super().__init__(reason)
@@ -64,22 +65,22 @@ class JsonFault(ValueError):
 
 
 class DepthFault(JsonFault):
-    """A JSON text nests deeper than `MAX_DEPTH`, or holds more values than there is memory for."""
+    """A JSON text is nested deeper than `MAX_DEPTH`, or has too many values for memory."""
 
 
 class NumberFault(JsonFault):
-    """A JSON text has `count` numbers that are infinite as a 64-bit float; `number` is the first of them."""
+    """A JSON text has `count` numbers that are infinite as a 64-bit float; `number` is the first."""
 
     def __init__(self, number: str, column: int | None, count: int) -> None:
-        super().__init__(f"number `{number}` is beyond what a 64-bit float holds", column)
+        super().__init__(f"number `{number}` is too large for a 64-bit float", column)
         self.number = number
         self.count = count
 
 
 class StrictJson(Struct, frozen=True):
-    """A decoded JSON value, with what a lenient decoder would have hidden.
+    """A decoded JSON value, with faults that a lenient decoder hides.
 
-    `duplicate_keys` are names that occur twice in one object, `inexact` the numbers that 64 bits do not hold as written.
+    `duplicate_keys` are names that occur twice in one object, `inexact` numbers that 64 bits cannot represent exactly.
     """
 
     value: Any
@@ -87,17 +88,17 @@ class StrictJson(Struct, frozen=True):
     inexact: tuple[str, ...] = ()
 
 
-#: What one JSON text may hold: every value takes some 30 to 250 bytes of memory, however short it is written.
+#: Most values of a JSON text: every value takes 30 to 250 bytes of memory, even a short one.
 MOST_VALUES = 1_000_000
 _SEPARATORS = b",", b"[", b"{"
 _PIECE = 256 * 1024
 
 
 def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
-    """Tell whether JSON holds more values than there is memory for: to be asked before it is decoded."""
+    """Return whether JSON has too many values for memory, before decoding it."""
     if len(data) <= most or sum(map(data.count, _SEPARATORS)) <= most:
         return False
-    # Text is full of commas: those within strings do not count.
+    # Commas within strings do not count.
     data = data.replace(rb"\\", b"").replace(rb"\"", b"")
     values = inside = 0
     for start in range(0, len(data), _PIECE):
@@ -109,10 +110,10 @@ def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
 
 
 def strict_json(line: bytes) -> StrictJson:
-    """Decode one JSON Lines line to the letter of RFC 8259; raise `JsonFault` for what JSON is not.
+    """Decode a row of JSON Lines strictly by RFC 8259.
 
-    Rejected: a BOM, a blank line, and whatever `parsed_json` rejects. Bytes that are not UTF-8 raise
-    `UnicodeDecodeError`: they are another rule's business.
+    Raises `JsonFault` for a BOM, a blank line, and as `parsed_json` does, and `UnicodeDecodeError` for bytes that are not
+    UTF-8, which are another rule's subject.
     """
     text = line.decode("utf-8")
     if text.startswith("\ufeff"):
@@ -123,7 +124,7 @@ def strict_json(line: bytes) -> StrictJson:
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:
-    """Return the object that a JSON text is, None where it is none by `parsed_json`."""
+    """Return the object in a JSON text, or None if `parsed_json` does not give an object."""
     try:
         value = parsed_json(text if isinstance(text, str) else text.decode()).value
     except (JsonFault, UnicodeDecodeError):
@@ -132,14 +133,14 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
 
 
 def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
-    """Decode a JSON text of at most `most` values to the letter of RFC 8259.
+    """Decode a JSON text of at most `most` values strictly by RFC 8259.
 
-    Raises `JsonFault` for NaN and Infinity, lone surrogates and raw control characters, `DepthFault` for more than
-    `MAX_DEPTH` levels or too many values, and `NumberFault` for a number that no 64-bit float comes near.
+    Raises `JsonFault` for NaN, Infinity, lone surrogates and raw control characters, `DepthFault` for more than
+    `MAX_DEPTH` levels or too many values, and `NumberFault` for a number beyond the range of 64-bit floats.
     """
     if len(text) > most and has_too_many_values(text.encode("utf-8", "surrogatepass"), most):
-        reason = f"more than {most} values, which would have to be in memory at once"
-        raise DepthFault(reason, hint="put records into files of JSON Lines")
+        reason = f"more than {most:,} values, which do not fit into memory"
+        raise DepthFault(reason, hint="write the records as JSON Lines")
     try:
         found = _decoding.decoded(text)
     except json.JSONDecodeError as error:
@@ -147,7 +148,7 @@ def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
         raise JsonFault(_reason(error, text), error.pos + 1) from error
     except RecursionError as error:
         _refuse_depth(text)
-        raise DepthFault("nested deeper than can be decoded") from error
+        raise DepthFault("nested too deeply to decode") from error
     if _has_many_brackets(text) and _is_too_deep(found.value):
         _refuse_depth(text)
     _refuse_surrogates(text, found.value)
@@ -158,7 +159,7 @@ def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
 
 
 class _Decoding(threading.local):
-    """A decoder made once, as making one takes longer than decoding a short line, and what it saw in one text."""
+    """A decoder, reused because creating one takes longer than decoding a short line, with its state for one text."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -173,7 +174,7 @@ class _Decoding(threading.local):
         ).decode
 
     def decoded(self, text: str) -> StrictJson:
-        """Decode a text as the standard library does, infinite numbers to be looked for afterwards."""
+        """Decode a text as the standard library does; infinite numbers are searched for afterwards."""
         self._text = text
         self._duplicates, self._inexact, self.infinite = [], [], []
         value = self._decode(text)
@@ -190,7 +191,8 @@ class _Decoding(threading.local):
         return found
 
     def _refuse_constant(self, name: str) -> Any:
-        raise JsonFault(f"`{name}` is not a JSON number", self._text.find(name) + 1, "write null, or a number")
+        found = (match.start() for match in _STRING_OR_CONSTANT.finditer(self._text) if match.group() == name)
+        raise JsonFault(f"`{name}` is not a JSON number", next(found) + 1, "write null or a number")
 
     def _integer(self, digits: str) -> int | float:
         if len(digits) < _DIGITS_OF_INTEGERS:
@@ -216,7 +218,7 @@ _decoding = _Decoding()
 
 
 def _is_exact(digits: str, value: float) -> bool:
-    """Tell whether a float is what its digits say, however many of its own digits were written."""
+    """Return whether a float equals its digits, at the precision at which they were written."""
     written = Decimal(digits)
     significant = len(written.as_tuple().digits)
     if significant <= _DIGITS_OF_DOUBLES or written == Decimal(repr(value)):
@@ -263,7 +265,7 @@ def _refuse_depth(text: str) -> None:
 
 def _refuse_surrogates(text: str, value: Any) -> None:
     if "\\ud" not in text and "\\uD" not in text:
-        return  # much faster than the pattern, and true of nearly every text
+        return  # much faster than the pattern, and enough for nearly every text
     escape = _LONE_ESCAPE.search(text)
     if escape is None:
         return
@@ -282,7 +284,7 @@ def _refuse_surrogates(text: str, value: Any) -> None:
 
 
 def json_type(value: object) -> str:
-    """Return the name that JSON has for the type of a value."""
+    """Return the JSON name of a value's type."""
     if value is None:
         return "null"
     for types, name in _JSON_TYPES:
@@ -301,7 +303,7 @@ _JSON_TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def escaped(name: str) -> str:
-    """Return a name as one token of a JSON pointer (RFC 6901, section 3)."""
+    """Return a name as a token of a JSON pointer (RFC 6901, section 3)."""
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 

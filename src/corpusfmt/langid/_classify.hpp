@@ -1,4 +1,4 @@
-// From a buffer or from lines to labels and scores; answers to lines that recur are remembered.
+// Labels and scores for a buffer or for lines, with a cache for lines that recur.
 
 #ifndef CORPUSFMT_LANGID_CLASSIFY_HPP
 #define CORPUSFMT_LANGID_CLASSIFY_HPP
@@ -29,13 +29,13 @@ struct Classified {
 
 struct Answer {
     uint64_t hash;         // of the line
-    int32_t label_number;  // from 1; 0 where there is no answer yet
+    int32_t label_number;  // from 1; 0 for an empty entry
     float score;
 };
 static_assert(sizeof(Answer) == 16, "answers lie side by side in memory of a power of two of bytes");
 
-// Answers for lines, each at the place that the line's hash gives it until another line takes that: in the caller's memory,
-// which begins as zeros and belongs to one model. Without memory nothing is remembered.
+// A cache of answers, indexed by the hash of the line; a later line overwrites an earlier one. It is in the caller's memory,
+// which starts as zeros and is specific to one model. Without memory nothing is cached.
 class Answers {
   public:
     Answers() = default;
@@ -43,7 +43,7 @@ class Answers {
 
     static bool fit(size_t size) { return size >= sizeof(Answer) && (size & (size - 1)) == 0; }
 
-    // The hash of a line whose answer will be asked for soon.
+    // Prefetches the entry of a line that will be looked up soon; returns its hash.
     uint64_t key_of(std::string_view line) const {
         if (!memory_) return 0;
         const uint64_t hash = Xxh64::of(line);

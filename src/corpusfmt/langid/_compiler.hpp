@@ -1,17 +1,17 @@
-// What the classifier asks of compilers that can do it.
+// Attributes for compilers that support them.
 
 #ifndef CORPUSFMT_LANGID_COMPILER_HPP
 #define CORPUSFMT_LANGID_COMPILER_HPP
 
-// Runs once for a model: small code rather than fast code.
+// Runs once per model: optimised for size, not speed.
 #if defined(__GNUC__) || defined(__clang__)
 #define CORPUSFMT_ONCE __attribute__((cold))
 #else
 #define CORPUSFMT_ONCE
 #endif
 
-// Compiled for several processors where the loader can choose: the oldest of x86-64 cannot multiply 32-bit numbers in
-// vectors. None of the copies fuses multiplications with additions.
+// Compiled for several processors if the loader can select: the oldest x86-64 processors cannot multiply 32-bit numbers in
+// vectors. No copy fuses multiplications with additions.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define CORPUSFMT_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #elif defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)

@@ -1,7 +1,7 @@
-r"""Internal: The stock backend: any of the packages that install the module `fasttext`. Importing this module imports it.
+r"""Internal: The stock backend: any package that installs the module `fasttext`, which this module imports.
 
-All of them answer `model.f.predict(text + "\n", k, threshold, "strict")` with the same bits, while their Python
-wrappers differ and partly fail (the list form in fasttext-predict, the single form of fasttext 0.9.3 under NumPy 2).
+All of them answer `model.f.predict(text + "\n", k, threshold, "strict")` with the same bits. Their Python wrappers differ
+and some fail (the list form in fasttext-predict, the single form of fasttext 0.9.3 under NumPy 2).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 class FasttextBackend:
     def __init__(self, path: Path, data: bytes) -> None:
-        # Stock crashes on many damaged files, and its smallest package cannot name the labels.
+        # Stock fastText crashes on many damaged files, and its smallest package cannot list the labels.
         model = outline(path, data)
         self.format = model.format
         self.labels = tuple(label.removeprefix(LABEL_PREFIX) for label in model.labels)
@@ -36,10 +36,10 @@ class FasttextBackend:
         try:
             self._model = fasttext.load_model(str(path))
         except (RuntimeError, ValueError) as error:
-            raise LangidError(f"{path}: stock fastText does not load this model: {error}") from error
+            raise LangidError(f"{path}: stock fastText cannot load this model: {error}") from error
 
     def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified:
-        del remember  # this backend is the one that the other is compared with: it asks the model every time
+        del remember  # the reference for the native backend: always asks the model
         if min_chars < 0:
             raise ValueError("min_chars must not be negative")
         starts, ends, labels, scores = array("q"), array("q"), array("i"), array("f")
@@ -87,7 +87,7 @@ class FasttextBackend:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines with their places; they are split block by block, lest a buffer of line feeds fill the memory."""
+    """Yield the lines with their offsets, split block by block so that a buffer of line feeds does not fill the memory."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + _BLOCK_BYTES) + 1 or len(data)

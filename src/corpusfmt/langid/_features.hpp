@@ -1,4 +1,4 @@
-// What a line is made of: words and character n-grams, by number, and the row that stands for each.
+// The features of a line: words and character n-grams, by number, and the matrix row of each.
 
 #ifndef CORPUSFMT_LANGID_FEATURES_HPP
 #define CORPUSFMT_LANGID_FEATURES_HPP
@@ -39,15 +39,15 @@ class Modulus {
 
 using Feature = uint32_t;
 
-// A set of features that numbers its members in ascending order. The bits alone are asked for every n-gram, so they lie
-// by themselves and stay in the cache.
+// A set of features that numbers its members in ascending order. Only the bits are read for every n-gram, so they are stored
+// separately and stay in the cache.
 class NumberedSet {
   public:
     explicit NumberedSet(uint64_t features = 0) : bits_(static_cast<size_t>(features / 32 + 1)) {}
 
     void insert(Feature feature) { bits_[feature >> 5] |= 1u << (feature & 31); }
 
-    // To be called when all members are in, before `number_of`. Returns how many they are.
+    // Call it after all members are added and before `number_of`. Returns the number of members.
     uint64_t number() {
         uint32_t count = 0;
         for (const uint32_t bits : bits_) {
@@ -76,8 +76,8 @@ class NumberedSet {
     std::vector<uint32_t> before_;  // members before each word of bits
 };
 
-// Feature ids: character n-grams by their bucket, then one id that stands for nothing, then the words. The rows of the
-// input matrix are stored in this order; a pruned model has rows for the members of a set of features only.
+// Feature ids: character n-grams by their bucket, then one id for no feature, then the words. The rows of the input matrix are
+// in this order; a pruned model has rows only for the members of a set of features.
 class Features {
   public:
     Features() : modulus_(1) {}
@@ -124,7 +124,7 @@ class Features {
         return feature != nothing_;
     }
 
-    // The row of a feature that a pruned model holds; of other models it is the feature itself.
+    // The row of a feature in a pruned model; in other models, the row is the feature.
     Feature row(Feature feature) const { return held_.number_of(feature); }
 
     const float* rows() const { return rows_.data(); }
@@ -159,7 +159,7 @@ class Features {
         for (uint64_t id = 0; id < words_; ++id) held_.insert(word(static_cast<int32_t>(id)));
         rows_ = FloatBlock(held_.number() * dimension_);
         const auto target = [&](Feature feature) { return rows_.data() + row(feature) * dimension_; };
-        // Of rows for the same feature the last one counts, as in stock.
+        // If several rows are for the same feature, the last one counts, as in stock.
         for_each_ngram([&](Feature feature, uint64_t source) { matrix.copy(source, 1, target(feature)); });
         matrix.copy(0, words_, target(word(0)));
     }

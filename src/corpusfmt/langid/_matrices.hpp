@@ -1,4 +1,4 @@
-// The matrices of a model file, as numbers or as codes of a product quantiser, copied out as rows of floats.
+// The matrices of a model file, as numbers or as codes of a product quantiser, read as rows of floats.
 
 #ifndef CORPUSFMT_LANGID_MATRICES_HPP
 #define CORPUSFMT_LANGID_MATRICES_HPP
@@ -22,7 +22,7 @@
 
 namespace corpusfmt {
 
-// Floats that begin on a cache line, in huge pages where the system has them: a dense model's rows are read at random.
+// Floats that begin on a cache line, in huge pages if available: a dense model's rows are read at random.
 class FloatBlock {
   public:
     FloatBlock() = default;

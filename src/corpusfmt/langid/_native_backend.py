@@ -1,6 +1,4 @@
-"""Internal: The native backend: our own kernel for fastText models. Importing this module needs the compiled
-extension.
-"""
+"""Internal: The native backend, a kernel for fastText models. Importing it needs the compiled extension."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from corpusfmt.langid._values import Buffer, ModelFormat
 
 
-# Room for 262,144 answers: four times as many found 3 to 5 % more of the long lines of 600 MB of text.
+# For 262,144 answers; four times as many found only 3 to 5 % more of the long lines in 600 MB of text.
 _MEMORY_BYTES = 1 << 22
 
 
@@ -28,7 +26,7 @@ class NativeBackend:
             self.labels = without_prefix(self._model.labels)
         except NotImplementedError as error:
             raise UnsupportedModelError(
-                f"{path}: the native backend does not serve this model: {error}; choose the backend `fasttext`"
+                f"{path}: the native backend does not support this model: {error}; choose the backend `fasttext`"
             ) from error
         except ValueError as error:
             raise LangidError(f"{path}: not a usable fastText model: {error}") from error
@@ -52,7 +50,7 @@ class NativeBackend:
 
     @contextmanager
     def _memory(self) -> Iterator[bytearray]:
-        """Lend what remembers the model's answers; a thread that asks meanwhile gets another one."""
+        """Provide the memory of answers; a thread that asks meanwhile gets another one."""
         try:
             memory = self._memories.pop()
         except IndexError:

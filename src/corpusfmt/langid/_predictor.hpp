@@ -1,18 +1,18 @@
-// From a line to its labels.
+// The labels of a line.
 //
 // A fastText classifier adds one row of a matrix for every word it knows and for every character n-gram of every word,
 // divides by the number of rows, and walks a tree (hierarchical softmax) or multiplies by a matrix (softmax) to find
-// the label. Stock fastText spends nearly all its time on finding which rows to add. Here a line goes through a few
-// passes over plain arrays instead, each without a branch that depends on the text:
+// the label. Stock fastText spends nearly all its time finding the rows to add. Here a line goes
+// through a few passes over plain arrays instead, none of which branches on the text:
 //
 //   find the characters                    -> one array entry for each: its bytes, separators as "<" or ">"
 //   hash all n-grams that start anywhere   -> one feature id per character and n-gram length, in stock order
 //   find the words that the model knows    -> their feature ids before those of their n-grams
-//   drop what the model does not hold      -> feature ids to add
+//   drop features that are not in the model -> feature ids to add
 //   add the rows, find the label
 //
-// The order of float operations is stock's, so the scores have the same bits as those of a stock build without fused
-// multiply-add; compile with contraction switched off to keep it so. Words that fastText treats specially ("</s>",
+// The order of float operations is stock's, so the scores have the same bits as in a stock build without fused
+// multiply-add; compile without contraction. Words that fastText treats specially ("</s>",
 // labels) and words longer than a chunk take `add_word_by_word`, which follows the stock program step by step.
 
 #ifndef CORPUSFMT_LANGID_PREDICTOR_HPP
@@ -41,11 +41,11 @@ namespace corpusfmt {
 
 constexpr size_t kVector = 16;  // 32-bit numbers in the longest vector that a compiler may use
 
-// Passes over arrays go on to the end of a vector: no loop is needed for the rest, which would take as much code again.
+// Passes over arrays continue to the end of a vector, which avoids a second loop for the remaining elements.
 constexpr size_t whole_vectors(size_t count) { return (count + (kVector - 1)) & ~(kVector - 1); }
 
-// Predicts line after line; owns all memory that changes, so threads share a model and keep a predictor each.
-// Lines are valid UTF-8 without a line feed; the line feed that fastText wants at their end is understood.
+// Predicts line after line; owns all mutable memory, so threads share a model and have separate predictors.
+// Lines are valid UTF-8 without a line feed; the line feed that fastText requires at their end is implied.
 class Predictor {
   public:
     explicit Predictor(const Model& model)
@@ -65,7 +65,7 @@ class Predictor {
           candidates_(new Candidate[kMostWords]),
           sum_(features_.dimension()) {}
 
-    // The guesses are empty if the line holds nothing that the model knows.
+    // The guesses are empty if no feature of the line is in the model.
     const std::vector<Guess>& best(std::string_view line, unsigned char largest_byte) {
         if (!add_line(line, largest_byte)) return none();
         model_.labels->find_best(sum_.data(), scratch_);
@@ -88,18 +88,18 @@ class Predictor {
     }
 
   private:
-    static constexpr size_t kChunk = 1024;  // bytes of text that the passes treat at a time
+    static constexpr size_t kChunk = 1024;  // bytes of text in one pass
     static constexpr size_t kMostWords = kChunk / 2;
-    // Two separators stand before the first character and one after the last.
+    // There are two separators before the first character and one after the last.
     static constexpr size_t kFirst = 2;
     static constexpr size_t kPlane = whole_vectors(kFirst + kChunk + 1) + kLongestNgramServed;
-    // An n-gram of this length or more that begins just before a separator is none.
+    // An n-gram of at least this length that begins just before a separator is invalid.
     static constexpr int32_t kBreaking = 3;
-    // Rows of a chunk are asked for when they are found, for they come from main memory; as they may not all fit in the
-    // first cache, they are asked for again so many rows before they are added.
+    // Rows of a chunk are prefetched when they are found, because they are in main memory. Since they may not all fit in the
+    // first cache, they are prefetched again this number of rows before they are added.
     static constexpr size_t kAhead = 24;
 
-    // A word that the model may know.
+    // A word that may be in the model.
     struct Candidate {
         uint32_t edge, hash;
     };
@@ -145,7 +145,7 @@ class Predictor {
         return end;
     }
 
-    // False, with nothing added, if the chunk holds a word that needs special treatment.
+    // False, with nothing added, if the chunk contains a word that needs special treatment.
     bool add_chunk(std::string_view chunk, unsigned char largest_byte) {
         if (chunk.find(kLabelPrefix) != std::string_view::npos) return false;
         std::memcpy(text(), chunk.data(), chunk.size());
@@ -162,7 +162,7 @@ class Predictor {
 
     Feature* found(int32_t length) { return found_.get() + size_t(length - least_length_) * kPlane; }
 
-    // Where every character begins, and the four bytes from there on.
+    // The start of every character, and the four bytes from there on.
     void find_characters(size_t size, size_t width) {
         uint32_t* const starts = starts_.get();
         uint32_t* const quads = quads_.get() + kFirst;
@@ -185,7 +185,7 @@ class Predictor {
         characters_ = count;
     }
 
-    // Plane k holds the k-th byte of every character, zero where it has fewer; a separator is a ">", and has all bits in
+    // Plane k contains the k-th byte of every character, or zero for shorter characters; a separator is a ">", and has all bits in
     // `separators_`.
     CORPUSFMT_WIDE void fill_planes(size_t width) {
         static constexpr std::array<uint32_t, 4> kLeastLead{0, 0xC0, 0xE0, 0xF0};
@@ -207,7 +207,7 @@ class Predictor {
     }
 
     // The n-grams that begin at every position. A separator is a ">" that ends a word and a "<" that begins one: an n-gram
-    // with one inside, or a lone "<" or ">", is none.
+    // with one inside, or a lone "<" or ">", is invalid.
     CORPUSFMT_WIDE void hash_ngrams(size_t width) {
         const uint32_t* const planes = planes_.get();
         const uint32_t* const separators = separators_.get();
@@ -253,7 +253,7 @@ class Predictor {
         return hash ^ ((hash ^ longer) & all_if_negative(byte));  // a choice that every compiler vectorises
     }
 
-    // The positions where words begin and end, in turn. Returns how many they are.
+    // The positions where words begin and end, alternately. Returns their number.
     size_t find_edges() {
         uint32_t* const edges = edges_.get();
         const uint32_t* const separators = separators_.get();
@@ -266,8 +266,8 @@ class Predictor {
         return count;
     }
 
-    // A known word's own feature comes before those of its n-grams: it takes the place of the longest n-gram that
-    // begins before the separator before the word, which is none.
+    // A known word's own feature comes before those of its n-grams: it replaces the longest n-gram that
+    // begins before the separator before the word, which is invalid.
     bool find_words() {
         const Vocabulary& vocabulary = model_.vocabulary;
         const uint32_t* const edges = edges_.get();
@@ -330,7 +330,7 @@ class Predictor {
         add_rows(&feature, 1);
     }
 
-    // The rows of features that a pruned model holds.
+    // The rows of features in a pruned model.
     CORPUSFMT_WIDE void turn_into_rows(Feature* features, size_t count) {
         for (size_t at = 0; at < count; ++at) {
             features[at] = features_.row(features[at]);
@@ -375,7 +375,7 @@ class Predictor {
         std::memcpy(sum_.data(), sum, sizeof sum);
     }
 
-    // As stock does it: one word after the other, one n-gram after the other. False if "</s>" ended the line.
+    // As in stock: word by word, n-gram by n-gram. False if "</s>" ended the line.
     bool add_word_by_word(std::string_view text) {
         while (!text.empty()) {
             size_t length = 0;
@@ -429,12 +429,12 @@ class Predictor {
     size_t lengths_;
     // Not a constant where n-grams are hashed: compilers make twice as many vector operations of a constant factor.
     uint32_t prime_ = kHashPrime;
-    std::unique_ptr<char[]> text_;        // the chunk, amid memory that may be read
+    std::unique_ptr<char[]> text_;        // the chunk, with readable memory around it
     std::unique_ptr<uint32_t[]> starts_;  // of the characters, in bytes of the chunk
     size_t characters_ = 0;
     std::unique_ptr<uint32_t[]> quads_, planes_, separators_;
     std::unique_ptr<Feature[]> found_, kept_;
-    std::unique_ptr<uint32_t[]> edges_;  // the positions where words begin and end, in turn
+    std::unique_ptr<uint32_t[]> edges_;  // the positions where words begin and end, alternately
     std::unique_ptr<Candidate[]> candidates_;
     std::vector<float> sum_;
     int64_t rows_ = 0;

@@ -1,5 +1,4 @@
-// The bytes of a model file, handed out in order, and its head: what is no fastText model is refused, and so is one that
-// is not served.
+// Reads the bytes of a model file in order, and its header; rejects files that are not fastText models, and unsupported models.
 
 #ifndef CORPUSFMT_LANGID_READER_HPP
 #define CORPUSFMT_LANGID_READER_HPP
@@ -28,7 +27,7 @@ CORPUSFMT_ONCE inline void require(bool condition, const char* reason) {
     if (!condition) throw MalformedModel(reason);
 }
 
-// Hands out the bytes of a model file in order and refuses to go past its end.
+// Reads the bytes of a model file in order and rejects reads past its end.
 class Reader {
   public:
     explicit Reader(std::string_view bytes) : rest_(bytes) {}

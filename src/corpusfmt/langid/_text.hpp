@@ -1,4 +1,4 @@
-// Text as fastText takes it apart: separators, the bytes of a hash, words as the vocabulary compares them.
+// Text as split by fastText: separators, the bytes of a hash, words as the vocabulary compares them.
 
 #ifndef CORPUSFMT_LANGID_TEXT_HPP
 #define CORPUSFMT_LANGID_TEXT_HPP
@@ -15,7 +15,7 @@ namespace corpusfmt {
 constexpr std::string_view kEndOfLine = "</s>";
 constexpr std::string_view kLabelPrefix = "__label__";
 
-// Without a branch: it is asked for many bytes at once.
+// Branchless, because it is computed for many bytes at once.
 constexpr bool is_separator(uint32_t byte) {
     return (byte == ' ') | (byte - '\t' <= uint32_t{'\r' - '\t'}) | (byte == 0);
 }
@@ -41,7 +41,7 @@ constexpr uint32_t signed_byte(uint32_t byte) {
 
 // A word in the form in which the vocabulary compares it.
 struct Word {
-    static constexpr size_t kCovered = 2 * sizeof(uint64_t);  // bytes that `head` and `tail` hold
+    static constexpr size_t kCovered = 2 * sizeof(uint64_t);  // bytes in `head` and `tail`
 
     Word() = default;
 
@@ -51,7 +51,7 @@ struct Word {
         std::memcpy(&tail, text.data() + text.size() - length, length);
     }
 
-    // The same for a word of one byte or more, amid memory that may be read eight bytes from its first and before its end.
+    // The same for a nonempty word, if eight bytes from its start and eight bytes before its end are readable.
     static Word amid(std::string_view text) {
         Word word;
         word.text = text;
@@ -74,7 +74,7 @@ struct Word {
         return static_cast<uint32_t>((hash ^ hash >> 32) * kFactor >> 32);
     }
 
-    uint64_t head = 0, tail = 0;  // the first and the last eight bytes; of shorter words the whole, twice
+    uint64_t head = 0, tail = 0;  // the first and the last eight bytes; for shorter words, the whole word twice
     std::string_view text;
 };
 

@@ -1,4 +1,4 @@
-"""Internal: What language identification gives back, and what both of its backends agree on."""
+"""Internal: Results of language identification, and the interface of its backends."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ LABEL_PREFIX = "__label__"
 
 
 class LangidError(ValueError):
-    """Language identification cannot start as asked; the message says what to do about it."""
+    """Language identification cannot start; the message says what to do."""
 
 
 class UnsupportedModelError(LangidError):
-    """The model is sound, but of a kind that the native backend does not serve exactly."""
+    """The model is valid, but the native backend cannot reproduce its results exactly."""
 
 
 class Prediction(NamedTuple):
-    """A language and how sure the model is of it.
+    """A language and its probability.
 
     `label` is the language code, without fastText's `__label__`; empty if nothing reached the threshold.
-    `score` is fastText's probability; it can exceed 1 by some 1e-5, as stock fastText's does.
+    `score` is fastText's probability; as in stock fastText, it can exceed 1 by about 1e-5.
     """
 
     label: str
@@ -36,28 +36,27 @@ class Prediction(NamedTuple):
 
 
 class Classified(Struct, frozen=True):
-    """The lines of a buffer that were kept, as four columns of equal length, and how many were not.
+    """The kept lines of a buffer as four columns of equal length, and the numbers of dropped lines.
 
-    Iterating gives `(start, end, label, score)` for every kept line, in order. The columns are memoryviews, so that
-    `numpy.asarray(result.scores)` costs nothing.
+    Iterating yields `(start, end, label, score)` for every kept line, in order. The columns are memoryviews, so
+    `numpy.asarray(result.scores)` does not copy.
     """
 
-    #: Byte offsets into the buffer where the lines begin (int64).
+    #: Byte offsets of the starts of lines (int64).
     starts: memoryview[int]
-    #: Byte offsets where they end, line feed excluded (int64).
+    #: Byte offsets of the ends of lines, line feed excluded (int64).
     ends: memoryview[int]
-    #: Positions in `labels` (int32).
+    #: Indexes into `labels` (int32).
     label_indices: memoryview[int]
     #: fastText's probabilities (float32).
     scores: memoryview[float]
     #: The model's labels, without `__label__`.
     labels: tuple[str, ...]
-    #: Lines with fewer characters than asked for; characters are bytes other than UTF-8 continuation bytes.
+    #: Lines with fewer than `min_chars` characters, which are bytes other than UTF-8 continuation bytes.
     short: int
     #: Lines that are long enough but not UTF-8.
     invalid: int
-    #: Lines in which the model knows nothing at all; a model that knows the end of a line, as all of fastText's own do,
-    #: labels even an empty line.
+    #: Lines without any feature that the model knows; fastText's own models know the line end and label even an empty line.
     unlabelled: int
 
     def __len__(self) -> int:
@@ -69,7 +68,7 @@ class Classified(Struct, frozen=True):
 
 
 class Guesses(NamedTuple):
-    """Predictions of many lines without an object for each: guesses per line, then all lines' guesses in a row."""
+    """Predictions of many lines as columns: the number of guesses per line, then all guesses."""
 
     counts: memoryview[int]
     label_indices: memoryview[int]
@@ -77,9 +76,9 @@ class Guesses(NamedTuple):
 
 
 class Backend(Protocol):
-    """A loaded model. `labels` have no prefix; lines are given without a line feed.
+    """A loaded model. `labels` have no prefix; lines have no line feed.
 
-    With `remember`, a backend may give an answer again that it gave before, without asking the model.
+    With `remember`, a backend may repeat an earlier answer without asking the model.
     """
 
     @property

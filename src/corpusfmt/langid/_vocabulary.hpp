@@ -1,4 +1,4 @@
-// The words a model knows by name, and its labels: ids from 0, labels after the words.
+// The words in the dictionary of a model, and its labels: ids from 0, labels after the words.
 
 #ifndef CORPUSFMT_LANGID_VOCABULARY_HPP
 #define CORPUSFMT_LANGID_VOCABULARY_HPP
@@ -42,7 +42,7 @@ class Vocabulary {
 
     const std::string& label(int32_t index) const { return label_texts_[static_cast<size_t>(index)]; }
 
-    // Rules out most words that are not in the vocabulary, and never one that is, nor "</s>".
+    // Excludes most words that are not in the vocabulary, but none that is, nor "</s>".
     bool may_hold(uint32_t hash) const {
         const uint32_t bit = hash & filter_mask_;
         return (filter_[bit >> 5] >> (bit & 31)) & 1;
@@ -85,7 +85,7 @@ class Vocabulary {
         filter_[bit >> 5] |= 1u << (bit & 31);
     }
 
-    // Where a word is, or the empty slot where it would be.
+    // The slot of a word, or the empty slot for it.
     size_t find_slot(const Word& word, uint32_t hash) const {
         size_t at = hash & slot_mask_;
         while (slots_[at].id >= 0 && !holds(slots_[at], word)) at = (at + 1) & slot_mask_;
@@ -118,7 +118,7 @@ class Vocabulary {
     void insert(const Word& word, int32_t id) {
         require(text_.size() <= UINT32_MAX - word.text.size(), "the dictionary is beyond 4 GiB");
         const uint32_t hash = word.hash();
-        // Of two equal entries the last one counts, as in stock.
+        // If two entries are equal, the last one counts, as in stock.
         slots_[find_slot(word, hash)] = Slot{word.head, word.tail, static_cast<uint32_t>(text_.size()),
                                              static_cast<uint32_t>(word.text.size()), id};
         text_.append(word.text);

@@ -1,5 +1,5 @@
-"""Internal: The reference pipeline: WET files in, a conforming corpus out.
+"""Internal: The reference pipeline, from WET files to a conforming corpus.
 
-`intake` gives inputs to stages, each a pure function of its files: `process` (one WET file), `dedup` (one language),
-`package` (one language); `seal` writes what says that a corpus is whole. `run` puts them together.
+`intake` feeds inputs to the stages, each a pure function of its files: `process` (one WET file), `dedup` (one language),
+`package` (one language). `seal` writes the files that mark a corpus as complete. `run` puts them together.
 """

@@ -1,9 +1,9 @@
-// The hot loops of a build that Python would run for each header or line: canonical records taken off a WET file, kept
-// lines put together as documents, and hashes of lines sorted and compared.
+// The hot loops of a build that run for each header or line: read canonical records of a WET file, join kept lines into
+// documents, sort and compare hashes of lines.
 //
-// What is not canonical beyond doubt is left to Python, which has the last word on it.
+// Input that is not certainly canonical is left to Python, which decides.
 //
-// Define CORPUSFMT_WITHOUT_PYTHON to compile the loops alone, as the fuzzing harness does.
+// Define CORPUSFMT_WITHOUT_PYTHON to compile only the loops, as the fuzzing harness does.
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 #include "../_python.hpp"
@@ -39,7 +39,7 @@ constexpr std::string_view kVersionLine = "WARC/1.0\r\n";
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kEndOfRecord = "\r\n\r\n";
 constexpr size_t kMostHeaderBytes = 64 * 1024;
-constexpr size_t kMostDigits = 9;  // of a length, leading zeros included; larger records are no pages
+constexpr size_t kMostDigits = 9;  // of a length, including leading zeros; larger records are not pages
 
 char in_lower_case(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
 
@@ -90,7 +90,7 @@ std::optional<size_t> length_in(std::string_view value) {
     return length;
 }
 
-// The record that starts at a place, where it is canonical and the data hold all of it.
+// The record that starts at a position, if it is canonical and complete in the data.
 std::optional<Record> canonical_record(std::string_view data, size_t start) {
     if (!starts_with(data.substr(start), kVersionLine)) return std::nullopt;
     Record record;
@@ -115,14 +115,14 @@ std::optional<Record> canonical_record(std::string_view data, size_t start) {
     return record;
 }
 
-// Records in a row: the conversion records among them, how many there are of all kinds, where the first begins that was
-// not taken.
+// Consecutive records: the conversion records among them, the number of records of all kinds, and the start of the first one
+// that was not read.
 struct Records {
     std::vector<Record> conversions;
     size_t seen = 0, next = 0;
 };
 
-// Takes records up to the first that is not canonical, or of a kind that no WET file has.
+// Reads records up to the first that is not canonical, or of a kind that WET files do not have.
 Records canonical_records(std::string_view data, size_t start) {
     constexpr std::array<std::string_view, 3> kNotOfWet{"response", "resource", "request"};
     Records found{{}, 0, start};
@@ -173,7 +173,7 @@ std::string headers_as_json(const Record& record) {
 // ---------------------------------------------------------------------------------------------------------------------
 // Documents
 
-// Classified lines, in order, and where the records end in which they stand.
+// Classified lines, in order, and the ends of their records.
 struct Lines {
     std::string_view text;
     const int64_t* record_ends;
@@ -201,7 +201,7 @@ struct Document {
     size_t size = 0;  // in bytes, each line with its LF
 };
 
-// Lines that are sure enough, by record and label; only those that follow each other where `adjacent` says so.
+// Lines above the minimum probability, by record and label; with `adjacent`, only adjacent lines are joined.
 std::vector<Document> documents_of(const Lines& lines, double least, bool adjacent) {
     std::vector<Document> documents;
     size_t record = 0, first = 0;  // of the documents of the record
@@ -229,7 +229,7 @@ struct Key {
 
 bool is_before(const Key& one, const Key& other) { return one.first < other.first; }
 
-// Compilers make one load of it.
+// Compiled to a single load.
 template <size_t... Byte>
 constexpr uint64_t big_endian(const unsigned char* at, std::index_sequence<Byte...>) {
     return ((static_cast<uint64_t>(at[Byte]) << (56 - 8 * Byte)) | ...);
@@ -243,7 +243,7 @@ void append_big_endian(std::string& bytes, uint64_t word) {
     bytes.append(digits, sizeof(word));
 }
 
-// The keys of digests that stand in a row, in the order of their first words, equal ones in that of their lines.
+// The keys of consecutive digests, sorted by their first words and, if equal, by their lines.
 std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
     std::vector<Key> keys(digests.size() / (words * sizeof(uint64_t)));
     const auto* at = reinterpret_cast<const unsigned char*>(digests.data());
@@ -254,13 +254,7 @@ std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
     return keys;
 }
 
-// Those of sorted hashes that are from `low` to `high`: the first one, and how many.
-std::pair<const uint64_t*, size_t> hashes_between(const uint64_t* hashes, size_t size, uint64_t low, uint64_t high) {
-    const uint64_t* const first = std::lower_bound(hashes, hashes + size, low);
-    return {first, static_cast<size_t>(std::upper_bound(first, hashes + size, high) - first)};
-}
-
-// Sorted keys as they lie in a container: a column for each word of the hashes, and one of lines.
+// Sorted keys as stored in a container: a column for each word of the hashes, and one for lines.
 struct Section {
     size_t input;
     const uint64_t* columns;
@@ -270,19 +264,19 @@ struct Section {
     Key key(size_t at) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at]}; }
 };
 
-// Which lines repeat an earlier one, by input.
+// The lines that repeat an earlier one, by input.
 std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections) {
     struct Line : Key {
         size_t input;
     };
-    std::vector<size_t> bounds{0};  // of the sections' lines among all
+    std::vector<size_t> bounds{0};  // of the lines of each section among all lines
     for (const Section& section : sections) bounds.push_back(bounds.back() + section.size);
     std::vector<Line> lines;
     lines.reserve(bounds.back());
     for (const Section& section : sections) {
         for (size_t at = 0; at < section.size; ++at) lines.push_back({section.key(at), section.input});
     }
-    // Sections are sorted, and come in input order; merging keeps first things first.
+    // Sections are sorted, and in input order; a stable merge keeps the first occurrence first.
     while (bounds.size() > 2) {
         std::vector<size_t> merged{0};
         for (size_t at = 2; at < bounds.size(); at += 2) {
@@ -307,9 +301,9 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Lines that were seen before
+// Lines that occurred before
 
-// Hashes, up to about a number of them, in a table that is at most half full; 0 marks a free place.
+// A set of hashes with a limited number of entries, in a table that is at most half full; 0 marks an empty slot.
 class HashSet {
   public:
     explicit HashSet(size_t most) : most_(most) {}
@@ -326,7 +320,7 @@ class HashSet {
         if (!slots_.empty()) CORPUSFMT_PREFETCH(&slots_[hash & (slots_.size() - 1)]);
     }
 
-    // Whether a hash was not there before.
+    // Adds a hash; whether it is new.
     bool add(uint64_t hash) {
         if (most_ == 0) return true;
         if (hash == 0) {
@@ -513,23 +507,6 @@ PyObject* sorted_keys(PyObject*, PyObject* arguments) {
     }
 }
 
-PyObject* keys_between(PyObject*, PyObject* arguments) {
-    Column section;
-    unsigned long long low, high;
-    Py_ssize_t words;
-    if (!PyArg_ParseTuple(arguments, "y*KKn:keys_between", &section.view, &low, &high, &words) || !is_word_count(words)) {
-        return nullptr;
-    }
-    const size_t columns = static_cast<size_t>(words) + 1, size = section.size<uint64_t>() / columns;
-    const auto [first, found] = hashes_between(section.items<uint64_t>(), size, low, high);
-    const size_t count = found * sizeof(uint64_t);
-    PyObject* const data = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(count * columns));
-    for (size_t column = 0; data && column < columns; ++column) {
-        std::memcpy(PyBytes_AsString(data) + column * count, first + column * size, count);
-    }
-    return data;
-}
-
 PyObject* repetitions(PyObject*, PyObject* arguments) {
     PyObject* list;
     Py_ssize_t words;
@@ -597,7 +574,7 @@ PyObject* line_set_add(PyObject* self, PyObject* bytes) {
     try {
         const std::string_view text(data, static_cast<size_t>(size));
         hashes.forget_if_full();
-        std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs, and hashed without
+        std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs; hashes exclude them
         for (size_t start = 0, next; start < text.size(); start = next) {
             const size_t end = std::min(text.find('\n', start), text.size());
             next = std::min(end + 1, text.size());
@@ -654,16 +631,13 @@ PyMethodDef kMethods[] = {
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, words, "
      "scores)]."},
     {"sorted_keys", sorted_keys, METH_VARARGS, "sorted_keys(digests, words) -> columns of words and numbers."},
-    {"keys_between", keys_between, METH_VARARGS, "keys_between(columns, low, high, words) -> columns."},
     {"repetitions", repetitions, METH_VARARGS, "repetitions([(input, columns)], words) -> [(input, numbers)]."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyModuleDef_Slot kSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute_module)}, {0, nullptr}};
 
-PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_native", "Hot loops of a build.", 0, kMethods, kSlots, nullptr, nullptr, nullptr,
-};
+PyModuleDef kModule = kernel_of("Hot loops of a build.", kMethods, kSlots);
 
 }  // namespace
 }  // namespace corpusfmt

@@ -1,6 +1,4 @@
-"""Internal: All that a corpus depends on besides its inputs: the recipe with its filters, lists of addresses, the
-classifier.
-"""
+"""Internal: What a corpus depends on besides its inputs: recipe and filters, URL lists, classifier."""
 
 from __future__ import annotations
 
@@ -14,13 +12,13 @@ from corpusfmt.model import Json
 from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.recipe import Recipe
 
-#: Changes with every change of what the stages write: what an older version left behind runs again.
-CODE_FORMAT = 6
+#: Increase with every change of what the stages write, so that results of an older version are not reused.
+CODE_FORMAT = 10
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What was chosen; `model` is the path that was given."""
+    """The choices of a build; `model` is the path as given."""
 
     recipe: Recipe
     addresses: AddressFilter
@@ -29,7 +27,7 @@ class Choices:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What the result of a stage depends on."""
+        """What the results of the stages depend on."""
         return digest(
             CODE_FORMAT,
             self.recipe.of_processing,
@@ -40,7 +38,7 @@ class Choices:
 
     @property
     def manifest(self) -> Json:
-        """What a manifest says of them: the same of the same inputs makes the same corpus."""
+        """The choices as written to the manifest; with the same inputs they make the same corpus."""
         recipe, classifier = self.recipe, self.classifier
         return {
             "tool": {"name": "corpusfmt", "version": VERSION, "format": CODE_FORMAT},

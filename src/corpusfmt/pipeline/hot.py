@@ -1,4 +1,4 @@
-"""Internal: What a build does for each header and each line, by a native kernel where it is built."""
+"""Internal: The inner loops of a build, native if the kernel is built."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TypeAlias
 
 from corpusfmt.io.scan import count_words
 
-#: Numbers in a row, whatever holds them.
+#: A sequence of integers.
 Ints: TypeAlias = "array[int] | memoryview[int]"
 
 
 class LineSet:
-    """Lines, known by their hashes: about `most` of them, then all are forgotten. With 0 every line is new."""
+    """A set of about `most` lines, by hash; then it is emptied. With `most` 0 every line is new."""
 
     def __init__(self, function: Callable[[bytes], bytes], most: int) -> None:
         self._function = function
@@ -22,10 +22,7 @@ class LineSet:
         self._seen: set[bytes] = set()
 
     def add(self, text: bytes, /) -> tuple[bytes, bytes, bytes]:
-        """Return the new lines of a text, their digests, and for each line of the text 1 if it is new, or else 0.
-
-        Each line of the text ends with LF.
-        """
+        """Return the new lines of a text, their digests, and per line 1 if it is new, else 0. Each line ends with LF."""
         if len(self._seen) > self._most:
             self._seen.clear()
         lines = text.split(b"\n")[:-1]
@@ -42,22 +39,22 @@ class LineSet:
 
 
 try:
-    from corpusfmt.pipeline._native import Xxh64LineSet, documents, keys_between, repetitions, sorted_keys, wet_records
-except ImportError:  # no wheel for this platform and no compiler: the same answers, more slowly
+    from corpusfmt.pipeline._native import Xxh64LineSet, documents, repetitions, sorted_keys, wet_records
+except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
     import numpy as np
     import xxhash
 
     class Xxh64LineSet(LineSet):  # type: ignore[no-redef]
-        """Lines, known by their XXH64."""
+        """A set of lines by XXH64."""
 
         def __init__(self, most: int, /) -> None:
             super().__init__(xxhash.xxh64_digest, most)
 
     def wet_records(data: bytes, start: int, /) -> tuple[list[bytes], bytes, bytes, int, int]:
-        """Return what the columns of a `Batch` hold (ends as int64), how many records were taken, and where the next starts.
+        """Return the columns of a `Batch` (ends as int64), the number of records taken, and the offset of the next one.
 
-        From a place on, those are taken that are canonical and of which the data hold all, up to the first that is not,
-        or of a type that no WET file has. None taken says nothing.
+        Records are taken from `start` up to the first that is incomplete, not canonical, or of a type that WET files do
+        not have. If none is taken, the next record needs the slow reader or more data.
         """
         del data
         return [], b"", b"", 0, start
@@ -73,13 +70,13 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         adjacent: bool,
         /,
     ) -> list[tuple[int, int, bytes, int, int, bytes]]:
-        """Put lines together by record and label, in the order of their first lines; of `adjacent` ones only.
+        """Group lines by record and label, in the order of first lines; with `adjacent`, only adjacent lines.
 
-        `record_ends` (int64) are the places in `text` where records end. The other columns are those of lines in order:
-        places (int64), numbers of labels (int32), and scores (float32), of which those below `least` are left out.
+        `record_ends` (int64) are the offsets in `text` where records end. The other columns are per line, in order:
+        offset (int64), label number (int32), and score (float32). Lines with a score below `least` are dropped.
 
-        Returns for each document the numbers of its record and label, its lines, each with an LF, how many lines and
-        words they are, and their scores (float32).
+        Returns for each document the numbers of its record and label, its lines with LFs, the numbers of lines and words,
+        and the scores (float32).
         """
         found: list[tuple[int, int, list[bytes], array[float]]] = []
         places: dict[tuple[int, int], int] = {}
@@ -105,24 +102,18 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         ]
 
     def sorted_keys(digests: bytes | bytearray, words: int, /) -> bytes:
-        """Return columns of the words of hashes and of their numbers, in the order of the first word, ties in order.
+        """Return columns of hash words and line numbers, stably sorted by first word, as native 64-bit integers.
 
-        `digests` are those of consecutive lines, big-endian; what is returned are native 64-bit integers.
+        `digests` are the big-endian digests of consecutive lines.
         """
         columns = np.frombuffer(digests, dtype=">u8").reshape(-1, words).T.astype(np.uint64)
         columns = np.vstack((columns, np.arange(columns.shape[1], dtype=np.uint64)))
         return columns[:, np.argsort(columns[0], kind="stable")].tobytes()
 
-    def keys_between(section: memoryview, low: int, high: int, words: int, /) -> bytes:
-        """Return a copy of those columns that `sorted_keys` returns, of hashes whose first word is from `low` to `high`."""
-        columns = np.frombuffer(section, dtype=np.uint64).reshape(words + 1, -1)
-        start, end = np.searchsorted(columns[0], np.uint64(low)), np.searchsorted(columns[0], np.uint64(high), "right")
-        return columns[:, start:end].tobytes()
-
     def repetitions(sections: list[tuple[int, bytes]], words: int, /) -> list[tuple[int, bytes]]:
-        """Return the numbers of inputs with those, sorted, of their lines that repeat an earlier one.
+        """Return the numbers of inputs, each with the sorted numbers of its lines that repeat an earlier line.
 
-        `sections` are what `sorted_keys` returns, in input order, an input's lines numbered on.
+        `sections` are results of `sorted_keys` in input order; line numbers continue within an input.
         """
         ranges = [(number, np.frombuffer(each, dtype=np.uint64).reshape(words + 1, -1)) for number, each in sections]
         if not ranges:
@@ -140,4 +131,4 @@ except ImportError:  # no wheel for this platform and no compiler: the same answ
         return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
 
 
-__all__ = ["LineSet", "Xxh64LineSet", "documents", "keys_between", "repetitions", "sorted_keys", "wet_records"]
+__all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "sorted_keys", "wet_records"]

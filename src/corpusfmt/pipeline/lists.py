@@ -1,4 +1,4 @@
-"""Internal: Lists that the user gives as files: one entry a line, blank lines left out."""
+"""Internal: Lists in files of the user: one entry per line, blank lines ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from corpusfmt.io.streams import Chunks, DigestReader, StreamFault, codec_of_nam
 from corpusfmt.model import UsageError
 
 _MOST_ENTRY_BYTES = 16 * 1024
-# What a text takes beyond its bytes, and what all may take: some three million paths or addresses.
+# Memory overhead of an entry, and memory for all entries: about three million paths or URLs.
 _ENTRY_BYTES = 60
 _MOST_HELD_BYTES = 320 * 1024 * 1024
 
@@ -16,7 +16,7 @@ _MOST_HELD_BYTES = 320 * 1024 * 1024
 def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
     """Return the entries of a list, which may be compressed, and the SHA-256 of its file.
 
-    Raises `UsageError` naming the list, which is to hold `what`, and the line that is wrong.
+    `what` names the entries in messages. Raises `UsageError` that names the list and the wrong line.
     """
     found: list[str] = []
     held = 0
@@ -28,13 +28,13 @@ def entries_of(source: str | Entry, what: str) -> tuple[list[str], str]:
             for line in lines(Chunks(reader, codec_of_name(path), shown), _MOST_ENTRY_BYTES):
                 entry = _text(line.data) if isinstance(line, Line) else None
                 if entry is None:
-                    raise UsageError(f"{shown}:{line.line}: no line of text: is this a list of {what}?")
+                    raise UsageError(f"{shown}:{line.line}: not a line of text; expected a list of {what}")
                 if entry:
                     held += len(entry) + _ENTRY_BYTES
                     if held > _MOST_HELD_BYTES:
                         raise UsageError(
-                            f"{shown}:{line.line}: the list of {what} takes more than {_MOST_HELD_BYTES} bytes of memory"
-                            ": split it"
+                            f"{shown}:{line.line}: the list of {what} needs more than {_MOST_HELD_BYTES:,} bytes of "
+                            "memory: split it"
                         )
                     found.append(entry)
             reader.drain()

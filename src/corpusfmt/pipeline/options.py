@@ -1,4 +1,4 @@
-"""Internal: What a run can be asked for besides its recipe: filters, and how inputs come and go."""
+"""Internal: Options of a run besides its recipe: filters, and the sources of inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_NAMED = 3
 
 
 class Selection(Struct, frozen=True):
-    """Filters by option, each above what the recipe says (None: what the recipe says).
+    """Filters that override the recipe's (None: keep the recipe's).
 
     `allow_urls` and `deny_urls` are files of hosts and URL prefixes.
     """
@@ -39,8 +39,8 @@ class Selection(Struct, frozen=True):
     def applied(self, recipe: Recipe, known: Sequence[str]) -> Recipe:
         """Return the recipe with these filters.
 
-        Raises `UsageError` for a language that the model does not know, and for what the recipe leaves no room for: its
-        reader may drop addresses, its format may have no documents, or no way to name a language of the model.
+        Raises `UsageError` for a language that the model does not know, and for a filter that the recipe cannot apply:
+        its reader may drop URLs, and its format may have no documents or no name for a language of the model.
         """
         asked = {
             "min_lines": self.min_lines,
@@ -50,36 +50,37 @@ class Selection(Struct, frozen=True):
         chosen = replace(recipe.filter, **{key: each for key, each in asked.items() if each is not None})
         unknown = sorted({*chosen.languages, *chosen.exclude_languages}.difference(known))
         if unknown:
-            raise UsageError(f"the model knows no language {', '.join(unknown)}; it knows: {', '.join(sorted(known))}")
+            raise UsageError(f"language unknown to the model: {', '.join(unknown)}; known: {', '.join(sorted(known))}")
         kept = set(chosen.languages or known).difference(chosen.exclude_languages)
         fit = LABEL if recipe.output.format in {"oscar-1.0", "oscar-1.1"} else _FILE_NAME
         if unfit := sorted(label for label in kept if not fit.fullmatch(label)):
             raise UsageError(
-                f"the format {recipe.output.format} cannot hold languages called {', '.join(unfit[:_MOST_NAMED])}"
+                f"the format {recipe.output.format} has no name for the languages {', '.join(unfit[:_MOST_NAMED])}"
                 f"{f' and {len(unfit) - _MOST_NAMED} more' if len(unfit) > _MOST_NAMED else ''}: "
-                "choose a recipe for another format, like dolma, or leave them out with --exclude-languages"
+                "choose a recipe for another format, like dolma, or exclude them with --exclude-languages"
             )
         if chosen.min_lines < 1:
-            raise UsageError(f"a document has at least 1 line; --min-lines is {chosen.min_lines}")
+            raise UsageError(f"--min-lines is {chosen.min_lines}, expected at least 1")
         if recipe.output.format == "goclassy" and chosen.min_lines > 1:
-            raise UsageError("--min-lines is for documents, and the format goclassy has none")
+            raise UsageError("--min-lines counts lines of documents, and the format goclassy has no documents")
         if recipe.records.reader == "goclassy" and (self.allow_urls is not None or self.deny_urls is not None):
-            raise UsageError("--allow-urls and --deny-urls need addresses, and the reader goclassy drops them")
+            raise UsageError("--allow-urls and --deny-urls need URLs, and the reader goclassy drops them")
         return replace(recipe, filter=chosen)
 
     @property
     def by_address(self) -> AddressFilter:
-        """Read the lists of addresses. Raises `UsageError` where they are none."""
+        """Read the URL lists. Raises `UsageError`."""
         return AddressFilter(addresses(self.allow_urls), addresses(self.deny_urls))
 
 
 class Sourcing(Struct, frozen=True):
-    """How inputs come, and what they may take on disk.
+    """Sources of inputs, and limits on their disk space.
 
-    `base` is where the relative lines of a list lie. `watch` is a folder that fills, until it holds `_DONE` or
-    `watch_until` inputs were taken (0: no bound). `fetch_command` downloads the lines of a list, `fetch_ahead` (0: two a
-    worker) of them on disk at most. `delete_input` removes each local input once it is stored. `scratch_limit` bounds the
-    bytes that the run keeps beside its output (0: no bound). `follow_links` lets links lead out of what is named.
+    `base` is the base of relative lines in a list. `watch` is a folder to take files from until it contains `_DONE` or
+    `watch_until` inputs were taken (0: no limit). `fetch_command` downloads the lines of a list, with at most
+    `fetch_ahead` downloads on disk (0: two per worker). `delete_input` removes each local input once it is stored.
+    `scratch_limit` is the most bytes of scratch data (0: no limit). `follow_links` allows links that lead out of the
+    inputs.
     """
 
     base: str | None = None
@@ -92,22 +93,22 @@ class Sourcing(Struct, frozen=True):
     follow_links: bool = False
 
     def supply(self, given: Sequence[str], jobs: int | None, *, resuming: bool) -> Supply:
-        """Return what gives the inputs; a run that is resumed may have deleted some. Raises `UsageError` where options contradict each other or name nothing."""
+        """Return the supply of inputs; a resumed run may have deleted some. Raises `UsageError`."""
         if self.watch_until and self.watch is None:
             raise UsageError("--watch-until needs --watch DIR")
         if self.fetch_ahead and self.fetch_command is None:
             raise UsageError("--fetch-ahead needs --fetch-command")
         if self.watch is not None:
             if given or self.fetch_command is not None or self.base is not None:
-                raise UsageError("--watch takes its inputs from the folder: name no others")
+                raise UsageError("--watch takes its inputs from the folder: remove the other inputs")
             if not self.watch.is_dir():
-                raise UsageError(f"--watch: no such folder: {self.watch}")
+                raise UsageError(f"--watch: folder {self.watch} does not exist")
             return Watched(self.watch.resolve(), self.watch_until, self.delete_input, self.follow_links)
         if not given:
-            raise UsageError("name WET files, folders of them or a list, or --watch DIR")
+            raise UsageError("no inputs: name WET files, folders of WET files or lists of paths, or add --watch DIR")
         if self.fetch_command is not None:
             if self.base is not None or not all(each.endswith(LIST_SUFFIXES) for each in given):
-                raise UsageError("--fetch-command takes lists of paths (*.paths, *.paths.gz) and no --base")
+                raise UsageError("--fetch-command works with lists of paths (*.paths, *.paths.gz) and without --base")
             lists = [entry_of(each, follow_links=self.follow_links) for each in given]
             for each in lists:
                 refuse_barred(each)
@@ -118,5 +119,5 @@ class Sourcing(Struct, frozen=True):
         return Listed(inputs, self.delete_input)
 
 
-#: What is asked for where nothing is.
+#: The defaults.
 NO_SELECTION, PLAIN_SOURCING = Selection(), Sourcing()

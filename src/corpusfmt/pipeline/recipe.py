@@ -1,31 +1,28 @@
-"""Internal: Recipes: each choice of the pipeline as data, with its source (`pipeline/*.toml`, `schemas/recipe/`)."""
+"""Internal: Recipes: the settings of the pipeline as data, each with its source (`pipeline/*.toml`, `schemas/recipe/`)."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from corpusfmt._resources import resource
+from corpusfmt.engine.schemas import complaints_of
 from corpusfmt.io.compress import COMPRESSION, CompressionName
 from corpusfmt.io.paths import read_named
 from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, UsageError
-from corpusfmt.wording import clipped
-
-if TYPE_CHECKING:
-    from jsonschema import ValidationError
+from corpusfmt.wording import unknown
 
 HashName = Literal["xxh64", "xxh3_128"]
 
 
 class Records(Struct, forbid_unknown_fields=True, frozen=True):
-    """How WET files are read: `wet_records` or, up to the first record that it cannot read, `GoclassyReader`."""
+    """How WET files are read: by `wet_batches`, or by `GoclassyReader` up to the first record that it cannot read."""
 
     reader: Literal["wet", "goclassy"] = "wet"
 
@@ -33,7 +30,7 @@ class Records(Struct, forbid_unknown_fields=True, frozen=True):
 class Lines(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     """Which lines are kept: at least `min_chars` code points, classified with at least `min_confidence`.
 
-    Before that, carriage returns are taken out of them and they are normalised, where the recipe asks for it.
+    Before that, carriage returns are removed and lines normalised, if the recipe asks for it.
     """
 
     min_chars: Annotated[int, Meta(ge=0, le=10**9)]
@@ -43,9 +40,9 @@ class Lines(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
 
 
 class Deduplication(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
-    """Whether a line stays only where it occurs first in its language, and by which hash lines are compared.
+    """Whether to keep only the first occurrence of a line in its language, and the hash that compares lines.
 
-    `keep_original` writes the corpus as it was before as well.
+    `keep_original` also writes the corpus before deduplication.
     """
 
     lines: bool
@@ -54,9 +51,9 @@ class Deduplication(Struct, forbid_unknown_fields=True, frozen=True, rename="keb
 
 
 class Output(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
-    """What is written: the format, and from how many bytes of text on a language gets a further part.
+    """What is written: the format, and the bytes of text per part.
 
-    `shuffle_seed` orders the lines of a language anew; `language_scores` adds attributes with the language of each line.
+    `shuffle_seed` shuffles the lines of a language; `language_scores` adds attributes with the language of each line.
     """
 
     format: Literal["oscar-1.1", "oscar-1.0", "dolma", "goclassy"]
@@ -67,14 +64,12 @@ class Output(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
 
     @property
     def compressor(self) -> CompressionName:
-        """What compresses, where anything is compressed."""
+        """The compressor, if the format compresses."""
         return self.compression or COMPRESSION
 
 
 class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
-    """Which documents are kept: with at least `min_lines` kept lines, in one of `languages` (empty: in any language)
-    and in none of `exclude_languages`.
-    """
+    """Which documents are kept: at least `min_lines` lines, in `languages` (empty: any), not in `exclude_languages`."""
 
     min_lines: Annotated[int, Meta(ge=1, le=10**9)] = 1
     languages: tuple[str, ...] = ()
@@ -82,7 +77,7 @@ class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
 
 
 class Recipe(Struct, forbid_unknown_fields=True, frozen=True):
-    """All that the output depends on besides the inputs and the model."""
+    """What the output depends on besides the inputs and the model."""
 
     name: str
     summary: str
@@ -96,27 +91,27 @@ class Recipe(Struct, forbid_unknown_fields=True, frozen=True):
         output, deduplication = self.output, self.deduplication
         oscar = output.format in {"oscar-1.0", "oscar-1.1"}
         if deduplication.keep_original and not (deduplication.lines and oscar):
-            raise ValueError("keep-original needs deduplicated lines in an OSCAR format")
+            raise ValueError("keep-original needs deduplication and an OSCAR format")
         if output.shuffle_seed is not None and output.format != "oscar-1.0":
             raise ValueError("shuffle-seed needs the format oscar-1.0")
         if output.language_scores and output.format != "dolma":
             raise ValueError("language-scores needs the format dolma")
         whole = deduplication.lines, output.part_bytes is None, output.compression is None
         if output.format == "goclassy" and whole != (False, True, True):
-            raise ValueError("the format goclassy takes no deduplication, part-bytes or compression")
+            raise ValueError("the format goclassy does not support deduplication, part-bytes or compression")
         if output.format == "goclassy" and self.filter.min_lines > 1:
-            raise ValueError("the format goclassy has no documents whose lines a filter could count")
+            raise ValueError("the format goclassy has no documents, so min-lines cannot apply")
 
     @property
     def of_processing(self) -> tuple[object, ...]:
-        """The choices that decide what is stored of an input; the others matter when the corpus is written, alone."""
+        """The settings that decide what is stored of an input; the others only affect the written corpus."""
         output = self.output
         as_goclassy = output.format == "goclassy"
         return self.records, self.lines, self.filter, self.deduplication, output.language_scores, as_goclassy
 
     @property
     def choices(self) -> Json:
-        """The recipe as its file has it, with the defaults of what that leaves out, but for what is only asked for."""
+        """The recipe as in its file, with defaults filled in; optional settings only if they are used."""
         tables: Json = msgspec.to_builtins(self)
         tables["lines"] = {key: value for key, value in tables["lines"].items() if value is not False}
         tables["output"] = {key: value for key, value in tables["output"].items() if value is not None}
@@ -133,67 +128,42 @@ _MOST_BYTES = 1024 * 1024
 
 
 def recipe_text(name: str) -> str:
-    """Return a recipe as its author wrote it, by the name of a bundled one or a path. Raises `UsageError`."""
+    """Return the source of a recipe, by the name of a bundled one or a path. Raises `UsageError`."""
     if name.endswith(".toml"):
         try:
             return read_named(name, _MOST_BYTES, "recipe").decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read the recipe {name}: {error}") from error
     if name not in recipe_names():
-        raise UsageError(
-            f"unknown recipe {clipped(name)!r}; known: {', '.join(recipe_names())}, or the path of a .toml file"
-        )
+        known = recipe_names()
+        raise UsageError(unknown("recipe", name, known, f"known: {', '.join(known)}, or the path of a .toml file"))
     return resource("pipeline", f"{name}.toml").read_text("utf-8")
 
 
 def load_recipe(name: str, instead: Mapping[str, Json] | None = None) -> Recipe:
-    """Return a recipe, with the choices in `instead`, by table, in the place of its own.
+    """Return a recipe in which the settings of `instead`, by table, replace its own.
 
-    Raises `UsageError` naming each key that is wrong, and what is allowed.
+    Raises `UsageError` that names each wrong key and what is allowed.
     """
     found = decoded_toml(recipe_text(name), f"recipe {name}", _finite)
     for table, choices in (instead or {}).items():
         if isinstance(found.get(table), dict):
             found[table] |= choices
-    if not name.endswith(".toml"):  # ours, which the tests hold to the schema: only a choice in its place can be wrong
+    if not name.endswith(".toml"):  # tests check bundled recipes by the schema: only `instead` can be wrong
         with suppress(msgspec.ValidationError):
             return msgspec.convert(found, Recipe)
     return recipe_of(found, name)
 
 
 def recipe_of(found: dict[str, Any], name: str) -> Recipe:
-    """Return the recipe that a table of keys and values is, judged by the published schema. Raises `UsageError`."""
-    if complaints := sorted(complaint for error in _errors(found) for complaint in _complaints(error)):
+    """Return a recipe from a table of keys and values, checked by the published schema. Raises `UsageError`."""
+    if complaints := complaints_of(found, "recipe/recipe.schema.json"):
         raise UsageError(f"recipe {name}: {'; '.join(complaints)}")
     return msgspec.convert(found, Recipe)
-
-
-def _errors(found: dict[str, Any]) -> Iterator[ValidationError]:
-    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - a help page judges no recipe
-
-    schema = json.loads(resource("schemas", "recipe/recipe.schema.json").read_bytes())
-    # TOML tells 100 from 100.0, JSON Schema does not.
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    judge = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
-    yield from judge(schema).iter_errors(found)
-
-
-def _complaints(error: ValidationError) -> Iterator[str]:
-    path = [str(step) for step in error.absolute_path]
-    schema: Any = error.schema
-    found: Any = error.instance
-    if error.validator == "required":
-        yield f"{error.message} of `{'.'.join(path)}`" if path else error.message
-    elif error.validator == "additionalProperties":
-        known = schema["properties"]
-        for key in found.keys() - known.keys():
-            yield f"`{'.'.join([*path, key])}` is unknown; known: {', '.join(sorted(known))}"
-    else:
-        yield f"`{'.'.join(path)}` is {json.dumps(found, default=str)}, expected {schema['description']}"
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"{digits} is no number of a recipe")
+        raise ValueError(f"found {digits}, expected a finite number")
     return value

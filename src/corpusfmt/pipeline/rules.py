@@ -1,4 +1,4 @@
-"""Internal: What can be wrong with a WET file: such a file is quarantined whole, and named."""
+"""Internal: Rules for WET files. A file that breaks one is quarantined as a whole and reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Defect = Literal["not-warc", "framing", "not-wet", "unreadable", "outside", "die
 
 
 class WetDefect(Exception):
-    """A file cannot be read as WET."""
+    """The file cannot be read as WET."""
 
     def __init__(self, defect: Defect, reason: str) -> None:
         super().__init__(reason)
@@ -40,8 +40,8 @@ WARC_FRAMING = RULES.finding(
     "warc-framing",
     """A record's header or length does not lead to the next record.
 
-    Why: from there on nothing tells where records begin; a reader that guesses mixes pages.
-    Example: LF line ends in the header, a Content-Length that counts characters.
+    Why: the start of every later record is unknown; a reader that guesses mixes pages.
+    Example: LF line ends in the header, or a Content-Length that counts characters.
     Fix: write the file again with CRLF header lines and Content-Length in bytes.
     """,
     spec="WARC 1.1, section 4",
@@ -51,9 +51,9 @@ WARC_FRAMING = RULES.finding(
 NOT_A_WET_FILE = RULES.finding(
     "WET103",
     "not-a-wet-file",
-    """The file is WARC, but not WET: it holds pages as they were fetched, not their text.
+    """The file is WARC, but not WET: it contains fetched pages instead of their text.
 
-    Why: markup would be taken for language.
+    Why: markup would be classified as language.
     Example: a `.warc.gz` of a crawl with `response` records.
     Fix: use the `.warc.wet.gz` of the same crawl; its records are of type `conversion`, text/plain.
     """,
@@ -64,11 +64,11 @@ NOT_A_WET_FILE = RULES.finding(
 WORKER_KILLED = RULES.finding(
     "WET104",
     "worker-killed",
-    """The process that worked on this file died each time, in the end with nothing else running.
+    """The worker that processed this file died at every attempt, including one with nothing else running.
 
-    Why: memory, a signal, or a crash in native code; the other files are not held up by it.
-    Example: a file with a record that takes more memory than there is.
-    Fix: look at the file alone, with more memory or --langid fasttext.
+    Why: it ran out of memory, was killed by a signal, or crashed in native code; the other files are processed anyway.
+    Example: a file with a record that needs more memory than is available.
+    Fix: process the file alone, with more memory or --langid fasttext.
     """,
 )
 
@@ -76,25 +76,25 @@ WORKER_KILLED = RULES.finding(
 REST_NOT_READ = RULES.finding(
     "WET201",
     "rest-not-read",
-    """Only the records before the first unreadable one were used: so the recipe's reader has it.
+    """Only the records before the first unreadable one were used, as the recipe's reader does.
 
-    Why: goclassy ends a file there without a word; what follows is missing from the corpus.
-    Example: a file with LF line ends in its headers, of which goclassy reads nothing at all.
-    Fix: write the file again, or use a recipe that leaves broken files out whole.
+    Why: goclassy silently stops reading there; the rest of the file is missing from the corpus.
+    Example: a file with LF line ends in its headers, of which goclassy reads nothing.
+    Fix: write the file again, or use a recipe that excludes broken files.
     """,
     severity=Severity.WARNING,
 )
 
 
 def wet_fault(defect: Defect, at: Location, reason: str) -> Fault:
-    """Return what is to be said of a file that was left out."""
+    """Return the fault of an excluded file."""
     match defect:
         case "unreadable":
             return unreadable(at, reason)
         case "outside":
             return link_outside_root(at, reason)
         case "not-warc":
-            return Fault(NOT_A_WARC_FILE, Problem(f"no WARC file: {reason}", at, "fetch the file again"))
+            return Fault(NOT_A_WARC_FILE, Problem(f"not a WARC file: {reason}", at, "fetch the file again"))
         case "framing":
             hint = "write records with CRLF header lines and Content-Length in bytes"
             return Fault(WARC_FRAMING, Problem(reason, at, hint))
@@ -102,5 +102,5 @@ def wet_fault(defect: Defect, at: Location, reason: str) -> Fault:
             hint = "use the WET file of the same crawl: plain text in `conversion` records"
             return Fault(NOT_A_WET_FILE, Problem(reason, at, hint))
         case "died":
-            message = f"its worker died every time: {reason}"
-            return Fault(WORKER_KILLED, Problem(message, at, "try the file alone, with more memory"))
+            message = f"the worker died at every attempt: {reason}"
+            return Fault(WORKER_KILLED, Problem(message, at, "process the file alone, with more memory"))

@@ -1,4 +1,4 @@
-"""Internal: Run the pipeline: inputs taken, stages run, the corpus sealed."""
+"""Internal: Run the pipeline: take inputs, run stages, seal the corpus."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from corpusfmt.engine.executors import Workers
+from msgspec.structs import replace
+
+from corpusfmt.engine.executors import Workers, placed
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
 from corpusfmt.engine.stages import Stages
-from corpusfmt.engine.workplace import Workplace, digest
+from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
 from corpusfmt.io.compress import compressor_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.paths import refuse_remote
-from corpusfmt.io.publish import refuse_output
+from corpusfmt.io.publish import output_at
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError
@@ -47,47 +48,52 @@ def build(
     selection: Selection = NO_SELECTION,
     sourcing: Sourcing = PLAIN_SOURCING,
     log: str | Path | None = None,
+    state: str | Path | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
-    """Make a corpus of WET files: the same bytes for the same inputs, recipe and model, whatever `jobs` and `engine`.
+    """Build a corpus from WET files. The bytes depend on inputs, recipe and model, but not on `jobs` and `engine`.
 
-    `inputs` are WET files, folders of them, patterns, lists of paths, or `-`; `destination` is a folder that is new,
-    empty, or holds an unfinished run, which is then resumed: what its inputs and choices have in common with these is not
-    done again. Where it holds the corpus that this call would make, nothing is done, and `results` of the report says
-    `finished`. `log` is a file to which events are appended as JSON lines. An input that is no whole WET file is left out
-    and named in the report, whose verdict is then `incomplete`; the run then counts as unfinished, so that the same
-    call takes it in once it is repaired. `keep_original` and `compression` take the place of the recipe's choices
-    `deduplication.keep-original` and `output.compression`. `limits` bound what may be read; with other bounds the same
-    call goes on where they ended it. Raises `UsageError` for what cannot be started, `Incomplete` where a stage could not
-    be finished, `LimitReached` among them.
+    `inputs` are WET files, folders of WET files, globs, lists of paths, or `-`. `destination` is a new or empty folder,
+    or one with an unfinished run, which is resumed: results that the same inputs and choices would give are reused. If it
+    contains the finished corpus of this call, nothing is done, and `results` of the report says `finished`. It may be a
+    URL of a store; then `state` is the local folder with the state of the run. `log` is a file to which events are
+    appended as JSON Lines. `keep_original` and `compression` override the recipe's
+    `deduplication.keep-original` and `output.compression`.
+
+    An input that is not a complete WET file is excluded and reported, and the verdict is `incomplete`; the run stays
+    unfinished, so that the same call adds the input once it is repaired. After one of `limits` was reached, the same call
+    with a higher limit resumes.
+
+    Raises `UsageError` for wrong arguments, and `Incomplete` (or its subclass `LimitReached`) if a stage did not finish.
     """
     started = now()
-    refuse_remote(destination, "the output")
-    if log is not None:
-        refuse_output(log, "the log")
+    root = destination_at(destination, "the output", engine)
+    logged = None if log is None else output_at(log, "the log")
+    jobs = jobs_for(root, jobs, engine)
     limits = limits.begun()
-    given = [str(each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
-    root = Path(destination)
-    supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root) or is_finished(root))
+    given = [placed(engine, each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
+    model = None if model is None else placed(engine, model)
+    sourcing = replace(sourcing, base=None if sourcing.base is None else placed(engine, sourcing.base))
+    supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state))
     with ExitStack() as stack:
         stack.enter_context(closing(supply))
-        journal = stack.enter_context(Journal(log))
+        journal = stack.enter_context(Journal(logged))
         workers = stack.enter_context(Workers(engine, supply.workers(jobs)))
         choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
         about = {"destination": str(destination), "recipe": choices.recipe.name}
-        report = report_of_finished(root, choices.manifest, supply)
+        report = report_of_finished(root, choices.manifest, supply, state)
         if report is not None:
             journal("nothing-to-do", about)
         else:
-            workplace = Workplace(root, digest("build", supply.identity))
+            workplace = Workplace.at(root, digest("build", supply.identity), state)
             stack.enter_context(workplace.claimed())
             stages = Stages(workplace.state, workers, progress, journal, limits)
             journal("run-start", about)
             intake = Intake(stages, supply, Scratch(sourcing.scratch_limit), choices, journal)
             listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
             run = Run(workplace, choices.recipe, choices.fingerprint, stages)
-            report = _made(run, intake, choices.manifest, "; is --base right?" if listed else "")
+            report = _made(run, intake, choices.manifest, "; check --base" if listed else "")
             journal("run-end", {"status": report.verdict.value} | report.results)
     report.started, report.finished = started, now()
     return report
@@ -102,7 +108,7 @@ def _chosen(
     keep_original: bool,
     compression: str | None,
 ) -> Choices:
-    """Return what is chosen by the arguments of `build`. Raises `UsageError`."""
+    """Return the choices of the arguments of `build`. Raises `UsageError`."""
     instead: dict[str, Json] = {
         "deduplication": {"keep-original": True} if keep_original else {},
         "output": {} if compression is None else {"compression": compression},
@@ -118,7 +124,7 @@ def _chosen(
 
 
 def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
-    """Make the corpus; return the report. `cause` is why there may be no input that could be read."""
+    """Make the corpus; return the report. `cause` is a possible reason why no input can be read."""
     stored = intake.take_all()
     taken = [each for _, each in stored]
     report = report_of(taken)
@@ -127,7 +133,7 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     sizes = sizes_of(taken, written)
     outputs = data_files(run, written)
     refuse_changed(taken)
-    manifest |= made(taken, outputs, sizes)
+    manifest |= made(taken, sizes)
     summary = seal(run.workplace, run.recipe, outputs, sizes, manifest)
     if report.coverage.shards_seen == report.coverage.shards_total:
         run.workplace.release()

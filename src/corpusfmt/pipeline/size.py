@@ -1,4 +1,4 @@
-"""Internal: How much text there is: in documents, lines, words and bytes."""
+"""Internal: Sizes of text in documents, lines, words and bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Size(Struct):
     text_bytes: int = 0
 
     def count(self, lines: int, words: int, text_bytes: int) -> None:
-        """Count one more document."""
+        """Count a document."""
         self.documents += 1
         self.lines += lines
         self.words += words

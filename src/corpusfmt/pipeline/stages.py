@@ -1,4 +1,4 @@
-"""Internal: The stages after `process`, cut into tasks and run one after the other: `compact`, `dedup`, `package`."""
+"""Internal: The stages after `process`, split into tasks and run in order: `compact`, `dedup`, `package`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
-from corpusfmt.io.compress import FileFacts, all_there
+from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
+from corpusfmt.io.publish import all_there
 from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup.repetitions import Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.package.goclassy import empty_files
@@ -23,12 +24,12 @@ from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
 
 T = TypeVar("T")
-# Smaller tasks would cost more than their work.
+# Smaller tasks would cost more to schedule than to run.
 _LINES_A_TASK = 100_000
 
 
 class Run(Struct, frozen=True):
-    """What every stage needs to know."""
+    """What every stage needs."""
 
     workplace: Workplace
     recipe: Recipe
@@ -37,7 +38,7 @@ class Run(Struct, frozen=True):
 
 
 def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str, Packaged]:
-    """Return by language what becomes of the containers of the inputs, given in their order."""
+    """Return the packaged files of each language, given the containers of the inputs in order."""
     usable = [(path, each) for path, each in processed if each.quarantined is None]
     lines = Counter[str]()
     for _, each in usable:
@@ -45,7 +46,7 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
     basis = _basis(run, usable)
     containers = _compact(run, usable)
     drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
-    # From here on files take the places of others.
+    # From here on published files are replaced.
     unseal(run.workplace)
     tasks = []
     batches = _batches(sorted(lines.items()))
@@ -63,7 +64,7 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
     sizes = [size for _, size in batches] * len(written)
     by_label: dict[str, Packaged] = {}
     for result in run.stages.of_own_files.run_whole(
-        "package", package, tasks, dict[str, Packaged], sizes, stands=_is_there
+        "package", package, tasks, dict[str, Packaged], sizes, reusable=_is_there
     ):
         for label, own in result.items():
             by_label.setdefault(label, own).files |= own.files
@@ -71,17 +72,17 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
 
 
 def _basis(run: Run, inputs: Sequence[tuple[Path, Processed]]) -> str:
-    """Return what all depends on that is made of some inputs in their order."""
+    """Return a fingerprint of everything that the results of these inputs depend on."""
     return digest(run.fingerprint, [(path.name, each.sha256) for path, each in inputs])
 
 
 def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
-    """Tell whether the files that a task of an earlier run wrote are still there."""
+    """Return whether the files that a task of an earlier run wrote still exist."""
     return all(all_there(task.destination, each.files) for each in packaged.values())
 
 
 def _compact(run: Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, ...]:
-    """Return the containers that the later stages read: those of the inputs where there are few."""
+    """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
     joined = groups(usable)
     if len(joined) < 2:
         return tuple(path for path, _ in usable)
@@ -94,13 +95,13 @@ def _compact(run: Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, 
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     sizes = [len(group) for group in joined]
     run.stages.of_own_files.run_whole(
-        "compact", compact, tasks, Compacted, sizes, stands=lambda task, _: is_container(task.compacted)
+        "compact", compact, tasks, Compacted, sizes, reusable=lambda task, _: is_container(task.compacted)
     )
     return tuple(task.argument.compacted for task in tasks)
 
 
 def _dedup(run: Run, lines: Mapping[str, int], containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
-    """Return by language where the numbers of the lines to drop stand."""
+    """Return the files with the numbers of the lines to drop, by language."""
     batches = _batches((bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label]))
     tasks = []
     drops: dict[str, list[Path]] = {}
@@ -113,13 +114,13 @@ def _dedup(run: Run, lines: Mapping[str, int], containers: tuple[Path, ...], bas
             drops.setdefault(bucket.label, []).append(argument.drops)
     sizes = [size for _, size in batches]
     run.stages.of_own_files.run_whole(
-        "dedup", dedup, tasks, Deduplicated, sizes, stands=lambda task, _: is_container(task.drops)
+        "dedup", dedup, tasks, Deduplicated, sizes, reusable=lambda task, _: is_container(task.drops)
     )
     return drops
 
 
 def _batches(sized: Iterable[tuple[T, int]]) -> list[tuple[tuple[T, ...], int]]:
-    """Return what each task takes and its size, in order: what is large alone, what is small together."""
+    """Return the items and size of each task, in order: large items alone, small ones together."""
     batches: list[tuple[tuple[T, ...], int]] = []
     for item, size in sized:
         if not batches or batches[-1][1] + size > _LINES_A_TASK:

@@ -1,4 +1,4 @@
-"""Internal: Reports for machines: JSON, JSON Lines, SARIF, JUnit, and the annotations of GitHub and GitLab."""
+"""Internal: Reports for machines: JSON, JSON Lines, SARIF, JUnit, and annotations for GitHub and GitLab."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from corpusfmt._version import VERSION
 from corpusfmt.io.paths import is_url
-from corpusfmt.model import Finding, Json, Report, Rule, Severity, Verdict
+from corpusfmt.model import Finding, Fix, Json, Report, Rule, Severity, Verdict
+from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import place, verdict_line
 from corpusfmt.report.view import (
     DEFAULT_VIEW,
@@ -27,8 +28,7 @@ from corpusfmt.report.view import (
 from corpusfmt.wording import json_text, markup, plain, sarif_message, uri, workflow_data, workflow_property
 
 SCHEMA = "corpusfmt-report/1"
-_RULES_PAGE = "https://github.com/corpusfmt/corpusfmt/blob/main/docs/rules.md"
-# Code scanning services keep this many results of a run.
+# Code scanning services keep this many results per run.
 _MOST_RESULTS = 5_000
 _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -36,15 +36,15 @@ _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.I
 
 
 def run_record(report: Report) -> Json:
-    """Return the object that opens a JSON Lines report."""
+    """Return the first object of a JSON Lines report."""
     tool = {"name": "corpusfmt", "version": VERSION}
     return {"kind": "run", "schema": SCHEMA, "tool": tool, "arguments": report.arguments, "started": report.started}
 
 
 def finding_record(finding: Finding) -> Json:
-    """Return one finding as an object; `count` occurrences may be reported as one, at the first of their places."""
+    """Return a finding as an object; `count` occurrences may be reported as one, at the first location."""
     at = finding.location
-    return {
+    record: Json = {
         "kind": "finding",
         "rule": finding.code,
         "slug": finding.slug,
@@ -61,10 +61,14 @@ def finding_record(finding: Finding) -> Json:
             "record": at.record,
         },
     }
+    if finding.fix is not None:
+        edits = [{"start": each.start, "end": each.end, "text": each.text} for each in finding.fix.edits]
+        record["fix"] = {"safe": finding.fix.safe, "edits": edits}
+    return record
 
 
 def summary_record(report: Report) -> Json:
-    """Return the object that ends a JSON Lines report; a log without it is a cut run."""
+    """Return the last object of a JSON Lines report; a log without it was truncated."""
     coverage = report.coverage
     record: Json = {
         "kind": "summary",
@@ -102,24 +106,24 @@ def _counted(kind: str, counter: Counter[tuple[str, str, str]]) -> list[Json]:
 
 
 def json_lines(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield the run, one object a finding, and the summary."""
-    yield _dump(run_record(report))
+    """Yield the run, one object per finding, and the summary."""
+    yield dumped(run_record(report))
     for finding in report.findings:
-        yield _dump(finding_record(finding))
-    yield _dump(summary_record(report))
+        yield dumped(finding_record(finding))
+    yield dumped(summary_record(report))
 
 
 def json_object(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield the same as one object, with the findings as a list."""
+    """Yield the same data as one object, with a list of findings."""
     whole = (
         run_record(report) | summary_record(report) | {"findings": [finding_record(each) for each in report.findings]}
     )
     del whole["kind"]
-    yield _dump(whole, indent=2)
+    yield dumped(whole, indent=2)
 
 
 def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield a SARIF 2.1.0 log; beyond the services' limit the worst results stay, and a notification names the others."""
+    """Yield a SARIF 2.1.0 log. Beyond the services' limit the worst results stay, and a notification counts the rest."""
     shown = worst_first(report.findings, _MOST_RESULTS)
     codes = sorted({finding.code for finding in shown})
     messages = [note.line() for note in notes(report)]
@@ -138,22 +142,20 @@ def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
         "executionSuccessful": report.verdict is not Verdict.INCOMPLETE,
         "toolExecutionNotifications": notifications,
     }
-    root = {"description": {"text": "the root of the repository, or the working directory"}}
+    root = {"description": {"text": "the root of the repository, or the working folder"}}
     run = {
         "tool": tool,
         "invocations": [invocation],
         "originalUriBaseIds": {"SRCROOT": root},
         "results": _sarif_results(report, shown, codes),
     }
-    yield _dump(
+    yield dumped(
         {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2
     )
 
 
 def _sarif_rules(codes: Sequence[str], named: dict[str, str]) -> list[Json]:
-    from corpusfmt.formats import formats  # noqa: PLC0415 - every format is imported, for this output alone
-
-    known = {rule.code: rule for fmt in formats().values() for rule in fmt.rules} if codes else {}
+    known = rules_of(codes)
     return [{"id": code, "name": named[code]} | _sarif_help(known.get(code)) for code in codes]
 
 
@@ -164,7 +166,7 @@ def _sarif_help(rule: Rule | None) -> Json:
     return {
         "shortDescription": {"text": explanation.partition("\n")[0]},
         "help": {"text": explanation},
-        "helpUri": f"{_RULES_PAGE}#{rule.code.lower()}-{rule.slug}",
+        "helpUri": address_of(rule),
     }
 
 
@@ -179,19 +181,33 @@ def _sarif_results(report: Report, findings: Sequence[Finding], codes: Sequence[
         physical: Json = {"artifactLocation": _artifact(annotated_path(report, at.path))}
         if at.line is not None:
             physical["region"] = {"startLine": at.line} | ({"startColumn": at.column} if at.column else {})
-        results.append(
-            {
-                "ruleId": finding.code,
-                "ruleIndex": index[finding.code],
-                "level": _SARIF_LEVELS[finding.severity],
-                "message": {"text": sarif_message(_with_hint(finding))},
-                "locations": [{"physicalLocation": physical}],
-                "occurrenceCount": finding.count,
-                # Without line and byte: what is above a finding may change.
-                "partialFingerprints": {"corpusfmt/v1": f"{identity}:{seen[identity]}"},
-            }
-        )
+        result: Json = {
+            "ruleId": finding.code,
+            "ruleIndex": index[finding.code],
+            "level": _SARIF_LEVELS[finding.severity],
+            "message": {"text": sarif_message(_with_hint(finding))},
+            "locations": [{"physicalLocation": physical}],
+            "occurrenceCount": finding.count,
+            # Without line and byte: what is above a finding may change.
+            "partialFingerprints": {"corpusfmt/v1": f"{identity}:{seen[identity]}"},
+        }
+        if finding.fix is not None:
+            result["fixes"] = [_sarif_fix(finding.hint, finding.fix, physical["artifactLocation"])]
+        results.append(result)
     return results
+
+
+def _sarif_fix(hint: str, fix: Fix, artifact: Json) -> Json:
+    replacements = [
+        {
+            "deletedRegion": {"byteOffset": edit.start, "byteLength": edit.end - edit.start},
+            "insertedContent": {"text": edit.text},
+        }
+        for edit in fix.edits
+    ]
+    text = sarif_message(hint if fix.safe else f"{hint} (review it)")
+    changes = [{"artifactLocation": artifact, "replacements": replacements}]
+    return {"description": {"text": text}, "artifactChanges": changes}
 
 
 def _artifact(path: str) -> Json:
@@ -204,7 +220,7 @@ def _artifact(path: str) -> Json:
 
 
 def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield JUnit XML: a test case a shard, failed where errors were found in it, and a skipped one for what was not checked."""
+    """Yield JUnit XML: a test case per shard, failed if the shard has errors, and a skipped one per unchecked thing."""
     found: dict[str, list[Finding]] = {}
     for finding in report.findings:
         if finding.severity is Severity.ERROR:
@@ -234,7 +250,7 @@ def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
         yield f"{head}>"
         errors = [each for path in paths for each in found.get(path, ())]
         lines = [f"{place(each.location)}: {each.code} {_with_hint(each)}" for each in errors]
-        message = errors[0].message if errors else "errors, none of which was kept"
+        message = errors[0].message if errors else "errors were counted, but none was kept"
         yield f'    <failure message="{markup(message)}">' + "\n".join(map(markup, lines)) + "</failure>"
         yield "  </testcase>"
     for note in skipped:
@@ -245,7 +261,7 @@ def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 
 def github(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield workflow commands, one annotation a rule and path, the worst first, then what was left out and the verdict."""
+    """Yield workflow commands: one annotation per rule and path, worst first, then notes and the verdict."""
     firsts = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
     for finding in view.of(reversed(firsts.values())):
         at = finding.location
@@ -258,7 +274,7 @@ def github(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 
 def gitlab(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield a GitLab code quality report; what is not a finding is an issue of the least severity."""
+    """Yield a GitLab code quality report; notes are issues of the least severity."""
     shown = worst_first(report.findings, _MOST_RESULTS)
     issues = []
     for finding in shown:
@@ -273,7 +289,7 @@ def gitlab(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     for path, text in remarks:
         where = annotated_path(report, path or ".")
         issues.append(_issue(text, "corpusfmt", _digest(path, text), "info", where, None))
-    yield _dump(issues, indent=2)
+    yield dumped(issues, indent=2)
 
 
 def _issue(text: str, rule: str, fingerprint: str, severity: str, path: str, line: int | None) -> Json:
@@ -294,6 +310,7 @@ def _with_hint(finding: Finding) -> str:
     return f"{finding.message} ({finding.hint})" if finding.hint else finding.message
 
 
-def _dump(value: Any, indent: int | None = None) -> str:
+def dumped(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON, in which invisible characters are escaped."""
     separators = (",", ":") if indent is None else None
     return json_text(json.dumps(value, ensure_ascii=False, separators=separators, indent=indent))

@@ -1,4 +1,4 @@
-"""Internal: Saved reports read back: to render them again, and as the baseline of a later run."""
+"""Internal: Read saved reports, to render them again or as the baseline of a later run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from msgspec.structs import asdict
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.io.text import has_too_many_values
-from corpusfmt.model import Coverage, Finding, Json, Known, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.model import Coverage, Finding, Fix, Json, Known, Location, Problem, Report, Severity, Tally, UsageError
 
-#: How an entry of a baseline begins, in a message.
+#: Start of a baseline entry in a message.
 ENTRY = "baseline entry"
 _KINDS = ("run", "finding", "summary")
 
 
 class Baseline(Struct, frozen=True):
-    """What an earlier run counted, by (rule code, path), and how its report is called."""
+    """The occurrences that an earlier run counted, by (rule code, path), and the name of its report."""
 
     name: str = ""
     occurrences: Known = field(default_factory=dict)
@@ -32,13 +32,13 @@ class Baseline(Struct, frozen=True):
         return f"known from {self.name}"
 
     def entry(self, code: str, path: str) -> str:
-        """Return one entry for a message."""
+        """Return an entry as text for a message."""
         return f"{ENTRY} {code} in {path}"
 
     def below(self, root: str) -> Baseline:
-        """Return what it counted of one of several inputs, by the paths that it has there; of the input itself it is `.`, too.
+        """Return the occurrences in one of several inputs, with paths relative to it; the input itself is also `.`.
 
-        The name of a folder ends with `/`. A file is reported with what is beside it, and beside its folder.
+        The name of a folder ends with `/`. The report of a file also contains paths next to it and next to its folder.
         """
         folder, name = posixpath.split(root)
         prefixes = {folder and f"{folder}/": ""}
@@ -56,27 +56,27 @@ class Baseline(Struct, frozen=True):
         return Baseline(self.name, found)
 
 
-# As much as fits into memory: `validate` keeps findings of 24 MiB at most.
+# Twice the findings that `validate` keeps, which are 24 MiB at most.
 _MOST_BYTES = 48 * 1024 * 1024
 _MOST_VALUES = 2_000_000
 
 
 def load(path: str | Path) -> Report:
-    """Return the report that a JSON or JSON Lines file holds. Raises `UsageError` where it holds none, or one cut short."""
+    """Return the report in a JSON or JSON Lines file. Raises `UsageError` if it contains none or a truncated one."""
     try:
         data = read_named(path, _MOST_BYTES, "report")
         if has_too_many_values(data, _MOST_VALUES):
-            raise UsageError(f"report {path} has more than {_MOST_VALUES} values, the most that are read of one")
+            raise UsageError(f"report {path} has more than {_MOST_VALUES:,} values, the most that can be read")
         records = _records(data)
         return _report(records)
     except OSError as error:
         raise UsageError(f"cannot read the report {path}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ValidationError) as error:
-        raise UsageError(f"{path} is not a whole corpusfmt report in JSON or JSON Lines: {error}") from error
+        raise UsageError(f"{path} is not a complete corpusfmt report in JSON or JSON Lines: {error}") from error
 
 
 def load_baseline(path: str | Path) -> Baseline:
-    """Return what a saved report counted. Raises `UsageError` as `load` does."""
+    """Return the baseline in a saved report. Raises `UsageError` like `load`."""
     return Baseline(Path(path).name, known_problems(path))
 
 
@@ -95,16 +95,16 @@ def _records(data: bytes) -> dict[str, list[Json]]:
             record = json.loads(line.decode("utf-8"))
             records[record["kind"]].append(record)
     if len(records["summary"]) != 1:
-        raise ValueError("it has no summary line: the run was cut")
+        raise ValueError("the summary line is missing: the report is truncated")
     if not records["run"]:
-        raise ValueError("it has no run line: its beginning is missing")
+        raise ValueError("the run line is missing: the beginning of the report is cut off")
     return records
 
 
 def _report(records: dict[str, list[Json]]) -> Report:
     run, summary = convert(records["run"][0], _Run), convert(records["summary"][0], _Summary)
     if not _is_shallow([run.arguments, summary.results]):
-        raise ValueError("its arguments or results are nested too deep")
+        raise ValueError("arguments or results are nested too deeply")
     findings = [convert(record, _Finding).finding for record in records["finding"]]
     tally = Tally(cap=len(findings) + 1)
     for finding in findings:
@@ -135,7 +135,7 @@ def _complete(
     by_path: Mapping[str, Mapping[str, int]],
     by_severity: Mapping[str, Mapping[Severity, int]],
 ) -> None:
-    """Add what was counted and not kept: how much of a rule is in a file is known, how severe only in sum."""
+    """Add occurrences without a kept finding: their number is known per file and rule, their severity only per rule."""
     left = {code: dict(found) for code, found in by_severity.items()}
     for (code, severity, _), count in counts.items():
         left[code][severity] -= count
@@ -154,7 +154,7 @@ def _by_reason(records: Sequence[_Reason]) -> dict[tuple[str, str, str], int]:
     return {(each.rule, "", each.reason): each.count for each in records}
 
 
-# The lines of a report, with the types that whoever shows it relies on.
+# The lines of a report, with the types that renderers rely on.
 _Code = Annotated[str, Meta(pattern=r"^[A-Z]{3}[0-9]{3}\Z")]
 _Slug = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]+\Z")]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -183,10 +183,11 @@ class _Finding(Struct):
     location: _Location
     hint: str
     count: _Ordinal
+    fix: Fix | None = None
 
     @property
     def finding(self) -> Finding:
-        problem = Problem(self.message, Location(**asdict(self.location)), self.hint, self.count)
+        problem = Problem(self.message, Location(**asdict(self.location)), self.hint, self.count, fix=self.fix)
         return Finding(self.rule, self.slug, self.severity, problem)
 
 

@@ -1,4 +1,4 @@
-"""Internal: Reports for people at a terminal or reading a log: no boxes, no path clipped, nothing in it but text."""
+"""Internal: Reports as plain text for terminals and logs. Paths are never clipped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REASON = re.compile(r"(?P<what>ignored) \((?P<selector>.+)\)")
 
 
 def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield the worst findings with their hints, what was left out, counts, coverage and the verdict."""
+    """Yield the worst findings with hints, omissions, counts, notes, coverage and the verdict."""
     shown = view.of(report.findings)
     for (code, path), findings in _by_rule_and_path(shown):
         seen = 0
@@ -35,7 +35,7 @@ def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 
 def concise(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield one line for each finding, the worst first, what was not checked or reported, then the verdict."""
+    """Yield one line per finding, worst first, then omissions, notes and the verdict."""
     shown = view.of(report.findings)
     for finding in shown:
         yield finding_line(finding)
@@ -45,7 +45,7 @@ def concise(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 
 def grouped(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield one line a rule and path with its count and first place, most frequent rules first."""
+    """Yield one line per rule and path with count and first location, most frequent rules first."""
     totals, named = report.by_rule, slugs(report)
     first = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
     left = view.max_findings
@@ -65,24 +65,24 @@ def grouped(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 
 def finding_line(finding: Finding) -> str:
-    """Return a finding in one line, without its hint."""
+    """Return a finding as one line, without its hint."""
     repeated = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
     what = f"{finding.code} {finding.severity} {finding.slug}: {finding.message}{repeated}"
     return stated(finding.location, what)
 
 
 def stated(at: Location, what: str) -> str:
-    """Return in one line what is to be said of a place."""
+    """Return a statement about a location as one line."""
     return f"{place(at)}: {plain(what)}"
 
 
 def place(at: Location) -> str:
-    """Return a place as a line may begin with it."""
+    """Return a location for the start of a line."""
     return leading(at.path) + plain(str(at)[len(at.path) :])
 
 
 def verdict_line(report: Report, named: Callable[[str], str] = plain, quoted: Callable[[str], str] = backticked) -> str:
-    """Return the sentence that a run ends with; `named` makes names fit for where it is shown, `quoted` commands."""
+    """Return the last line of a report; `named` escapes names and `quoted` commands for the medium."""
     errors, warnings = report.counts[Severity.ERROR], report.counts[Severity.WARNING]
     counts = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
     if unreported := [*_not_checked(report), *(f"{n:,} {named(why)}" for why, n in _reasons(report).items())]:
@@ -105,7 +105,7 @@ def _not_checked(report: Report) -> Iterator[str]:
 
 
 def _reasons(report: Report) -> dict[str, int]:
-    """Return what is not reported by reason; all that was ignored as one, with what was named to ignore it."""
+    """Return the number of suppressed occurrences by reason; ignored ones are summed, with their selectors listed."""
     selectors: dict[str, None] = {}
     ignored = 0
     others: dict[str, int] = {}
@@ -124,7 +124,7 @@ def _as_ignored(reason: str) -> str:
 
 
 def coverage_line(coverage: Coverage) -> str:
-    """Return what a run looked at, in one line."""
+    """Return the extent of a run as one line."""
     parts = [f"{coverage.shards_seen:,} of {plural(coverage.shards_total, 'shard')}"]
     if coverage.documents:
         parts.append(plural(coverage.documents, "document"))
@@ -158,8 +158,8 @@ def _not_shown(report: Report, shown: list[Finding], view: View) -> Iterator[str
     if len(shown) < len(view.wanted(report.findings)):
         left = left_out(report, shown)
         yield (
-            f"… {sum(left.values()):,} more findings are not shown ({plain(', '.join(left))}): raise --max-findings, "
-            "or write all that was kept with --report json=FILE"
+            f"… {sum(left.values()):,} more findings are not shown ({plain(', '.join(left))}): raise --max-findings "
+            "or write all kept findings with --report json=FILE"
         )
 
 

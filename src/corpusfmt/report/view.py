@@ -1,6 +1,4 @@
-"""Internal: What a report shows of a run, whatever the output: the worst findings up to a limit, and all that was
-not checked.
-"""
+"""Internal: What any output of a report shows: the worst findings up to a limit, and notes on what was not checked."""
 
 from __future__ import annotations
 
@@ -18,13 +16,13 @@ SEVERITIES = tuple(Severity)
 
 
 class View(Struct, frozen=True):
-    """How much text and annotations show: at most so many findings, and those that are merely worth knowing or not."""
+    """What text and annotations show: at most `max_findings` findings, and severity info only if `info`."""
 
     max_findings: int = 100
     info: bool = False
 
     def of(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return what to show of findings, errors first."""
+        """Return the findings to show, errors first."""
         return worst_first(self.wanted(findings), self.max_findings)
 
     def wanted(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -36,10 +34,10 @@ DEFAULT_VIEW = View()
 
 
 def worst_first(findings: Sequence[Finding], limit: int) -> list[Finding]:
-    """Return at most `limit` findings, errors first, in their order otherwise.
+    """Return at most `limit` findings, errors first, otherwise in their order.
 
-    Of one severity each rule and file comes first before any comes again, each rule once before that: none is lost because
-    another one came before it.
+    Within a severity, one finding of every rule is chosen first, then one of every rule and file, then the rest: a
+    frequent rule does not crowd out the others.
     """
     of_rule: Counter[tuple[Severity, str]] = Counter()
     of_file: Counter[tuple[Severity, str, str]] = Counter()
@@ -55,7 +53,7 @@ def worst_first(findings: Sequence[Finding], limit: int) -> list[Finding]:
 
 
 def left_out(report: Report, shown: Sequence[Finding]) -> dict[str, int]:
-    """Return how many occurrences of each rule are not among those shown, by code."""
+    """Return the number of occurrences that are not shown, by rule code."""
     left = Counter(report.by_rule)
     for finding in shown:
         left[finding.code] -= finding.count
@@ -63,12 +61,12 @@ def left_out(report: Report, shown: Sequence[Finding]) -> dict[str, int]:
 
 
 def counted(left: Mapping[str, int]) -> str:
-    """Return how many occurrences of each rule there are, for a message."""
+    """Return occurrences by rule as text for a message."""
     return ", ".join(f"{count:,} of {code}" for code, count in left.items())
 
 
 def slugs(report: Report) -> dict[str, str]:
-    """Return the slug of each rule of which a finding was kept."""
+    """Return the slug of each rule with a kept finding."""
     return {finding.code: finding.slug for finding in report.findings}
 
 
@@ -81,7 +79,7 @@ def by_severity(report: Report) -> dict[str, dict[Severity, int]]:
 
 
 class Note(Struct, frozen=True):
-    """Something that a verdict must not be read without: what was not checked, not run, not reported or matched nothing."""
+    """A remark that qualifies the verdict: something was not checked, not run, suppressed, regraded or unmatched."""
 
     kind: str
     path: str
@@ -89,14 +87,14 @@ class Note(Struct, frozen=True):
     count: int = 0
 
     def line(self, named: Callable[[str], str] = plain) -> str:
-        """Return it in one line; `named` makes names fit for where the line is shown."""
+        """Return the note as one line; `named` escapes names for the medium."""
         where = f"{named(self.path)}: " if self.path else ""
         times = f", {self.count:,} times" if self.count > 1 else ""
         return f"{self.kind}: {where}{named(self.text)}{times}"
 
 
 def notes(report: Report) -> list[Note]:
-    """Return all that was not checked, not run or not reported, each file with its count."""
+    """Return the notes of a report, one per file and reason where they have files."""
     coverage = report.coverage
     gaps = {(path, reason) for path, _, reason in coverage.gaps}
     return [
@@ -117,7 +115,7 @@ def _files(kind: str, counted: Mapping[tuple[str, str, str], int]) -> Iterator[N
 
 
 def annotated_path(report: Report, path: str) -> str:
-    """Return a path as the user's repository knows it, as far as the run knew where the input was."""
+    """Return a path relative to the user's repository, if the run knew where the input was."""
     base = str(report.arguments.get("base", ""))
     if not base or path.startswith("/") or is_url(path):
         return path

@@ -1,4 +1,4 @@
-"""Serve one module of corpusfmt from another file, in every process that has this folder on its path and is told so."""
+"""Serve one module of corpusfmt from another file, in every process with `CORPUSFMT_MUTANT` and this folder on its path."""
 
 from __future__ import annotations
 

@@ -7,15 +7,15 @@ could come from the data set.
 import os
 import sys
 
-_LOG = os.environ["CORPUSFMT_GUARD_LOG"]
-_FORBIDDEN = os.environ["CORPUSFMT_GUARD_FORBIDDEN"].encode()
+_LOG = "CORPUSFMT_GUARD_LOG"
+_FORBIDDEN = "CORPUSFMT_GUARD_FORBIDDEN"
 # `os.open` and `io.open` alike; a folder is opened to be listed.
 _OPENS = {"open", "os.scandir", "os.listdir"}
 _NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"}
 
 
 def _note(line: str) -> None:
-    descriptor = os.open(_LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = os.open(os.environ[_LOG], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.write(descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
     os.close(descriptor)
 
@@ -41,7 +41,8 @@ def _real(path: bytes) -> bytes:
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if event in _OPENS and isinstance(arguments[0], (str, bytes)):
-        if _real(os.fsencode(arguments[0])).startswith(_FORBIDDEN):
+        forbidden = os.environ.get(_FORBIDDEN)  # a server of forks has none
+        if forbidden and _real(os.fsencode(arguments[0])).startswith(os.fsencode(forbidden)):
             _note(f"open {os.fsdecode(arguments[0])}")
     elif event in _NETWORK and not isinstance(_address(arguments), (str, bytes)):
         # A local socket, as multiprocessing uses, has a path for an address.

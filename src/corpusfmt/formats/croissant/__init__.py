@@ -1,1 +1,1 @@
-"""Internal: Croissant: descriptions of data sets for machine learning, by the specification of 1.0."""
+"""Internal: Croissant: descriptions of data sets for machine learning, versions 1.0 and 1.1."""

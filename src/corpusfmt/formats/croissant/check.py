@@ -14,6 +14,7 @@ from corpusfmt.formats.croissant import webpage
 from corpusfmt.formats.croissant.data.findings import Gap
 from corpusfmt.formats.croissant.layout import content_of
 from corpusfmt.formats.croissant.model.expand import ExpansionFault, expand
+from corpusfmt.formats.croissant.model.extensions import CLASSES, KINDS_OF
 from corpusfmt.formats.croissant.model.graph import (
     Dataset,
     Description,
@@ -22,12 +23,14 @@ from corpusfmt.formats.croissant.model.graph import (
     View,
 )
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, decode, parse
-from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, SHAPES, Property, properties_of
-from corpusfmt.formats.croissant.model.version import EXTENSION_IRIS, conforms_to, version_of
-from corpusfmt.formats.croissant.model.wording import clip, shown
+from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, Value
+from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
+from corpusfmt.formats.croissant.model.tables import Property
+from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension
+from corpusfmt.formats.croissant.model.wording import article, clip, shown
+from corpusfmt.formats.croissant.rules.arrays import Constant, array_shape_faults
 from corpusfmt.formats.croissant.rules.data import references_of_examples
-from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, mistyped
+from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, Claims, mistyped
 from corpusfmt.formats.croissant.rules.document import (
     CONTEXT_INVALID,
     CONTEXT_REMOTE,
@@ -40,6 +43,7 @@ from corpusfmt.formats.croissant.rules.document import (
     NOT_UTF8,
     Part,
 )
+from corpusfmt.formats.croissant.rules.profiles import Wanted
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.general import (
     LIMIT_REACHED,
@@ -52,9 +56,13 @@ from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
 from corpusfmt.model import Fault, Location, Problem
-from corpusfmt.rules import Judge
+from corpusfmt.rules import Judge, Requirement
 
-# Nodes, with what the rules need of them, take more memory than the JSON that they are made of.
+# By their own names, and by the names that `@vocab` gives them.
+_CONSTANTS_AND_ARRAYS = frozenset({"cr:value", "sc:value", "cr:arrayShape", "sc:arrayShape"})
+# The rules beyond JSON and the processing of JSON-LD; CRO7xx are those of conversion.
+_OF_DESCRIPTIONS = re.compile("CRO1[1-9]|CRO[2-68]")
+# Nodes and the data that rules need take more memory than the JSON.
 _MOST_VALUES = 300_000
 
 
@@ -65,17 +73,18 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
         checker = Checker(entry, options)
         try:
             checker.run()
+            checker.offer_fixes()
         except LimitReached as limit:
             checker.judge.report(LIMIT_REACHED, limit.at(entry.path).problem)
-        while checker.descriptions:
-            checker.descriptions.pop().take_apart()
+        while checker.understood:
+            checker.understood.pop().take_apart()
     return ShardResult(checker.judge.tally, checker.judge.coverage)
 
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Leave the cycle collector out: the nodes of a description all live to its end, so that looking for dead ones,
-    again and again while they are made, takes a third of the time and finds nothing.
+    """Disable the cycle collector: all nodes of a description live to its end, so collections find nothing and would take
+    a third of the time.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -87,15 +96,23 @@ def _without_collection() -> Iterator[None]:
 
 
 class Checker:
-    """Takes one file as far as it can be understood, and lets the rules judge what is found on the way."""
+    """Reads one file as far as possible, and applies the rules on the way."""
 
     def __init__(self, entry: Entry, options: CheckOptions) -> None:
         self.entry = entry
         self.options = options
         self.judge = self._judge_for(options.version or "1.0")
-        #: What was understood: one for each JSON-LD document in the file.
+        #: One for each JSON-LD document in the file that can be expanded.
         self.descriptions: list[Description] = []
+        #: Those, and what is of a version that is not judged or means nothing without a context.
+        self.understood: list[Description] = []
         self._links: set[Location] = set()
+        self._data = b""
+        #: The JSON texts in the file, and what each holds, None where it is not JSON.
+        self._texts: list[tuple[Places, Any]] = []
+        self._required: dict[str, list[Requirement]] = {}
+        for each in options.grading.requirements:
+            self._required.setdefault(f"{'sc' if each.of == 'Dataset' else 'cr'}:{each.of}", []).append(each)
 
     def _judge_for(self, version: str) -> Judge:
         options = self.options
@@ -113,6 +130,7 @@ class Checker:
             self.judge.report(*barred(error, at))
             return
         coverage.bytes = len(data)
+        self._data = data
         try:
             text, marked = decode(data)
         except EncodingFault as fault:
@@ -123,8 +141,8 @@ class Checker:
             return
         if marked:
             first = Location(self.entry.path, line=1, byte=0)
-            hint = "save the file as UTF-8 without a mark"
-            self.judge.report(NOT_UTF8, Problem("starts with a byte order mark", first, hint, minor=True))
+            hint = "save the file as UTF-8 without a byte order mark"
+            self.judge.report(NOT_UTF8, Problem("the file starts with a byte order mark", first, hint, minor=True))
         self._text(text, head_bytes=3 if marked else 0)
 
     def _text(self, text: str, head_bytes: int) -> None:
@@ -135,7 +153,7 @@ class Checker:
         wanted = [script for script in scripts if webpage.has_dataset(text, script)]
         if not wanted:
             at = Location(self.entry.path, line=1)
-            reason = "the page has no JSON-LD script" + (" that holds a Dataset" if scripts else "")
+            reason = "the page has no JSON-LD script" + (" with a Dataset" if scripts else "")
             hint = 'embed the description in `<script type="application/ld+json">`'
             self.judge.report(HTML_NO_JSONLD, Problem(reason, at, hint))
         for start, end in wanted:
@@ -145,7 +163,9 @@ class Checker:
     def _json(self, text: str, places: Places) -> None:
         try:
             tree, duplicates = parse(text, _MOST_VALUES)
+            self._texts.append((places, tree))
         except JsonFault as fault:
+            self._texts.append((places, None))
             at = places.at_offset((fault.column or 1) - 1)
             if isinstance(fault, NumberFault):
                 self.judge.report(*out_of_range(at, fault))
@@ -157,8 +177,8 @@ class Checker:
         if duplicates:
             for again in places.duplicates():
                 first, at = places.at_offset(again.first), places.at_offset(again.again)
-                message = f"`{again.name}` stands twice in one object, first in line {first.line}"
-                hint = "keep one of them, or make its value a list"
+                message = f"`{again.name}` occurs twice in one object, first on line {first.line}"
+                hint = "keep one of them, or make the value a list"
                 self.judge.report(JSON_DUPLICATE_KEY, Problem(message, at, hint))
         if isinstance(tree, list) and not any(isinstance(each, dict) for each in tree):
             reason = "a list without objects" if tree else "an empty list"
@@ -183,21 +203,39 @@ class Checker:
             self.judge.report(ID_NOT_STRING, Problem(reason, places.of(pointer), "write the identifier as a string"))
         description = Description(tree, expansion, places)
         description.wanted_version = self.options.version
-        claims = [value for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
-        description.version = version_of(claims, description.expansion.namespaces)
+        description.required_by_profiles = {
+            (kind, each.property) for kind in self._required for each in self._required[kind]
+        }
         self._judge_as(description.version)
+        self.judge.check(Claims(description))
+        self.understood.append(description)
+        if description.version == "0.8":
+            codes = [rule.code for rule in RULES if _OF_DESCRIPTIONS.match(rule.code) and rule not in RULES.on(Claims)]
+            self._left_out(Gap(tuple(codes), self.entry.path, "the document is of version 0.8"), "the description")
+            return
         self.judge.check(description)
         if description.is_meaningless:
             return
         self.descriptions.append(description)
-        if description.version != "0.8":
-            for dataset in description.datasets:
-                self.judge.check(dataset)
-            self._description(description)
-            self._files(description)
-        else:
-            codes = [rule.code for rule in RULES if "CRO2" < rule.code < "CRO7" and rule not in RULES.on(Description)]
-            self._left_out(Gap(tuple(codes), self.entry.path, "a document of version 0.8"), "the description")
+        for dataset in description.datasets:
+            self.judge.check(dataset)
+        self._description(description)
+        self._files(description)
+
+    def offer_fixes(self) -> None:
+        """Give each finding about the description the edits that repair it, where there are such."""
+        findings = self.judge.tally.findings
+        if not findings:
+            return
+        # Most descriptions that are checked have nothing to repair.
+        from corpusfmt.formats.croissant.repairs.offers import offered  # noqa: PLC0415
+
+        by_places = {id(each.places): each for each in self.understood}
+        texts = [(places, tree, by_places.get(id(places))) for places, tree in self._texts]
+        try:
+            findings[:] = offered(findings, self.entry, self._data, texts, reading=self.options.fixing)
+        except Exception as error:
+            self.judge.crash("the repair of a finding", error)
 
     def _not_expanded(self, fault: ExpansionFault, at: Location) -> None:
         match fault.kind:
@@ -212,7 +250,7 @@ class Checker:
                 self.judge.report(NOT_A_JSONLD_OBJECT, Problem(fault.reason, at, fault.hint))
 
     def _judge_as(self, version: str) -> None:
-        """Go on under the version that the document turned out to have, with all that was found."""
+        """Continue with the version of the document, and keep all findings."""
         before = self.judge
         self.judge = self._judge_for(version)
         self.judge.tally = before.tally
@@ -222,17 +260,22 @@ class Checker:
         coverage = self.judge.coverage
         if not self.options.data:
             return
-        # Only --data reads files.
-        from corpusfmt.formats.croissant.data.judging import judge_data  # noqa: PLC0415
+        from corpusfmt.formats.croissant.data.judging import judge_data  # noqa: PLC0415 - only --data needs it
         from corpusfmt.formats.croissant.data.storage import Storage  # noqa: PLC0415
 
         folder = self.entry.folder()
-        storage = Storage(description, folder)
+        storage = Storage(description, folder, self.options.maps)
         storage.check()
         for fault in storage.faults:
-            self._tell(fault)
+            self._report(fault)
         coverage.bytes += storage.bytes_read
-        records, gaps = judge_data(description, folder, self.options.scratch, self._tell)
+        reported = frozenset(storage.faults)
+
+        def report(fault: Fault) -> None:
+            if fault not in reported:
+                self._report(fault)
+
+        records, gaps = judge_data(description, folder, self.options.maps, self.options.scratch, report)
         coverage.documents += records
         for gap in (*storage.gaps, *gaps):
             self._left_out(gap, "data")
@@ -242,8 +285,8 @@ class Checker:
         for code in gap.codes:
             self.judge.coverage.skip(gap.path, code, gap.reason, gap.count)
 
-    def _tell(self, fault: Fault) -> None:
-        """Report what reading the data showed; a link out of the folder once, whatever is behind it."""
+    def _report(self, fault: Fault) -> None:
+        """Report a fault in the data; a link out of the folder only once, however many files are behind it."""
         if fault.type is LINK_OUTSIDE_ROOT:
             if fault.problem.at in self._links:
                 return
@@ -257,7 +300,7 @@ class Checker:
             self.judge.check(reference)
         known: set[tuple[str, ...]] = set()
         for view in description.parts:
-            # Names that are right on one node of a class are so on every other; what was dropped is not among them.
+            # If the names on one node of a class are right, so are the same names on another; except dropped ones.
             names = (view.shape.name, *view.node.values)
             if (names not in known or view.node.dropped) and self.judge.check(Part(view)):
                 known.add(names)
@@ -267,12 +310,25 @@ class Checker:
                 self.judge.coverage.documents += len(view.rows or ())
                 for reference in references_of_examples(view):
                     self.judge.check(reference)
+            if isinstance(view, Field) and not _CONSTANTS_AND_ARRAYS.isdisjoint(view.node.values):
+                if view.has_constant:
+                    self.judge.check(Constant(view))
+                for fault in array_shape_faults(view):
+                    self.judge.report(*fault)
+            for requirement in self._required.get(view.shape.name, ()):
+                self.judge.check(Wanted(view, requirement))
             for fault in judged_by_shape(view, description.version):
+                self.judge.report(*fault)
+        for term in description.terms:
+            if term.shape.name.startswith(("geocr:", "cr:")):
+                self.judge.check(Part(term))
+            self.judge.check(term)
+            for fault in judged_by_shape(term, description.version):
                 self.judge.report(*fault)
 
 
 def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
-    """Yield where a node departs from its table: too many values, or values of another type."""
+    """Yield where a node violates its table: too many values, or values of the wrong type."""
     rows = _rows(view.shape.name, version)
     for name in view.node.values:
         row = rows.get(name)
@@ -290,15 +346,13 @@ def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
                     where = f"{view.title}: `{view.key(row.name)}`"
                     minor = row.loose or _is_reading_of_text(value, row)
                     yield mistyped(where, shown(value), expected(row), view.place_of(value), minor=minor)
-    if version == "1.1" and isinstance(view, Field):
-        yield from _array_shape(view)
 
 
 @cache
 def _rows(shape: str, version: str) -> dict[str, Property]:
-    """Return the rows of a class by the names that they are read under."""
+    """Return the rows of a class by every name that they are read under."""
     rows = {}
-    for row in properties_of(SHAPES[shape], version):
+    for row in properties_of(ALL_SHAPES[shape], version):
         if row.name in CROISSANT_PROPERTIES:
             rows[f"sc:{row.name[3:]}"] = row
         rows[row.name] = row
@@ -311,22 +365,24 @@ def _one_in_each_language(values: Sequence[Value]) -> bool:
 
 
 def _identity(value: Value) -> object:
-    """Return what tells a value from others: the same one twice is one value, in RDF."""
+    """Return the identity of a value: in RDF, equal values are one."""
     if isinstance(value, Node):
         return value.id if value.is_reference else id(value)
     return type(value.value), str(value.value), value.language
 
 
 def _names_extension(row: Property, value: Value) -> bool:
-    # The RAI and GeoCroissant vocabularies ask for a second value of conformsTo, where the table of 1.0 has one.
-    return row.name == "dct:conformsTo" and (conforms_to(value) or "").startswith(EXTENSION_IRIS)
+    # The RAI and GeoCroissant vocabularies require a second value of conformsTo, where the table of 1.0 has one.
+    return row.name == "dct:conformsTo" and meant_extension(conforms_to(value) or "") != ""
 
 
 _WORDS = {
     "Text": "a string",
     "URL": "a URL",
+    "IRI": "a URL",
     "Boolean": "true or false",
     "Number": "a number",
+    "Integer": "an integer",
     "Date": "an ISO 8601 date",
     "JSON": "JSON",
     "Extract": "an object",
@@ -336,23 +392,26 @@ _WORDS = {
 
 def expected(row: Property) -> str:
     """Return the range of a row for a message."""
-    return " or ".join(_WORDS.get(kind, f"a {kind.partition(':')[2] or kind}") for kind in row.kinds)
+    return " or ".join(_WORDS.get(kind) or article(kind.partition(":")[2] or kind) for kind in row.kinds)
 
 
 def fits(view: View, value: Value, row: Property) -> bool:
-    """Tell whether a value is in the range of a row."""
+    """Return whether a value is in the range of a row."""
     if isinstance(value, Literal):
-        return type(value.value) in _plain_types(row.kinds)
+        is_prose = "IRI" in row.kinds and isinstance(value.value, str) and re.search(r"\s", value.value.strip())
+        return type(value.value) in _plain_types(row.kinds) and not is_prose
     return any(_is_of(view, value, kind) for kind in row.kinds)
 
 
-# What JSON holds of each kind; a kind that is none of these has no plain values.
+# The JSON types of each kind; other kinds have no plain values.
 _PLAIN: dict[str, set[type]] = {
     "Text": {str},
     "URL": {str},
+    "IRI": {str},
     "Date": {str},
     "Boolean": {bool},
     "Number": {int, float},
+    "Integer": {int},
     "JSON": {str, bool, int, float, list, dict, type(None)},
 }
 
@@ -365,27 +424,24 @@ def _plain_types(kinds: tuple[str, ...]) -> frozenset[type]:
 def _is_of(view: View, node: Node, kind: str) -> bool:
     if kind in ("Extract", "Transform", "JSON"):
         return True
+    prefix = kind.partition(":")[0]
     if kind == "URL":
         return node.id is not None
+    if prefix not in NAMESPACES:
+        return False
     named = view.description.resolve(node)
-    return kind.startswith("sc:") and (named is None or kind in named.types or _is_subclass(named, kind))
+    if named is None or not {kind, *KINDS_OF.get(kind, ())}.isdisjoint(named.types):
+        return True
+    # The vocabulary of the property does not restrict the classes of other vocabularies.
+    is_open = prefix in ("geocr", "odrl", "prov") and CLASSES.isdisjoint(named.types)
+    return is_open or _is_subclass(named, kind)
 
 
 def _is_subclass(node: Node, kind: str) -> bool:
-    # schema.org has hundreds of kinds of CreativeWork; anything typed that is no agent passes as one.
+    # schema.org has hundreds of subclasses of CreativeWork; any typed node except an agent passes as one.
     return kind == "sc:CreativeWork" and not {"sc:Person", "sc:Organization"}.intersection(node.types)
 
 
 def _is_reading_of_text(value: Value, row: Property) -> bool:
-    """Tell whether a number or boolean stands where text of the same reading is expected."""
+    """Return whether a number or boolean is given where the same value as text is expected."""
     return row.kinds == ("Text",) and isinstance(value, Literal) and isinstance(value.value, int | float) and row.loose
-
-
-def _array_shape(view: Field) -> Iterator[Fault]:
-    for literal in view.texts("cr:arrayShape"):
-        where = f"{view.title}: `{view.key('cr:arrayShape')}`"
-        at = view.place_of(literal)
-        if not re.fullmatch(r"\(?\s*-?\d+\s*(,\s*-?\d+\s*)*,?\s*\)?", literal.value):
-            yield mistyped(where, f"`{clip(literal.value)}`", "integers with commas between them", at)
-        elif not view.is_true("cr:isArray"):
-            yield mistyped(where, "given without `isArray`", "`isArray` to be true", at)

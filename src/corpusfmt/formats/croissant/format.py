@@ -1,22 +1,24 @@
-"""Internal: Croissant: descriptions of data sets for machine learning, by the specification of 1.0."""
+"""Internal: The Croissant format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Reader, Rejected, Shard
 from corpusfmt.formats.croissant.check import check
 from corpusfmt.formats.croissant.data import SOURCE
 from corpusfmt.formats.croissant.layout import detect, plan
 from corpusfmt.formats.croissant.model.version import VERSIONS
+from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
 from corpusfmt.formats.croissant.ruleset import RULES
-from corpusfmt.formats.croissant.write import description
-from corpusfmt.formats.describing import Descriptions
+from corpusfmt.formats.croissant.write import WRITTEN, description
+from corpusfmt.formats.describing import Descriptions, Survey
+from corpusfmt.formats.recordsets import RecordSource
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Document
 
 
-# A check of a description needs none of what reads record sets, which is slow to import.
+# Checking a description does not need the modules that read record sets, which are slow to import.
 def _plan_reading(entry: Entry, options: CheckOptions) -> Plan:
     from corpusfmt.formats.croissant.data.documents import plan_reading  # noqa: PLC0415
 
@@ -29,6 +31,12 @@ def _read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected |
     return read(shard, options)
 
 
+def _records(entry: Entry, record_set: str | None, maps: Mapping[str, Entry]) -> RecordSource:
+    from corpusfmt.formats.croissant.data.stream import open_records  # noqa: PLC0415
+
+    return open_records(entry, record_set, maps)
+
+
 def _is_of(data_type: str, value: object) -> bool:
     from corpusfmt.formats.croissant.data.casts import CASTS  # noqa: PLC0415
 
@@ -37,6 +45,12 @@ def _is_of(data_type: str, value: object) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _survey(folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool]) -> Survey:
+    from corpusfmt.formats.croissant.survey.survey import survey  # noqa: PLC0415
+
+    return survey(folder, prefix=prefix, leave_out=leave_out)
 
 
 FORMAT = Format(
@@ -48,5 +62,7 @@ FORMAT = Format(
     plan=plan,
     check=check,
     reader=Reader(_read, plan=_plan_reading, source_name=SOURCE, names_fields=True),
-    descriptions=Descriptions(description, _is_of),
+    offers_edits=True,
+    records=_records,
+    descriptions=Descriptions(WRITTEN, description, _is_of, _survey, is_semantic_version),
 )

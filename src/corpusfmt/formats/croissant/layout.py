@@ -1,4 +1,4 @@
-"""Internal: Which files are descriptions, and which of those at a path are checked."""
+"""Internal: Find descriptions, and plan which of them are checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusfmt.model import Tally, UsageError
 
 _SUFFIXES = (".json", ".jsonld", ".html", ".htm")
 
-# What the bytes of a description show, wherever in the document it stands.
+# What identifies the bytes of a description.
 _CLAIM = re.compile(
     rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
 )
@@ -42,14 +42,14 @@ def _claims(entry: Entry) -> Detection | None:
     except OSError:
         return None
     if b"\0" in data[:64]:
-        data = data.replace(b"\0", b"")  # UTF-16: the finding about it is the format's to make
+        data = data.replace(b"\0", b"")  # UTF-16, which the check reports
     found = _CLAIM.search(data)
     if found is None or (b"@context" not in data and b"@type" not in data):
         return None
     return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
 
 
-# Files that carry the name of their folder, or lie below `documents`, make a folder a corpus with a description in it.
+# Files named after their folder, or below `documents`, make a folder a corpus that contains a description.
 _CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zstd?)?")
 _CORPUS_FOLDERS = ("documents", "attributes")
 
@@ -65,7 +65,7 @@ def _is_corpus(entries: Sequence[Entry]) -> bool:
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Recognise a description: a file by its content, a folder by a description in it and no corpus beside it."""
+    """Recognise a description: a file by its content, a folder by a description in it without a corpus next to it."""
     if entry.kind == "file":
         return _claims(entry)
     if entry.kind != "directory":
@@ -83,16 +83,20 @@ def detect(entry: Entry) -> Detection | None:
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
-    """List the descriptions at a path: the file itself, or those of a folder. Raises `UsageError` where none is."""
+    """List the descriptions at a path: the file itself, or those in a folder. Raises `UsageError` if there are none."""
     if entry.kind == "directory":
         listed = islice(walk(entry), _MOST_LISTED)
         files = {each.path: each for each in listed if each.kind != "directory" and "/" not in each.path}
         found = [files[name] for name in DESCRIPTIONS if name in files][:1]
         found = found or [each for each in files.values() if each.kind == "file" and _claims(each) is not None]
         if not found:
-            raise UsageError(f"no croissant.json or metadata.json in {entry.path}")
+            raise UsageError(f"{entry.path} contains no croissant.json or metadata.json")
     else:
         found = [entry]
+    if options.maps:
+        from corpusfmt.formats.croissant.data.maps import refuse_unknown  # noqa: PLC0415 - a check needs no reader
+
+        refuse_unknown(found, options.maps)
     version = options.version or _version(found[0])
     shards = [Shard(index, each.path, {"description": each}) for index, each in enumerate(found)]
     return Plan(version, shards, Tally(options.max_per_rule, options.grading.known))

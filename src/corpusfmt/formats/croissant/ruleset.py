@@ -1,4 +1,4 @@
-"""Internal: The rules of Croissant: one set that the modules of `rules` and `data` add to."""
+"""Internal: The set of Croissant rules, to which the modules of `rules` and `data` add."""
 
 from corpusfmt.formats.croissant.model.version import VERSIONS
 from corpusfmt.formats.general import GENERAL

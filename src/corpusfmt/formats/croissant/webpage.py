@@ -1,4 +1,4 @@
-"""Internal: Descriptions inside web pages: the JSON-LD scripts of an HTML file."""
+"""Internal: Descriptions in web pages: the JSON-LD scripts of an HTML file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DATASET = re.compile(r'"@type"\s*:\s*(\[[^\]]{0,200})?"[^"]{0,100}Dataset"')
 
 
 def is_page(name: str, text: str) -> bool:
-    """Tell whether a file is a web page, by its name or its beginning."""
+    """Return whether a file is a web page, by its name or its beginning."""
     return name.lower().endswith((".html", ".htm")) or text[:256].lstrip().lower().startswith(("<!doctype", "<html"))
 
 
 def scripts(page: str) -> Iterator[tuple[int, int]]:
-    """Yield where the content of each JSON-LD script starts and ends."""
+    """Yield the start and end of the content of each JSON-LD script."""
     position = 0
     while (opening := _OPENING.search(page, position)) is not None:
         if opening.group() == "<!--":
@@ -36,5 +36,5 @@ def scripts(page: str) -> Iterator[tuple[int, int]]:
 
 
 def has_dataset(page: str, script: tuple[int, int]) -> bool:
-    """Tell whether a script seems to hold a data set."""
+    """Return whether a script seems to contain a data set."""
     return _DATASET.search(page, *script) is not None

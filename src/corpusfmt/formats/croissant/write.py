@@ -1,20 +1,23 @@
-"""Internal: Write Croissant 1.0 descriptions of corpora
-(https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html).
+"""Internal: Write Croissant descriptions (https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html), of
+version 1.1 or 1.0.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from corpusfmt._resources import resource
-from corpusfmt.formats.describing import FieldOf, RecordSetOf
-from corpusfmt.io.compress import FileFacts
+from corpusfmt.formats.describing import Described, FieldOf, FileOf, RecordSetOf, Statistic
+from corpusfmt.io.paths import is_uri
 from corpusfmt.model import Json
 
-CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
+#: The versions that are written, the default last.
+WRITTEN = ("1.0", "1.1")
+_CONFORMS_TO = "http://mlcommons.org/croissant/"
+_RAI = "http://mlcommons.org/croissant/RAI/1.0"
 _MIME_TYPES = {
     ".gz": "application/gzip",
     ".jsonl": "application/jsonlines",
@@ -24,85 +27,177 @@ _MIME_TYPES = {
 }
 # RFC 3987, section 2.2; `%` itself, so that no two names become one.
 _NOT_IN_IRIS = re.compile(r"[\s\x00-\x20\x7f-\x9f<>\"{}|\\^`%\ue000-\uf8ff]")
+_ODD_IN_NAMES = re.compile(r"[^\w.-]+")
+
+_NEW_TERMS = ("annotation", "arrayShape", "containedIn", "equivalentProperty", "excludes", "isArray", "readLines",
+              "sdVersion", "unArchive", "value")  # fmt: skip
+_OLD_TERMS = ("path", "repeated", "replace")
+_PREFIXES_FIRST = ("@language", "@vocab", "sc", "cr", "rai", "dct")
+# Prefixes that a description has where it uses them.
+_PREFIXES = {
+    "ddi-stats": "http://rdf-vocabulary.ddialliance.org/cv/SummaryStatisticType/2.1.2/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "wd": "http://www.wikidata.org/entity/",
+}
 
 
-def description(
-    *,
-    name: str,
-    files: Mapping[str, FileFacts],
-    record_sets: Sequence[RecordSetOf],
-    details: Mapping[str, object],
-) -> Json:
-    """Return the description of a corpus: every file with its size and SHA-256, and its record sets.
-
-    `files` go by path below the description; `details` are further properties of the dataset (description, license,
-    creator, url, version, datePublished, inLanguage), taken as they are.
-    """
-    distribution: list[Json] = [_file_object(path, files[path]) for path in sorted(files)]
-    distribution += [_file_set(each) for each in record_sets]
-    context = json.loads(resource("schemas", "croissant/1.0/context.jsonld").read_bytes())["@context"]
-    return {
-        "@context": context,
+def description(described: Described, version: str) -> Json:
+    """Return a description: every file with its size and SHA-256, and the record sets."""
+    writer = _Writer(version)
+    distribution = [writer.file_object(each) for each in described.files]
+    distribution += [writer.file_set(each) for each in described.record_sets if each.includes]
+    record_sets = [writer.record_set(each) for each in described.record_sets if each.fields]
+    document = {
         "@type": "sc:Dataset",
-        "name": name,
-        "conformsTo": CONFORMS_TO,
-        **details,
+        "name": described.name,
+        "conformsTo": writer.conforms_to(described.details),
+        **described.details,
         "distribution": distribution,
-        "recordSet": [_record_set(each) for each in record_sets],
+        "recordSet": record_sets,
     }
+    return {"@context": _context(version, json.dumps(document)), **document}
 
 
-def _file_object(path: str, facts: FileFacts) -> Json:
-    suffix = "." + path.rpartition(".")[2]
-    return {
-        "@type": "cr:FileObject",
-        "@id": _iri(path),
-        "name": path,
-        "contentUrl": path,
-        "contentSize": f"{facts.size} B",
-        "encodingFormat": _MIME_TYPES.get(suffix, "text/plain"),
-        "sha256": facts.sha256,
-    }
+def _context(version: str, text: str) -> Json:
+    """Return the context of Appendix 1. That of 1.1 keeps the `https` of 1.0: by `http`, mlcroissant finds no Dataset."""
+    context: Json = json.loads(resource("schemas", "croissant/1.0/context.jsonld").read_bytes())["@context"]
+    if version != "1.0":
+        terms = {name: context.pop(name) for name in list(context) if name not in (*_PREFIXES_FIRST, *_OLD_TERMS)}
+        terms |= {name: f"cr:{name}" for name in _NEW_TERMS}
+        context = {name: context[name] for name in _PREFIXES_FIRST} | dict(sorted(terms.items()))
+    used = {prefix: iri for prefix, iri in _PREFIXES.items() if f'"{prefix}:' in text}
+    return context | used
+
+
+class _Writer:
+    """Gives each part of a description its own identifier."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._ids: set[str] = set()
+        self._files: dict[tuple[str, str, int], str] = {}
+        self._sets: dict[str, str] = {}
+        self._firsts: dict[str, str] = {}
+
+    @property
+    def is_old(self) -> bool:
+        return self.version == "1.0"
+
+    def conforms_to(self, details: Iterable[str]) -> str | list[str]:
+        claim = f"{_CONFORMS_TO}{self.version}"
+        has_rai = any(name.startswith("rai:") for name in details)
+        return [claim, _RAI] if has_rai and not self.is_old else claim
+
+    def _id(self, wanted: str) -> str:
+        found, number = wanted, 2
+        while found in self._ids:
+            found, number = f"{wanted}-{number}", number + 1
+        self._ids.add(found)
+        return found
+
+    def file_object(self, file: FileOf) -> Json:
+        name = f"{file.container}/{file.path}" if file.container else file.path
+        identifier = self._id(_iri(name.replace(":", "%3A") if is_uri(name) else name))
+        self._files[file.container, file.path, file.number] = identifier
+        facts = {"contentSize": f"{file.facts.size} B"} if file.facts else {}
+        digest = {"sha256": file.facts.sha256} if file.facts else {}
+        suffix = "." + file.path.rpartition(".")[2]
+        return {
+            "@type": "cr:FileObject",
+            "@id": identifier,
+            "name": file.path,
+            "contentUrl": f"./{file.path}" if is_uri(file.path) else file.path,
+            **self._contained(file.container),
+            **facts,
+            "encodingFormat": file.encoding or _MIME_TYPES.get(suffix, "text/plain"),
+            **digest,
+        }
+
+    def _contained(self, container: str) -> Json:
+        return {"containedIn": {"@id": self._files["", container, 0]}} if container else {}
+
+    def file_set(self, records: RecordSetOf) -> Json:
+        identifier = self._sets[records.name] = self._id(f"{records.name}-files")
+        return {
+            "@type": "cr:FileSet",
+            "@id": identifier,
+            "name": identifier,
+            **self._contained(records.container),
+            "encodingFormat": records.encoding,
+            "includes": records.includes[0] if len(records.includes) == 1 else list(records.includes),
+        }
+
+    def record_set(self, records: RecordSetOf) -> Json:
+        identifier = self._id(records.name)
+        fields = [self._field(identifier, records, each) for each in records.fields]
+        self._firsts[records.name] = fields[0]["@id"]
+        named = {each.name: made["@id"] for each, made in zip(records.fields, fields, strict=True)}
+        key = [{"@id": named[name]} for name in records.key]
+        rows = [dict(zip(named.values(), row, strict=True)) for row in records.data]
+        return {
+            "@type": "cr:RecordSet",
+            "@id": identifier,
+            "name": identifier,
+            "description": records.description,
+            **({"dataType": records.data_type} if records.data_type else {}),
+            **({"key": key[0] if len(key) == 1 else key} if key else {}),
+            **self._annotations(identifier, records.statistics),
+            "field": fields,
+            **({"data": rows} if rows else {}),
+        }
+
+    def _field(self, parent: str, records: RecordSetOf, field: FieldOf) -> Json:
+        identifier = self._id(f"{parent}/{_ODD_IN_NAMES.sub('_', field.name) or '_'}")
+        found: Json = {
+            "@type": "cr:Field",
+            "@id": identifier,
+            "name": field.name,
+            "description": field.description,
+        }
+        if field.fields:
+            return found | {"subField": [self._field(identifier, records, each) for each in field.fields]}
+        is_unknown = self.is_old and field.data_type == "sc:Time"
+        kind = "sc:Text" if is_unknown else field.data_type
+        found["dataType"] = [kind, field.means] if field.means else kind
+        if field.is_array:
+            found |= {"repeated": True} if self.is_old else {"isArray": True, "arrayShape": "-1"}
+        found |= self._annotations(identifier, field.statistics)
+        if not records.data:
+            found["source"] = self._source(records, field)
+        if field.refers_to is not None:
+            found["references"] = {"field": {"@id": self._firsts[field.refers_to]}}
+        return found
+
+    def _source(self, records: RecordSetOf, field: FieldOf) -> Json:
+        if records.file is not None:
+            source: Json = {
+                "fileObject": {"@id": self._files[records.file.container, records.file.path, records.file.number]}
+            }
+        else:
+            source = {"fileSet": {"@id": self._sets[records.name]}}
+        source["extract"] = dict(field.extract)
+        if field.json_path is not None:
+            source["transform"] = {"jsonPath": field.json_path}
+        if field.regex is not None:
+            source["transform"] = {"regex": field.regex}
+        return source
+
+    def _annotations(self, parent: str, statistics: Sequence[Statistic]) -> Json:
+        made = [
+            {
+                "@type": "cr:Field",
+                "@id": self._id(f"{parent}/{each.name}"),
+                "name": each.name,
+                "dataType": list(each.data_types) if len(each.data_types) > 1 else each.data_types[0],
+                **({"equivalentProperty": each.equivalent} if each.equivalent else {}),
+                "value": each.value,
+            }
+            for each in statistics
+        ]
+        return {"annotation": made[0] if len(made) == 1 else made} if made and not self.is_old else {}
 
 
 def _iri(text: str) -> str:
     """Return a name as an identifier may have it: what IRIs do not hold is percent-encoded."""
     return _NOT_IN_IRIS.sub(lambda match: quote(match[0], safe=""), text)
-
-
-def _file_set(records: RecordSetOf) -> Json:
-    return {
-        "@type": "cr:FileSet",
-        "@id": f"{records.name}-files",
-        "name": f"{records.name}-files",
-        "encodingFormat": records.encoding,
-        "includes": records.includes[0] if len(records.includes) == 1 else list(records.includes),
-    }
-
-
-def _record_set(records: RecordSetOf) -> Json:
-    fields = [
-        {
-            "@type": "cr:Field",
-            "@id": _iri(f"{records.name}/{each.name}"),
-            "name": each.name,
-            "description": each.description,
-            "dataType": each.data_type,
-            "source": _source(records, each),
-        }
-        for each in records.fields
-    ]
-    return {
-        "@type": "cr:RecordSet",
-        "@id": records.name,
-        "name": records.name,
-        "description": records.description,
-        "field": fields,
-    }
-
-
-def _source(records: RecordSetOf, field: FieldOf) -> Json:
-    source: Json = {"fileSet": {"@id": f"{records.name}-files"}, "extract": dict(field.extract)}
-    if field.json_path is not None:
-        source["transform"] = {"jsonPath": field.json_path}
-    return source

@@ -1,10 +1,10 @@
-// Fast accept: which rows of a Dolma file are clean beyond doubt, and what pairing them needs.
+// Fast accept: which rows of a Dolma file are certainly clean, and the values that pair them.
 //
-// A row is read once, in one pass of a parser that is stricter than JSON where JSON leaves room: what it accepts is
-// strict UTF-8 and strict JSON, has no name twice in one object, no number that 64 bits cannot hold, and breaks none of
-// the rules about documents or attributes, those about spans excepted; no text looks as if it was encoded twice. Whatever it does not accept is not wrong yet:
-// the rules judge it, in Python, and find the words and the place. So every doubt is a "no" here, and hash collisions,
-// deep nesting or numbers near the limits need no care beyond that.
+// One pass reads each row with a parser that is stricter than JSON where JSON leaves room: a row that it accepts is
+// strict UTF-8 and strict JSON, has no name twice in one object and no number beyond 64 bits, and breaks none of the
+// rules on documents or attributes, except those on spans; no text looks as if it was encoded twice. Other rows may
+// still be correct: the rules judge them in Python, with message and place. Therefore every doubt is a "no" here, and
+// hash collisions, deep nesting or numbers near the limits need no more care than that.
 //
 // Define CORPUSFMT_WITHOUT_PYTHON to compile the parser alone, as the fuzzing harness does.
 
@@ -93,7 +93,7 @@ inline void append_utf8(std::string& text, uint32_t character) {
     append(0x80 | (character & 0x3F));
 }
 
-// As different as can be cheaply had: equal for equal names is all that must hold.
+// A cheap hash: it must be equal for equal names, and should differ for others.
 inline uint64_t hash_of(std::string_view name) {
     constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
     uint64_t hash = name.size() * kFactor;
@@ -115,8 +115,8 @@ inline uint64_t hash_of(std::string_view name) {
 
 struct String {
     std::string_view raw;  // between the quotation marks
-    size_t saved = 0;      // by how many characters escapes make the raw text longer
-    bool accents = false;  // whether escapes stand for characters from U+00C0 to U+00FF
+    size_t saved = 0;      // the number of characters that escapes add to the raw text
+    bool accents = false;  // whether escapes represent characters from U+00C0 to U+00FF
 };
 
 struct Number {
@@ -124,12 +124,12 @@ struct Number {
     uint64_t magnitude = 0;  // of an integer
 };
 
-// Reads JSON values from valid UTF-8. Each function reads one thing and tells whether it is flawless.
+// Reads JSON values from valid UTF-8. Each function reads one thing and returns whether it is flawless.
 //
-// What is read must be followed by a control character: no string, number or space goes past it.
+// A control character must follow: no string, number or space goes past it.
 class Parser {
   public:
-    // `end` is the place of a control character, somewhere behind the rows to read.
+    // `end` is the place of a control character after the rows to read.
     explicit Parser(const char* end) : end_(end) {}
 
     void start(const char* row) {
@@ -164,7 +164,7 @@ class Parser {
         return true;
     }
 
-    // What a string says. It lives as long as the parser and the bytes that it reads.
+    // The text of a string. It lives as long as the parser and the bytes that it reads.
     std::string_view text_of(const String& string) {
         return string.saved ? std::string_view(decoded_.emplace_back(unescaped(string.raw))) : string.raw;
     }
@@ -236,7 +236,7 @@ class Parser {
         return take('}') && are_different(first);
     }
 
-    // Calls `item` for each item; it must read it.
+    // Calls `item` for each item; it must read the item.
     template <typename Item>
     bool array(int levels, Item item) {
         if (levels == 0 || !take('[')) return false;
@@ -258,9 +258,9 @@ class Parser {
     }
 
   private:
-    static constexpr int64_t kDigitsOfDoubles = 308;  // whatever is below 10^308 is finite
-    static constexpr int64_t kDigitsKept = 17;  // a double has no more of its own
-    static constexpr int64_t kDigitsOfIntegers = 19;  // whatever is below 10^19 fits, if it is not negative
+    static constexpr int64_t kDigitsOfDoubles = 308;  // any number below 10^308 is finite
+    static constexpr int64_t kDigitsKept = 17;  // a double keeps no more
+    static constexpr int64_t kDigitsOfIntegers = 19;  // any number below 10^19 fits, if it is not negative
     static constexpr int64_t kHugeExponent = 1'000'000;
     static constexpr size_t kFew = 24;
 
@@ -290,7 +290,7 @@ class Parser {
         return true;
     }
 
-    // One character's escape, behind its backslash; surrogates must come in pairs.
+    // One character's escape, after its backslash; surrogates must come in pairs.
     bool escape(String& found) {
         const char kind = *at_;
         if (kind != 'u') {
@@ -344,7 +344,7 @@ class Parser {
         return text;
     }
 
-    // Whether the names of an object differ, as their hashes tell; forgets them.
+    // Whether the names of an object differ, by their hashes; forgets them.
     bool are_different(size_t first) {
         const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(first);
         bool different = true;
@@ -362,14 +362,14 @@ class Parser {
 
     const char* at_ = nullptr;
     const char* const end_;
-    std::vector<uint64_t> names_;  // hashes of the names of all objects that are open
+    std::vector<uint64_t> names_;  // hashes of the names of all open objects
     std::deque<std::string> decoded_;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Timestamps
 
-// Reads the parts of a timestamp, each telling whether it is there.
+// Reads the parts of a timestamp; each function returns whether its part is there.
 class Clock {
   public:
     explicit Clock(std::string_view text) : rest_(text) {}
@@ -382,7 +382,7 @@ class Clock {
         return true;
     }
 
-    // So many digits, as a number from `least` to `most`.
+    // This many digits, as a number from `least` to `most`.
     bool number(size_t digits, int least, int most, int& found) {
         if (rest_.size() < digits) return false;
         found = 0;
@@ -431,7 +431,7 @@ inline bool is_time(Clock& clock) {
     return true;
 }
 
-// As `is_timestamp` of the rules.
+// The same as `is_timestamp` of the rules.
 inline bool is_timestamp(std::string_view text) {
     Clock clock(text);
     if (!is_date(clock)) return false;
@@ -448,7 +448,7 @@ struct Document {
     uint64_t length = 0;  // of the text, in code points
 };
 
-// A reach that only a closer look at the spans can tell.
+// A reach that needs a closer look at the spans.
 constexpr uint64_t kUnclear = uint64_t{1} << 63;
 
 struct Attributes {
@@ -457,13 +457,13 @@ struct Attributes {
     uint64_t reach = 0;  // the greatest end of its spans
 };
 
-// The names of the attributes of a row and of those that follow it, up to the next shape.
+// The names of the attributes of a row and of the rows after it, up to the next shape.
 struct Shape {
     size_t row;
     std::vector<std::string_view> names;
 };
 
-// The rows of a block. Views are of the block itself or of strings in `parser`.
+// The rows of a block. Views point into the block or into strings in `parser`.
 template <typename Row>
 struct Rows {
     explicit Rows(const char* end) : parser(end) {}
@@ -572,7 +572,7 @@ inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
     return true;
 }
 
-// The rows of whole lines, or none where not every one is clean. `lines` is followed by a zero.
+// The rows of whole lines, or none unless all are clean. A zero follows `lines`.
 template <typename Row>
 std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
     const char* const end = lines.data() + lines.size();
@@ -611,7 +611,7 @@ using corpusfmt::Attributes;
 using corpusfmt::Document;
 using corpusfmt::Owned;
 
-// Rows follow each other that name the same source: they share one object.
+// Consecutive rows often have the same source: they share one object.
 class Sources {
   public:
     PyObject* operator()(std::string_view source) {
@@ -675,11 +675,7 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef_Slot kSlots[] = {{0, nullptr}};
-
-PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_native", "Clean rows of Dolma files, fast.", 0, kMethods, kSlots, nullptr, nullptr, nullptr,
-};
+PyModuleDef kModule = corpusfmt::kernel_of("Clean rows of Dolma files, fast.", kMethods);
 
 }  // namespace
 

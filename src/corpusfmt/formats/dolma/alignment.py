@@ -12,7 +12,7 @@ from corpusfmt.model import Fault, Location, Problem
 from corpusfmt.wording import plural
 
 SPEC = "dolma-data-format#dolma-toolkit-attributes-format"
-# How many rows from the first difference on are kept to tell what happened: 8 bytes a row and side.
+# The number of rows from the first difference on that are kept to explain it: 8 bytes per row and side.
 _KEPT_ROWS = 1 << 20
 
 
@@ -21,8 +21,8 @@ ROW_COUNT_MISMATCH = RULES.finding(
     "row-count-mismatch",
     """An attributes file has more or fewer rows than its documents file.
 
-    Why: rows pair by position. Where attributes end early, the mixer lets the rest of the documents pass unfiltered, and
-    stops reading all later attribute sets; rows that are too many are ignored.
+    Why: rows pair by position. If attributes end early, the mixer does not filter the rest of the documents, and stops
+    reading all later attribute sets; extra rows are ignored.
     Example: a tagger that was killed; a document that was dropped without its attributes.
     Fix: run the tagger on the file again.
     """,
@@ -33,29 +33,29 @@ ROW_COUNT_MISMATCH = RULES.finding(
 ROW_ID_MISMATCH = RULES.finding(
     "DOL502",
     "row-id-mismatch",
-    """A row of attributes carries another id than the document on the same row.
+    """A row of attributes has another id than the document on the same row.
 
-    Told once for a file, at the first such row, with what happened from there on: rows that are shifted, swapped or
-    reordered. Where the number of rows differs too, DOL501 tells it.
+    Reported once per file, at the first such row, with an explanation: rows are shifted, swapped or reordered. If the number
+    of rows also differs, DOL501 reports it.
 
-    Why: the mixer stops at a wrong id, and where ids are missing or all the same, documents get the attributes of others.
+    Why: the mixer stops at a wrong id; if ids are missing or all equal, documents get the attributes of others.
     Example: a file that was sorted or shuffled without its attributes.
-    Fix: run the tagger on the file again, or bring the rows into the order of the documents.
+    Fix: run the tagger on the file again, or sort the rows in the order of the documents.
     """,
     spec=SPEC,
 )
 
 
 def other_count(at: Location, documents: int, attributes: int, difference: str = "") -> Fault:
-    """Return what is said of a file with more or fewer rows than its documents; `difference` says what happened, if known."""
-    message = f"{attributes} rows, the documents file has {documents}"
+    """Return the fault of a file with more or fewer rows than its documents; `difference` explains it, if known."""
+    message = f"{attributes:,} rows, the documents file has {documents:,}"
     message += f"; {difference}" if difference else ""
     return Fault(ROW_COUNT_MISMATCH, Problem(message, at, "run the tagger on the documents file again"))
 
 
 def other_id(at: Location, difference: str) -> Fault:
-    """Return what is said of a row of attributes that carries another id than its document."""
-    return Fault(ROW_ID_MISMATCH, Problem(difference, at, "bring the rows into the order of the documents"))
+    """Return the fault of a row of attributes with another id than its document."""
+    return Fault(ROW_ID_MISMATCH, Problem(difference, at, "sort the rows in the order of the documents"))
 
 
 ROW_SOURCE_MISMATCH = RULES.finding(
@@ -63,8 +63,8 @@ ROW_SOURCE_MISMATCH = RULES.finding(
     "row-source-mismatch",
     """A row of attributes has the id of its document, but another source.
 
-    Why: id and source together tell which document is meant; the mixer does not compare sources.
-    Example: attributes of `c4` beside documents of `github`, where both count their ids from 1.
+    Why: id and source together identify a document; the mixer does not compare sources.
+    Example: attributes of `c4` next to documents of `github`, both with ids from 1.
     Fix: pair the files of the same source.
     """,
     spec=SPEC,
@@ -72,13 +72,13 @@ ROW_SOURCE_MISMATCH = RULES.finding(
 
 
 def other_source(at: Location, document: str | None, attributes: object) -> Fault:
-    """Return what is to be said of a row of attributes that names another source than its document."""
-    message = f"source `{clipped(attributes)}`, the document has `{clipped(document)}`"
+    """Return the fault of a row of attributes with another source than its document."""
+    message = f"the source is `{clipped(attributes)}`, the document has `{clipped(document)}`"
     return Fault(ROW_SOURCE_MISMATCH, Problem(message, at, "pair the files of the same source"))
 
 
 class Difference:
-    """Collects the ids of both sides from the first row on that differs, to tell what happened."""
+    """Collects the ids of both sides from the first different row on, to explain the difference."""
 
     def __init__(self, row: int, place: Location, document_id: str | None, attributes_id: str | None) -> None:
         self.place = place
@@ -88,15 +88,15 @@ class Difference:
         self._attributes = array("q")
 
     def add_documents(self, ids: Sequence[str | None]) -> None:
-        """Take ids of consecutive documents."""
+        """Add ids of consecutive documents."""
         _add(self._documents, ids)
 
     def add_attributes(self, ids: Sequence[str | None]) -> None:
-        """Take ids of consecutive rows of attributes."""
+        """Add ids of consecutive rows of attributes."""
         _add(self._attributes, ids)
 
     def explained(self) -> str:
-        """Say what happened."""
+        """Return the explanation."""
         document_id, attributes_id = self._ids
         wrong = f"row {self._row + 1} has the id `{attributes_id}`, the document there `{document_id}`"
         return f"{wrong}: {_what_happened(self._documents, self._attributes, self._row)}"
@@ -108,7 +108,7 @@ def _add(kept: array[int], ids: Sequence[str | None]) -> None:
 
 
 def _what_happened(documents: array[int], attributes: array[int], row: int) -> str:
-    """Compare two sequences of ids that differ at their first element, which stands on `row` (from 0)."""
+    """Explain the difference of two sequences of ids that differ at their first element, on `row` (from 0)."""
     common = min(len(documents), len(attributes))
     wrong = [place for place in range(common) if documents[place] != attributes[place]]
     if len(documents) == len(attributes):
@@ -125,7 +125,7 @@ def _what_happened(documents: array[int], attributes: array[int], row: int) -> s
             return f"from there on the rows are shifted {direction} by {shift}"
     shared = (Counter(documents) & Counter(attributes)).total()
     if shared == len(documents) == len(attributes):
-        return f"the rows are reordered: {len(wrong)} of {shared} from there on stand elsewhere"
+        return f"the rows are reordered: {len(wrong)} of {shared} from there on are elsewhere"
     return f"{len(wrong)} of {common} rows from there on differ, {shared} ids are in both files"
 
 
@@ -134,7 +134,7 @@ def _swapped(documents: array[int], attributes: array[int], one: int, other: int
 
 
 def _shift(ahead: array[int], behind: array[int]) -> int:
-    """Return by how many rows `behind` continues further down in `ahead`; 0 where it does not."""
+    """Return the number of rows after which `behind` continues in `ahead`; 0 if it does not."""
     if not behind:
         return 0
     try:

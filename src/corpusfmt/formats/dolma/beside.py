@@ -1,4 +1,4 @@
-"""Internal: Attribute sets read in step with their documents: row by row, held to the same ids and sources."""
+"""Internal: Attribute sets read in step with their documents: row by row, with the same ids and sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from corpusfmt.rules import Grading, Judge, finding_of
 
 
 class _AttributesRow(Struct, frozen=True):
-    """One row: its bytes, what pairing needs of it, how far its spans reach, and what is wrong with it."""
+    """One row: its bytes, the values that pair it, the reach of its spans, and its faults."""
 
     at: Location
     line: bytes
@@ -68,7 +68,7 @@ class _AttributesFile:
                 yield _AttributesRow(at, line, identity, source, reach)
 
     def next(self) -> _AttributesRow | None:
-        """Return the next row, None behind the last one. Raises `BadInput` where the file breaks off."""
+        """Return the next row, None after the last one. Raises `BadInput` if the file breaks off."""
         row = next(self.rows, None)
         if row is not None:
             self.taken += 1
@@ -110,9 +110,9 @@ class Beside:
         self._ended: _AttributesFile | None = None
 
     def joined(self, items: Iterable[Document | Rejected]) -> Iterator[Document | Rejected]:
-        """Yield documents with their rows, rejected where one of these is wrong. Raises `BadInput` for rows out of step.
+        """Yield documents with their rows, rejected if one of these is wrong. Raises `BadInput` for rows out of step.
 
-        Where a set has no more rows, documents are only counted any more: `finish` tells.
+        After the end of a set, the remaining documents are only counted: `finish` reports the difference.
         """
         for item in items:
             self._documents += 1
@@ -144,7 +144,7 @@ class Beside:
         return item
 
     def finish(self, *, whole: bool) -> None:
-        """Compare the numbers of rows, where all documents could be read. Raises `BadInput`."""
+        """Compare the numbers of rows, if all documents could be read. Raises `BadInput`."""
         for file in self._files if self._ended is None else [self._ended]:
             while file is not self._ended and file.next() is not None:
                 pass
@@ -158,7 +158,7 @@ def _together(document: bytes, rows: list[_AttributesRow]) -> bytes:
 
 
 def _hold_to(document: Document, row: _AttributesRow) -> None:
-    """Raise `BadInput` where a row of attributes is about another document."""
+    """Raise `BadInput` if a row of attributes belongs to another document."""
     if row.id is not None and row.id != document.id:
         fault = other_id(row.at, f"row {row.at.line} has the id `{row.id}`, the document there `{document.id}`")
     elif None not in (row.source, document.source) and row.source != document.source:

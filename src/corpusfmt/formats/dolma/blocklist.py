@@ -28,7 +28,7 @@ class Blocklist(Struct, frozen=True):
         return document_id if document_id in self.ids else None
 
     def misses(self, ids: Sequence[str], keys: Sequence[str]) -> bool:
-        """Tell whether none of these documents is listed."""
+        """Return whether none of these documents is listed."""
         return self.ids.isdisjoint(ids) and self.keys.isdisjoint(keys)
 
 
@@ -37,7 +37,7 @@ BLOCKLISTED_DOCUMENT = RULES.finding(
     "blocklisted-document",
     """A document that the blocklist names is in the dataset.
 
-    Why: ids are stable so that documents can be taken out of every version: takedown requests, evaluation data.
+    Why: ids are stable so that documents can be removed from every version: takedown requests, evaluation data.
     Example: the list has `c4<TAB>123`, and a row has the source `c4` and the id `123`.
     Fix: remove the document and its attributes rows.
     """,
@@ -46,18 +46,18 @@ BLOCKLISTED_DOCUMENT = RULES.finding(
 
 
 def key_of(source: str | None, document_id: str) -> str:
-    """Return what identifies a document in a dataset, as the blocklist writes it."""
+    """Return the identity of a document in a dataset, as the blocklist writes it."""
     return f"{source or ''}\t{document_id}"
 
 
-# What an entry of a set takes beyond its text, and what all may take: some two million ids.
+# The memory of an entry of a set beyond its text, and the limit for all: some two million ids.
 _ENTRY_BYTES = 120
 _MOST_HELD_BYTES = 256 * 1024 * 1024
 
 
 @lru_cache(maxsize=1)
 def load_blocklist(path: str) -> Blocklist:
-    """Read a blocklist, one entry a line, blank lines ignored. Raises `UsageError` where it is not one."""
+    """Read a blocklist, one entry a line, blank lines ignored. Raises `UsageError` if it is not one."""
     ids: set[str] = set()
     keys: set[str] = set()
     held = 0

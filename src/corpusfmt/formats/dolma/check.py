@@ -38,7 +38,7 @@ EMPTY_FILE = RULES.finding(
     "empty-file",
     """A documents file has no rows.
 
-    Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
+    Why: it may be intended, but usually a filter dropped everything or a writer failed.
     Example: a gzip file of 20 bytes.
     Fix: delete the file and its attributes, or write it again.
     """,
@@ -74,7 +74,7 @@ class _AttributesSet:
             yield self._current, start, self._next
 
     def pair(self, documents: DocumentColumns) -> None:
-        """Judge the rows that stand beside those of a block of documents."""
+        """Judge the rows that belong to a block of documents."""
         if self.difference is not None:
             self.difference.add_documents(documents.ids)
         row = 0
@@ -127,12 +127,12 @@ class _AttributesSet:
                 self._judge.check(Spans(at, key, value, document, has_source=columns.sources[index] is not None))
 
     def read_alone(self) -> None:
-        """Judge all rows, beside no documents."""
+        """Judge all rows, without documents."""
         for columns, start, end in self._take(UNKNOWN_LENGTH):
             self._judge_spans_alone(columns, start, end)
 
     def finish(self, documents: DolmaFile) -> None:
-        """Read what is left, and judge how the two files line up."""
+        """Read the rest, and judge how the two files line up."""
         first_extra: Location | None = None
         for columns, start, end in self._take(UNKNOWN_LENGTH):
             first_extra = first_extra or columns.place(start)
@@ -157,9 +157,9 @@ def _same_sources(documents: Sequence[Any], attributes: Sequence[Any]) -> bool:
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
-    """Check one documents file and the attributes files beside it, row by row.
+    """Check one documents file and its attributes files, row by row.
 
-    Leaves the hashes of all (source, id) in `options.scratch`, where there is one, for `finish`.
+    Leaves the hashes of all (source, id) in `options.scratch`, if there is one, for `finish`.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
     with within_limits(judge, shard.name):
@@ -187,7 +187,7 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) 
         for each in sets:
             each.pair(columns)
     if documents.whole and not documents.rows:
-        hint = "delete it and its attributes, or write it again"
+        hint = "delete the file and its attributes, or write it again"
         judge.report(EMPTY_FILE, Problem("no rows", Location(documents.path), hint))
     for each in sets:
         each.finish(documents)
@@ -197,7 +197,7 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) 
 
 
 def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:
-    """Check an attributes file whose documents are not at hand."""
+    """Check an attributes file without its documents."""
     _AttributesSet("", file, judge).read_alone()
     reason = f"needs the documents of {file.path}"
     judge.coverage.gap(file.path, "attributes", reason)
@@ -217,7 +217,7 @@ def _judge_listed(columns: DocumentColumns, blocklist: Blocklist, judge: Judge) 
             shown = entry.replace("\t", "`, `")
             at = replace(columns.place(index), record=document_id)
             hint = "remove the document and its attributes rows"
-            judge.report(BLOCKLISTED_DOCUMENT, Problem(f"on the blocklist as `{shown}`", at, hint))
+            judge.report(BLOCKLISTED_DOCUMENT, Problem(f"the document is on the blocklist as `{shown}`", at, hint))
 
 
 def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
@@ -226,12 +226,12 @@ def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
         for key, place in each.keys.seen.items():
             other = first_with.setdefault(key, each.name)
             if other != each.name:
-                message = f"`{clipped(key)}` is an attribute of the set `{other}` too"
+                message = f"`{clipped(key)}` is also an attribute of the set `{other}`"
                 at = replace(place, pointer=pointer("attributes", key))
                 judge.report(ATTRIBUTE_KEY_COLLISION, Problem(message, at, "rename one of them"))
 
 
 def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
-    """Judge what only the whole dataset can tell: that each (source, id) occurs once."""
+    """Judge the dataset as a whole: each (source, id) occurs once."""
     if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards):
         judge_repeated(plan.shards, options.scratch, judge, options)

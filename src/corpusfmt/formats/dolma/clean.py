@@ -1,9 +1,9 @@
-"""Internal: Fast accept: tell in a few vectorised steps that a block of rows is clean beyond doubt.
+"""Internal: Fast accept: decide in a few vectorised steps that a block of rows is certainly clean.
 
-A decoder in C reads the values; names that stand twice in one object, and names that no one asked for, are found by
-counting strings (`io.jsonlines`). As every string was then decoded, every string is strict UTF-8.
+A decoder in C reads the values; names that occur twice in one object, and unexpected names, are found by
+counting strings (`io.jsonlines`). Since every string is then decoded, every string is strict UTF-8.
 
-Whatever is not accepted here is not wrong yet: it is judged by the rules, row by row.
+Other blocks may still be correct: the rules judge them, row by row.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class CleanDocuments(Struct, frozen=True):
-    """Rows of documents on which no rule can fire. The rows have lost their texts, which stand in a column."""
+    """Rows of documents on which no rule can fire. The texts are not in the rows, but in a column."""
 
     rows: list[Json]
     ids: list[str]
@@ -52,10 +52,10 @@ class CleanDocuments(Struct, frozen=True):
 
 
 class CleanAttributes(Struct, frozen=True):
-    """Rows of attributes on which no rule can fire but those about spans.
+    """Rows of attributes on which only rules on spans can fire.
 
-    `reaches` has the greatest end of each row's spans, `UNCLEAR` where a look at them is needed. `shapes` has what names
-    of attributes there are together in a row, each with the first row (from 0) that has them; one may be there twice.
+    `reaches` has the greatest end of each row's spans, `UNCLEAR` if they need a closer look. `shapes` has the names of
+    attributes that occur together in a row, each with the first row (from 0) that has them; one may be there twice.
     """
 
     ids: list[str]
@@ -68,7 +68,7 @@ UNCLEAR = 1 << 63
 
 
 def clean_documents(data: bytes) -> CleanDocuments | None:
-    """Return the rows of a block of whole lines, or None where a rule may have something to say."""
+    """Return the rows of a block of whole lines, or None if a rule may fire."""
     rows = decoded_lines(_decode_documents, data)
     if rows is None:
         return None
@@ -89,7 +89,7 @@ def clean_documents(data: bytes) -> CleanDocuments | None:
 
 
 def clean_attributes(data: bytes) -> CleanAttributes | None:
-    """Return what pairing needs of a block of whole lines, or None where a rule may have something to say."""
+    """Return the values that pair a block of whole lines, or None if a rule may fire."""
     rows = decoded_lines(_decode_attributes, data)
     if rows is None:
         return None

@@ -11,7 +11,7 @@ from corpusfmt.formats.dolma.ruleset import VERSION
 
 _ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")
 _TEXT = FieldOf("text", "sc:Text", {"column": "text"}, "Text of the document")
-# Described where they occur: a reader that is told of a column that no file has gives up.
+# Described only if they occur: a reader fails on a described column that no file has.
 _OPTIONAL_FIELDS = (
     FieldOf("source", "sc:Text", {"column": "source"}, "Where the document comes from"),
     FieldOf("added", "sc:DateTime", {"column": "added"}, "When the document was taken into the corpus"),
@@ -29,7 +29,7 @@ def _documents(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf
 
 
 def _as_it_is(described: FieldOf, contents: Contents) -> FieldOf | None:
-    """Return a field with the type that all its values are of: as text where that is not its own, None where none is."""
+    """Return a field with the type of all its values: as text if that is not its own type, None if not even text fits."""
     if (described.name, "sc:Text") in contents.odd:
         return None
     is_odd = (described.name, described.data_type) in contents.odd

@@ -6,6 +6,7 @@ from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.describe import DESCRIBERS
 from corpusfmt.formats.dolma.layout import detect, plan
+from corpusfmt.formats.dolma.mend import mends
 from corpusfmt.formats.dolma.read import attribute_sets, read
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.write import DOLMA
@@ -29,4 +30,5 @@ FORMAT = Format(
     ),
     writers={VERSION: DOLMA},
     describers=DESCRIBERS,
+    mends=mends,
 )

@@ -1,7 +1,7 @@
-"""Internal: What a check needs of clean rows, by a native kernel where it is built and by `clean` where it is not.
+"""Internal: The columns that a check needs of clean rows, from a native kernel if it is built and else from `clean`.
 
-Both give the same columns. Neither takes a row that a rule has something to say of, but which other rows they leave to
-the rules is theirs to choose.
+Both give the same columns. Neither accepts a row on which a rule may fire, but they may leave different other rows to
+the rules.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ except ImportError:  # no wheel for this platform and no compiler: the same verd
 else:
     _BUILT = True
 
-# Bytes to look at in one call: what becomes of them in `clean` stays in a processor's cache.
+# Bytes in one call: the intermediate values in `clean` fit a processor's cache.
 PIECE = 1 << 62 if _BUILT else 32 * 1024
 
 
 class DocumentsGlance(Struct, frozen=True):
-    """Rows of documents on which no rule can fire; `lengths` are those of the texts in code points."""
+    """Rows of documents on which no rule can fire; `lengths` are the lengths of their texts in code points."""
 
     ids: list[str]
     sources: list[str]
@@ -35,12 +35,12 @@ _MORE_THAN_A_FLOAT_KEEPS = b"0" * 18
 
 
 def _may_lose_digits(data: bytes) -> bool:
-    """Tell whether a number has more digits than a decoder keeps, or a text more in a row than nearly any has."""
+    """Return whether a number has more digits than a decoder keeps, or a text has an unusually long run of them."""
     return _MORE_THAN_A_FLOAT_KEEPS in data.translate(_DIGITS_ALIKE, b".")
 
 
 def glance_at_documents(data: bytes) -> DocumentsGlance | None:
-    """Return the columns of a block of whole lines, or None where a rule may have something to say."""
+    """Return the columns of a block of whole lines, or None if a rule may fire."""
     if not _BUILT:
         doubtful = _may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
         clean = None if doubtful else clean_documents(data)
@@ -50,7 +50,7 @@ def glance_at_documents(data: bytes) -> DocumentsGlance | None:
 
 
 def glance_at_attributes(data: bytes) -> CleanAttributes | None:
-    """Return the columns of a block of whole lines, or None where a rule may have something to say."""
+    """Return the columns of a block of whole lines, or None if a rule may fire."""
     if not _BUILT:
         return None if _may_lose_digits(data) else clean_attributes(data)
     columns = _native.attributes(data)

@@ -1,13 +1,14 @@
-"""Internal: Which files make a dataset: documents, the attributes that belong to them, and what else lies around."""
+"""Internal: The files of a dataset: documents, their attributes, and stray files."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,11 +17,15 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
-from corpusfmt.formats.sniff import first_row_has
+from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.formats.sniff import first_row, first_row_has
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
+
+if TYPE_CHECKING:
+    from corpusfmt.formats.columns import Columns
 
 DOCUMENTS = "documents"
 ATTRIBUTES = "attributes"
@@ -31,13 +36,14 @@ _DATA_SUFFIXES = tuple(kind + codec for kind in (".jsonl", ".json") for codec in
 # Read by parts of the toolkit, and by us, but not by all of them.
 _UNUSUAL_SUFFIXES = (".ndjson", ".ndjson.gz", ".ndjson.zst", ".jsonl.zstd", ".json.zstd", ".gz", ".zst", ".zstd")
 _LEFTOVER_SUFFIXES = (".tmp", ".part", ".partial")
+# RedPajama 2 has a folder `documents`, too.
+_RED_PAJAMA = re.compile(r"(?:.*/)?\d{4}-\d\d/\d{4}/[a-z]{2}_(?:head|middle|tail)\.json\.gz", re.DOTALL)
 _STATE_FOLDER = ".corpusfmt"
-_OURS = ("croissant.json", "stats.json", "stats.md", "MANIFEST.json")
 _OURS_PREFIXES = ("README", "LICENSE")
 
 
 class NameKind(Enum):
-    """What a file's name says of it."""
+    """The kind of a file, by its name."""
 
     DATA = auto()
     UNUSUAL = auto()
@@ -75,11 +81,11 @@ class Name(Struct, frozen=True):
 
 @RULES.rule("DOL102", "unusual-extension", on=DataFile, severity=Severity.WARNING, spec=SPEC)
 def unusual_extension(file: DataFile) -> Iterator[Problem]:
-    """A file among the documents or attributes has an extension that not every reader understands, or none does.
+    """A file among the documents or attributes has an extension that some or all readers do not support.
 
-    Why: readers go by the extension; the mixer takes `.zstd`, `.bz2` and `.xz` for plain text and writes an empty shard.
+    Why: readers rely on the extension; the mixer reads `.zstd`, `.bz2` and `.xz` as plain text and writes an empty shard.
     Example: `documents/part-0.jsonl.zstd`, `documents/notes.csv`.
-    Fix: name shards `.jsonl` or `.json`, compressed `.gz` or `.zst`; keep other files outside of these folders.
+    Fix: name shards `.jsonl` or `.json`, compressed `.gz` or `.zst`; keep other files outside these folders.
     """
     hint = f"use one of {', '.join(_DATA_SUFFIXES)}"
     if file.kind is NameKind.UNUSUAL:
@@ -91,9 +97,9 @@ def unusual_extension(file: DataFile) -> Iterator[Problem]:
 LEFTOVER_FILE = RULES.finding(
     "DOL103",
     "leftover-file",
-    """A temporary file or the state of an unfinished run lies in the dataset.
+    """The dataset contains a temporary file or the state of an unfinished run.
 
-    Why: it tells that a writer did not finish: the shard of that name is missing or old.
+    Why: a writer did not finish: the shard of that name is missing or old.
     Example: `documents/part-0.jsonl.gz.tmp`, a `.corpusfmt` folder.
     Fix: run the writer to its end, or delete the file.
     """,
@@ -104,24 +110,24 @@ LEFTOVER_FILE = RULES.finding(
 
 @RULES.rule("DOL105", "ambiguous-path", on=Name, severity=Severity.WARNING, spec=SPEC)
 def ambiguous_path(name: Name) -> Iterator[Problem]:
-    """A folder `documents` lies below another folder `documents`.
+    """A folder `documents` is inside another folder `documents`.
 
-    Why: the mixer replaces every `/documents/` of a path by the name of the attribute set, the tagger only the first
-    one: what the one writes the other does not find, and nothing is filtered.
+    Why: the mixer replaces every `/documents/` in a path with the name of the attribute set, the tagger only the first:
+    they do not find each other's files, and nothing is filtered.
     Example: `documents/documents/part-0.jsonl.gz`.
     Fix: rename the inner folder.
     """
     if name.name == DOCUMENTS and DOCUMENTS in name.parents:
-        yield Problem("`documents` occurs twice in this path", name.at, "rename the inner folder")
+        yield Problem("`documents` occurs twice in the path", name.at, "rename the inner folder")
 
 
 @RULES.rule("DOL106", "glob-character-in-path", on=Name, severity=Severity.WARNING, spec=SPEC)
 def glob_character_in_path(name: Name) -> Iterator[Problem]:
     """The name of a file or folder contains `[`, `*` or `?`.
 
-    Why: the mixer takes the paths of attributes for patterns; such a name does not match itself, and nothing is filtered.
+    Why: the mixer reads the paths of attributes as patterns; such a name does not match itself, and nothing is filtered.
     Example: `documents/part[1].jsonl.gz`.
-    Fix: rename it, and its counterparts in every attribute set.
+    Fix: rename the file, and its counterparts in every attribute set.
     """
     found = [character for character in "[*?" if character in name.name]
     if found:
@@ -131,11 +137,11 @@ def glob_character_in_path(name: Name) -> Iterator[Problem]:
 FILE_OUTSIDE_LAYOUT = RULES.finding(
     "DOL107",
     "file-outside-layout",
-    """A data file lies neither below `documents` nor below `attributes` of a dataset that has these folders.
+    """A data file of a dataset is neither below `documents` nor below `attributes`.
 
-    Why: no reader looks there, and it was not checked.
-    Example: `extra/part-0.jsonl.gz` beside `documents`.
-    Fix: move it where it belongs, or validate it by itself.
+    Why: readers do not look there, and the file was not checked.
+    Example: `extra/part-0.jsonl.gz` next to `documents`.
+    Fix: move the file where it belongs, or validate it alone.
     """,
     severity=Severity.WARNING,
     spec=SPEC,
@@ -144,9 +150,9 @@ FILE_OUTSIDE_LAYOUT = RULES.finding(
 DOCUMENTS_FILE_MISSING = RULES.finding(
     "DOL109",
     "documents-file-missing",
-    """There is no documents file where several attribute sets have attributes of one.
+    """A documents file is missing, and several attribute sets have its attributes.
 
-    Why: one such file may be stale, but taggers that agree have all seen the documents: they are lost.
+    Why: one such file may be stale, but several taggers have seen the documents: they are lost.
     Example: `attributes/pii/1.jsonl.gz` and `attributes/quality/1.jsonl.gz` without `documents/1.jsonl.gz`.
     Fix: restore the documents file, or delete its attributes in every set.
     """,
@@ -158,8 +164,8 @@ ATTRIBUTE_SET_EMPTY = RULES.finding(
     "attribute-set-empty",
     """A folder below `attributes` has no attributes file.
 
-    Why: it was to be an attribute set; the mixer finds nothing there and lets all documents pass unfiltered.
-    Example: the folder of a tagger that crashed, empty or with `.tmp` files alone.
+    Why: it should be an attribute set; the mixer finds nothing there and does not filter any documents.
+    Example: the folder of a crashed tagger, empty or with only `.tmp` files.
     Fix: run the tagger again, or delete the folder.
     """,
     spec=SPEC,
@@ -168,11 +174,11 @@ ATTRIBUTE_SET_EMPTY = RULES.finding(
 NO_DOCUMENTS = RULES.finding(
     "DOL108",
     "no-documents",
-    """There is no documents file.
+    """The path contains no documents file.
 
-    Why: nothing was checked, and nothing can be read; most often the path is wrong.
-    Example: a folder one level too high or too low, an upload that did not happen.
-    Fix: name the folder that holds `documents`, or a documents file.
+    Why: there is nothing to check or read; usually the path is wrong.
+    Example: a folder one level too high or too low, a failed upload.
+    Fix: pass the folder that contains `documents`, or a documents file.
     """,
     spec=SPEC,
 )
@@ -180,12 +186,12 @@ NO_DOCUMENTS = RULES.finding(
 ATTRIBUTE_FILE_MISSING = RULES.finding(
     "DOL401",
     "attribute-file-missing",
-    """A documents file has no counterpart in an attribute set: the same path below the set, the same name.
+    """A documents file has no counterpart in an attribute set: the same path below the set, with the same name.
 
-    Why: the mixer drops what it does not find without a word, and all documents of that file pass unfiltered.
+    Why: the mixer silently ignores missing files, and does not filter the documents of that file.
     Example: `documents/a/0.jsonl.gz` with `attributes/pii/0.jsonl.gz` (a folder is missing), with
     `attributes/pii/a/0.json.gz` (another name), or with nothing at all.
-    Fix: run the tagger on the file, or move its attributes to the path that the message names.
+    Fix: run the tagger on the file, or move its attributes to the path in the message.
     """,
     spec=SPEC,
 )
@@ -195,7 +201,7 @@ ATTRIBUTE_FILE_ORPHAN = RULES.finding(
     "attribute-file-orphan",
     """An attributes file has no documents file: no path below `documents` equals its path below the set.
 
-    Why: nobody reads it, so it is stale, misplaced, or its documents are missing.
+    Why: the file is stale, misplaced, or its documents are missing; readers ignore it.
     Example: `attributes/pii/1.jsonl.gz` without `documents/1.jsonl.gz`.
     Fix: restore the documents file or delete the attributes.
     """,
@@ -204,12 +210,12 @@ ATTRIBUTE_FILE_ORPHAN = RULES.finding(
 )
 
 
-#: Tells by its shown path whether a file is asked for.
+#: Returns by its shown path whether a file is wanted.
 _Wanted = Callable[[str], bool]
 
 
 class Placed(NamedTuple):
-    """A file's place: the folder that holds `documents` and `attributes`, and the path below one of these."""
+    """A file's place: the folder that contains `documents` and `attributes`, and the path below one of these."""
 
     base: str
     rest: str
@@ -217,7 +223,7 @@ class Placed(NamedTuple):
 
 
 class _Tree(Struct):
-    """What lies below a root, sorted out by side."""
+    """The files below a root, sorted by side."""
 
     documents: list[Placed] = field(default_factory=list)
     attributes: list[Placed] = field(default_factory=list)
@@ -226,11 +232,13 @@ class _Tree(Struct):
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a folder that holds (or is) `documents`, and whatever starts with a row of documents, or a file of attributes."""
+    """Claim a folder that contains (or is) `documents`, or a file that starts with a row of documents or attributes."""
     if entry.kind == "directory":
-        if _child(entry, DOCUMENTS) is not None:
-            return Detection(VERSION, "a folder `documents`")
-        first = next((found for found in walk(entry) if _is_data(found)), None)
+        documents = _child(entry, DOCUMENTS)
+        first = next((found for found in walk(documents or entry) if _is_data(found)), None)
+        if documents is not None:
+            is_other = first is not None and _RED_PAJAMA.fullmatch(first.path) and _other_corpus(first)
+            return None if is_other else Detection(VERSION, "a folder `documents`")
         return _documents_in(first) if first else None
     if _holds_attributes(entry):
         return Detection(VERSION, "rows with an id and attributes, without a text")
@@ -238,8 +246,19 @@ def detect(entry: Entry) -> Detection | None:
 
 
 def _documents_in(entry: Entry) -> Detection | None:
-    found = _is_data(entry) and first_row_has(entry, "id", "text")
-    return Detection(VERSION, "rows with an id and a text") if found else None
+    if not _is_data(entry) or not first_row_has(entry, "id", "text") or _other_corpus(entry):
+        return None
+    return Detection(VERSION, "rows with an id and a text")
+
+
+def _other_corpus(entry: Entry) -> Columns | None:
+    """Return the column profile of rows that have no source, which documents need, if they are of a published corpus."""
+    row = first_row(entry)
+    if not row or "source" in row:
+        return None
+    from corpusfmt.formats.columns import best_columns  # noqa: PLC0415 - it reads all column profiles
+
+    return best_columns(row, entry.url)
 
 
 def _holds_attributes(entry: Entry) -> bool:
@@ -258,7 +277,7 @@ def _child(entry: Entry, name: str) -> Entry | None:
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the shards below a dataset, a `documents` folder or one file, and judge names and pairing.
 
-    A file of attributes that lies in no dataset is a shard of its own.
+    A file of attributes outside any dataset is a shard by itself.
     Raises `UsageError` for a blocklist that cannot be read.
     """
     if options.blocklist is not None:
@@ -272,24 +291,24 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     for neither in tree.neither:
         # A plain .json file is as likely a configuration or a description.
         if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
-            message, hint = "outside of `documents` and `attributes`: not read", "move it, or validate it by itself"
+            message, hint = "outside `documents` and `attributes`: not read", "move the file, or validate it alone"
             judge.report(FILE_OUTSIDE_LAYOUT, Problem(message, Location(neither.path), hint))
     for missing in pairs.missing:
         judge.report(ATTRIBUTE_FILE_MISSING, missing)
     _report_orphans(pairs.orphans, judge)
     for path in tree.empty_sets:
-        message, hint = "an attribute set without attributes files", "run the tagger again, or delete the folder"
+        message, hint = "the attribute set has no attributes files", "run the tagger again, or delete the folder"
         judge.report(ATTRIBUTE_SET_EMPTY, Problem(message, Location(path), hint))
     if not pairs.shards:
-        hint = "name the folder that holds `documents`, or a documents file"
+        hint = "pass the folder that contains `documents`, or a documents file"
         judge.report(NO_DOCUMENTS, Problem("no documents file found", Location("."), hint))
     return Plan(VERSION, pairs.shards, judge.tally, judge.coverage)
 
 
 def _entries(entry: Entry) -> tuple[_Wanted, Iterator[tuple[str, Entry]]]:
-    """Return what of a dataset is asked for, and all its entries with the paths that place them.
+    """Return which entries of a dataset are wanted, and all its entries with the paths that place them.
 
-    A file or folder within a dataset needs the whole listing: only that tells which sets there are.
+    A file or folder within a dataset needs the whole listing: only the listing shows which sets there are.
     """
     is_folder = entry.kind == "directory"
     if is_folder and _child(entry, DOCUMENTS) is not None:
@@ -314,7 +333,7 @@ def _below(folder: Entry) -> Iterator[tuple[str, Entry]]:
 
 
 def _home_of(entry: Entry) -> tuple[Entry, str] | None:
-    """Return the dataset that a file or folder lies in, and its path below it."""
+    """Return the dataset that contains a file or folder, and its path below it."""
     parts = _absolute(entry).split("/")
     for place in range(len(parts) - 2, 0, -1):
         if parts[place] in {DOCUMENTS, ATTRIBUTES}:
@@ -325,7 +344,7 @@ def _home_of(entry: Entry) -> tuple[Entry, str] | None:
 
 
 def _above(entry: Entry, folder: str) -> Entry:
-    """Return a folder above what was named, which is then the root of what is read."""
+    """Return a folder above the given entry, as a new root."""
     return folder_at(folder or "/", follow_links=entry.root.follow_links)
 
 
@@ -339,7 +358,7 @@ def _side(home: Entry, name: str) -> Entry | None:
 
 
 def _both_sides(home: Entry, here: str, named: Entry | None = None) -> Iterator[tuple[str, Entry]]:
-    """Yield what lies below both trees of a dataset, shown as seen from one of its folders; one of them may be `named`."""
+    """Yield the entries below both trees of a dataset, by their paths from one of its folders; `named` may be one tree."""
     for name in (DOCUMENTS, ATTRIBUTES):
         side = named if named is not None and named.name == name else _side(home, name)
         if side is None:
@@ -350,23 +369,23 @@ def _both_sides(home: Entry, here: str, named: Entry | None = None) -> Iterator[
 
 
 def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: _Wanted) -> _Tree:
-    """Sort entries by side, and judge the names of those that are wanted."""
+    """Sort entries by side, and judge the names of the wanted ones."""
     tree = _Tree()
     anywhere: list[Placed] = []
-    folders: dict[str, str] = {}  # below `attributes`, none of whose files was seen yet
+    folders: dict[str, str] = {}  # below `attributes`, with no file seen yet
     unheard = Judge(RULES, Grading(), version=VERSION, path=".")
     for path, entry in entries:
         *parents, name = path.split("/")
         if parents[:1] == [_STATE_FOLDER]:
             continue
         judge = judge_of_all if wanted(entry.path) else unheard
-        # An attributes file that is not read may belong to what is asked for.
+        # An attributes file that is not read may belong to a wanted one.
         whose = judge_of_all if parents[:1] == [ATTRIBUTES] or not parents else judge
         at = Location(entry.path)
         judge.check(Name(at, name, tuple(parents)))
         kind = kind_of_name(name)
         if kind is NameKind.LEFTOVER:
-            message, hint = "left behind by a run that did not finish", "finish that run, or delete it"
+            message, hint = "left behind by an unfinished run", "finish the run, or delete the file"
             judge.report(LEFTOVER_FILE, Problem(message, at, hint))
         elif report_barred(entry, whose) or kind is NameKind.HIDDEN:
             continue
@@ -397,7 +416,7 @@ def _has_fit_name(entry: Entry, judge: Judge) -> bool:
 
 
 def _is_ours(path: str) -> bool:
-    return path in _OURS or ("/" not in path and path.startswith(_OURS_PREFIXES))
+    return "/" not in path and (path.startswith(_OURS_PREFIXES) or ROOT_FILES.fullmatch(path) is not None)
 
 
 class _Pairs(Struct, frozen=True):
@@ -407,7 +426,7 @@ class _Pairs(Struct, frozen=True):
 
 
 def _paired(tree: _Tree) -> _Pairs:
-    """Pair attributes with documents by path, and resolve what has no partner into missing and orphaned files."""
+    """Pair attributes with documents by path, and report files without a partner as missing or orphaned."""
     sets_of: dict[tuple[str, str], dict[str, Entry]] = {(each.base, each.rest): {} for each in tree.documents}
     set_names: defaultdict[str, set[str]] = defaultdict(set)
     unpaired = []
@@ -476,7 +495,7 @@ def _unmatched(
 
 
 def _report_orphans(orphans: Sequence[Placed], judge: Judge) -> None:
-    """Report the documents files that several sets have attributes of, then what is left of orphaned attributes."""
+    """Report the documents files that have attributes in several sets, then the remaining orphaned attributes."""
     by_path: defaultdict[tuple[str, str], list[Placed]] = defaultdict(list)
     for orphan in orphans:
         by_path[orphan.base, orphan.rest.partition("/")[2]].append(orphan)
@@ -486,13 +505,13 @@ def _report_orphans(orphans: Sequence[Placed], judge: Judge) -> None:
             place = "/".join(part for part in (base, DOCUMENTS, path) if part)
             names = [f"`{orphan.rest.partition('/')[0]}`" for orphan in group]
             sets = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-            message = f"missing, and {len(names)} attribute sets have its attributes: {sets}"
-            hint = "restore it, or delete its attributes in every set"
+            message = f"the file is missing, and {len(names)} attribute sets have its attributes: {sets}"
+            hint = "restore the file, or delete its attributes in every set"
             judge.report(DOCUMENTS_FILE_MISSING, Problem(message, Location(place), hint))
         else:
             left += group
     for orphan in left:
-        message, hint = "no documents file belongs to it", "restore the documents file, or delete this one"
+        message, hint = "the documents file is missing", "restore the documents file, or delete the attributes"
         judge.report(ATTRIBUTE_FILE_ORPHAN, Problem(message, Location(orphan.entry.path), hint))
 
 
@@ -517,7 +536,7 @@ def _common_tail(one: str, other: str) -> int:
 
 
 def _attributes_path(document: Placed, set_name: str) -> str:
-    """Return where the attributes of a documents file belong, below the folder that holds both trees."""
+    """Return where the attributes of a documents file belong, below the folder that contains both trees."""
     return "/".join(part for part in (document.base, ATTRIBUTES, set_name or "<set>", document.rest) if part)
 
 

@@ -1,4 +1,4 @@
-"""Internal: Read one documents file, with the attribute sets beside it, as a stream of documents."""
+"""Internal: Read one documents file, with its attribute sets, as a stream of documents."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _BEARABLE = {"DOL306"}
 
 
 def attribute_sets(shard: Shard) -> list[str]:
-    """Return the names of the attribute sets that lie beside the documents."""
+    """Return the names of the attribute sets next to the documents."""
     return [role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role not in {DOCUMENTS, ATTRIBUTES}]
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
-    """Yield the documents of a shard in order; a row that cannot be one, and a stream that breaks off, as `Rejected`.
+    """Yield the documents of a shard in order; unsuitable rows, and a stream that breaks off, become `Rejected`.
 
-    Embedded attributes stay as they are. `extra` holds every other field in its order, `version` included, and metadata
+    Embedded attributes remain unchanged. `extra` has every other field in its order, including `version`, and metadata
     that is null rather than absent. The rows of attribute sets come with their documents.
-    Raises `BadInput` where the rows of a set do not line up with the documents: nothing in the shard can then be trusted.
+    Raises `BadInput` if the rows of a set do not line up with the documents: nothing in the shard can then be trusted.
     """
     if DOCUMENTS not in shard.files:
         raise UsageError(f"{shard.name} holds attributes, and no documents: name the dataset that it belongs to")

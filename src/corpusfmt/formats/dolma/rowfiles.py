@@ -1,4 +1,4 @@
-"""Internal: The rows of one file, block after block: clean ones at a glance, the others judged by the rules."""
+"""Internal: The rows of one file, block by block: clean blocks are accepted as a whole, the others judged by the rules."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ compression_rule(RULES, "DOL101", "dolma-data-format#directory-structure")
 
 
 def shared_by(count: int, options: CheckOptions) -> CheckOptions:
-    """Return the options for so many attributes files that are open at once: they may hold as much as three alone."""
+    """Return the options for this many attributes files at once: together they may take as much memory as three."""
     return replace(options, max_line_bytes=options.max_line_bytes * 3 // max(count, 3))
 
 
 class DolmaFile(RowFile):
-    """One file of a shard: counts its rows, and judges as one the empty lines that follow each other, and ends in CR LF."""
+    """One file of a shard: counts its rows, and judges consecutive empty lines, and CR LF line ends, as one."""
 
     def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
         super().__init__(entry, judge, options)
@@ -50,7 +50,7 @@ class DolmaFile(RowFile):
         self._blank_lines: tuple[Location, int] | None = None
 
     def blocks(self) -> Iterator[Block | LongLine]:
-        """Yield the blocks of the file; what breaks off the stream is judged, never raised."""
+        """Yield the blocks of the file; a stream that breaks off is judged, never raised."""
         for block in super().blocks():
             if isinstance(block, Block) and b"\r" in block.data:
                 self._note_returns(block)
@@ -61,7 +61,7 @@ class DolmaFile(RowFile):
             self._judge.report(CARRIAGE_RETURN, problem)
 
     def add_blank_lines(self, at: Location, count: int) -> None:
-        """Take empty lines: those that follow each other, in whatever blocks, are judged as one."""
+        """Take empty lines: consecutive ones, even across blocks, are judged as one."""
         if self._blank_lines is not None:
             first, before = self._blank_lines
             if (first.line or 0) + before == at.line:
@@ -87,7 +87,7 @@ class DolmaFile(RowFile):
 
 
 class Columns(Struct):
-    """Consecutive rows of one file, a column for each thing that pairing needs; None where a row does not have it."""
+    """Consecutive rows of one file, a column for each value that pairs them; None if a row lacks it."""
 
     path: str
     block: Block | LongLine
@@ -99,7 +99,7 @@ class Columns(Struct):
 
     @property
     def lines(self) -> list[bytes]:
-        """The bytes of each row, of none where one was too long to hold."""
+        """The bytes of each row; none if a row was too long to read."""
         if self._lines is None:
             self._lines = lines_of(self.block) if isinstance(self.block, Block) else []
         return self._lines
@@ -113,7 +113,7 @@ class Columns(Struct):
         return Location(self.path, self.block.line + index, self._starts[index])
 
     def row(self, index: int) -> Json | None:
-        """Return the object on a row that was judged before, None where there is none."""
+        """Return the object on a row that was judged before, None if there is none."""
         return json_object(self.lines[index]) if self.lines else None
 
 
@@ -124,12 +124,12 @@ class DocumentColumns(Columns):
 
 
 class AttributesColumns(Columns):
-    """Rows of attributes: how far their spans reach, see `CleanAttributes`."""
+    """Rows of attributes: the reach of their spans, see `CleanAttributes`."""
 
     reaches: list[int] = field(default_factory=list)
 
 
-# No span reaches beyond a text that nobody could read; spans that need a look get one beside it, too.
+# No span reaches beyond an unreadable text; next to one, spans that need a closer look get it, too.
 UNKNOWN_LENGTH = UNCLEAR - 1
 
 
@@ -189,12 +189,12 @@ def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
 
 
 def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
-    """Judge one row of documents, which follows itself so many times; return its object where it has one."""
+    """Judge one row of documents that occurs `times` times in succession; return its object, if it has one."""
     return judged_row(line, at, judge, DocumentRow, text="text", times=times)
 
 
 def judged_attributes(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
-    """Judge one row of attributes, as `judged_document`, but not its spans; return its object where it has one."""
+    """Judge one row of attributes like `judged_document`, but not its spans; return its object, if it has one."""
     return judged_row(line, at, judge, AttributesRow, text=None, times=times)
 
 
@@ -203,7 +203,7 @@ def _string(value: object) -> str | None:
 
 
 class Keys:
-    """The names of attributes that a file has shown; each is judged once."""
+    """The names of attributes in a file so far; each is judged once."""
 
     def __init__(self, judge: Judge) -> None:
         self.seen: dict[str, Location] = {}
@@ -211,7 +211,7 @@ class Keys:
         self._shapes: set[tuple[str, ...]] = set()
 
     def new_ones(self, keys: tuple[str, ...]) -> list[str]:
-        """Return those of a row's names that were not seen before."""
+        """Return the names of a row that are new."""
         if keys in self._shapes:
             return []
         if len(self._shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES:
@@ -219,7 +219,7 @@ class Keys:
         return [key for key in keys if key not in self.seen]
 
     def take(self, keys: Iterable[str], at: Location) -> None:
-        """Judge new names at the row where they first stand."""
+        """Judge new names at the row where they first occur."""
         for key in keys:
             if fault := odd_key(key, at):
                 self._judge.report(*fault)

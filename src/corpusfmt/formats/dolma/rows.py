@@ -34,7 +34,7 @@ class AttributesRow(Struct, frozen=True):
 
 
 def clipped(value: object) -> str:
-    """Return a value fit for a message: on one line, cut in the middle where it is long."""
+    """Return a value for a message: on one line, shortened in the middle."""
     text = shortened(value if isinstance(value, str) else repr(value), 80, 40, 40, " … ")
     return text.encode("unicode_escape").decode() if not text.isprintable() else text
 
@@ -44,17 +44,17 @@ object_rules(RULES, "DOL201", "DOL202", DOCUMENT_SPEC)
 
 @RULES.rule("DOL203", "number-precision", on=Row, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
 def number_precision(row: Row) -> Iterator[Problem]:
-    """A number loses digits in 64 bits: an integer beyond them, or a fraction of more than 17 digits that no float has.
+    """A number loses digits in 64 bits: a larger integer, or a fraction of more than 17 digits that is not a float.
 
-    A number beyond every 64-bit float is GEN303.
+    GEN303 reports a number beyond the range of 64-bit floats.
 
     Why: readers round such numbers, or stop.
     Example: `{"tweet": 123456789012345678901234567890}`, `0.1234567890123456789`.
-    Fix: write it as a string, or round it to 17 digits.
+    Fix: write the number as a string, or round it to 17 digits.
     """
     if row.json.inexact:
-        message = f"number `{row.json.inexact[0]}` does not fit into 64 bits"
-        yield Problem(message, row.at, "write it as a string", count=len(row.json.inexact))
+        message = f"the number `{row.json.inexact[0]}` does not fit into 64 bits"
+        yield Problem(message, row.at, "write the number as a string", count=len(row.json.inexact))
 
 
 CARRIAGE_RETURN = RULES.finding(
@@ -62,9 +62,9 @@ CARRIAGE_RETURN = RULES.finding(
     "carriage-return",
     r"""Rows end in CR LF.
 
-    Why: only LF ends a line; the CR becomes part of the row, and tools that compare lines or bytes see other rows.
+    Why: only LF ends a line; the CR becomes part of the row, and tools that compare lines or bytes see different rows.
     Example: a file written on Windows in text mode.
-    Fix: `tr -d '\r'` (a CR inside of a JSON string is escaped, and stays).
+    Fix: run `tr -d '\r'` (escaped CRs in JSON strings are kept).
     """,
     severity=Severity.WARNING,
     spec=DOCUMENT_SPEC,
@@ -75,21 +75,21 @@ CARRIAGE_RETURN = RULES.finding(
 def missing_id(row: DocumentRow) -> Iterator[Problem]:
     """A document has no id.
 
-    Why: nothing else tells documents apart: attributes, blocklists and tracing depend on it.
+    Why: only the id distinguishes documents: attributes, blocklists and tracing depend on it.
     Example: `{"text": "…", "source": "web"}`.
     Fix: give each document an id that is unique within its source and stays the same in every version.
     """
     if "id" not in row.fields:
-        yield Problem("no `id`", row.at, "add an id that is unique within its source")
+        yield Problem("`id` is missing", row.at, "add an id that is unique within its source")
 
 
 @RULES.rule("DOL302", "id-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL301",))
 def id_type(row: DocumentRow) -> Iterator[Problem]:
     """An id is not a string.
 
-    Why: the tagger stops at a number, and the mixer compares `1` and `"1"` as different.
+    Why: the tagger stops at a number, and to the mixer `1` and `"1"` are different.
     Example: `"id": 1`.
-    Fix: write it as a string.
+    Fix: write the id as a string.
     """
     value = row.fields["id"]
     if not isinstance(value, str):
@@ -100,9 +100,9 @@ def id_type(row: DocumentRow) -> Iterator[Problem]:
 def empty_id(row: DocumentRow) -> Iterator[Problem]:
     """An id is the empty string.
 
-    Why: it identifies nothing, and all such documents look like one.
+    Why: an empty id identifies nothing, and all such documents look like one.
     Example: `"id": ""`.
-    Fix: give the document an id of its own.
+    Fix: give the document a unique id.
     """
     if row.fields.get("id") == "":
         yield Problem("`id` is empty", row.at, "add an id that is unique within its source")
@@ -117,12 +117,12 @@ def missing_text(row: DocumentRow) -> Iterator[Problem]:
     Fix: write the text (it may be empty), or drop the row here and in every attribute set.
     """
     if "text" not in row.fields:
-        yield Problem("no `text`", row.at, "add the text, or drop the row here and in every attribute set")
+        yield Problem("`text` is missing", row.at, "add the text, or drop the row here and in every attribute set")
 
 
 @RULES.rule("DOL305", "text-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL304",))
 def text_type(row: DocumentRow) -> Iterator[Problem]:
-    """A text is not a string. The empty string is one.
+    """A text is not a string. The empty string is accepted.
 
     Why: as with a missing text, the mixer writes nothing for the whole file, with exit status 0.
     Example: `"text": null`, `"text": ["a", "b"]`.
@@ -130,19 +130,19 @@ def text_type(row: DocumentRow) -> Iterator[Problem]:
     """
     value = row.fields["text"]
     if not isinstance(value, str):
-        yield Problem(f"`text` is {json_type(value)}", row.at, "write the text as one string")
+        yield Problem(f"`text` is {json_type(value)}, expected a string", row.at, "write the text as one string")
 
 
 @RULES.rule("DOL306", "missing-source", on=DocumentRow, spec=DOCUMENT_SPEC)
 def missing_source(row: DocumentRow) -> Iterator[Problem]:
     """A document has no source.
 
-    Why: an id is unique only within its source; without it the document cannot be told from another one.
+    Why: an id is unique only within its source, so the document cannot be identified without it.
     Example: `{"id": "1", "text": "…"}`.
     Fix: add the name of the collection that the document comes from.
     """
     if "source" not in row.fields:
-        yield Problem("no `source`", row.at, "add the name of the collection that it comes from")
+        yield Problem("`source` is missing", row.at, "add the name of the document's collection")
 
 
 @RULES.rule("DOL307", "source-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL306",))
@@ -160,32 +160,33 @@ def source_type(row: DocumentRow) -> Iterator[Problem]:
 
 @RULES.rule("DOL308", "timestamp-type", on=DocumentRow, spec=DOCUMENT_SPEC)
 def timestamp_type(row: DocumentRow) -> Iterator[Problem]:
-    """A timestamp (`added`, `created`) is there, but is not a string.
+    """A timestamp (`added`, `created`) is not a string.
 
     Why: null or a number aborts the tagger.
     Example: `"created": null`, `"added": 1680881078`.
-    Fix: write it like `2023-04-07T15:24:38Z`, or leave the name out.
+    Fix: write a timestamp such as `2023-04-07T15:24:38Z`, or remove the field.
     """
     for name in ("added", "created"):
         value = row.fields.get(name, "")
         if not isinstance(value, str):
             message = f"`{name}` is {json_type(value)}: `{clipped(value)}`"
-            yield Problem(message, _below(row.at, name), f"write it as a string, or leave `{name}` out")
+            yield Problem(message, _below(row.at, name), f"write a string, or remove `{name}`")
 
 
 @RULES.rule("DOL309", "timestamp-format", on=DocumentRow, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
 def timestamp_format(row: DocumentRow) -> Iterator[Problem]:
     """A timestamp is neither a date nor a date and time of ISO 8601 or RFC 3339.
 
-    Why: no tool checks it, so whoever sorts or filters by time later finds out.
+    Why: no tool checks it, so sorting or filtering by time fails later.
     Example: `"added": ""`, `"created": "07/04/2023"`, `"created": "2023-02-30"`.
-    Fix: write it like `2023-04-07T15:24:38.743Z` or `2023-04-07`, or leave the name out.
+    Fix: write a timestamp such as `2023-04-07T15:24:38.743Z` or `2023-04-07`, or remove the field.
     """
     for name in ("added", "created"):
         value = row.fields.get(name)
         if isinstance(value, str) and not is_timestamp(value):
-            message = f"`{name}` is no date or time: `{clipped(value)}`"
-            yield Problem(message, _below(row.at, name), "write it like 2023-04-07T15:24:38Z, or leave it out")
+            message = f"`{name}` is `{clipped(value)}`, expected a date or time"
+            hint = f"write a timestamp such as `2023-04-07T15:24:38Z`, or remove `{name}`"
+            yield Problem(message, _below(row.at, name), hint)
 
 
 _DAYS = (
@@ -199,7 +200,7 @@ _LEAP_DAY = re.compile(rf"(\d{{4}})-02-29(?:[Tt ]{_TIME})?", re.ASCII)
 
 
 def is_timestamp(value: str) -> bool:
-    """Tell whether a string is a date, or a date and time, of ISO 8601 (extended form) or RFC 3339."""
+    """Return whether a string is a date, or a date and time, of ISO 8601 (extended form) or RFC 3339."""
     if _TIMESTAMP.fullmatch(value):
         return True
     leap_day = _LEAP_DAY.fullmatch(value)
@@ -212,7 +213,7 @@ def version_type(row: DocumentRow) -> Iterator[Problem]:
 
     Why: the tagger stops there.
     Example: `"version": 1`.
-    Fix: write it as a string.
+    Fix: write the version as a string.
     """
     value = row.fields.get("version")
     if value is not None and not isinstance(value, str):
@@ -223,40 +224,40 @@ def version_type(row: DocumentRow) -> Iterator[Problem]:
 def metadata_type(row: DocumentRow) -> Iterator[Problem]:
     """Metadata is not an object. Null is a warning.
 
-    Why: the mixer replaces it by an object of its own, and what it said is lost.
+    Why: the mixer replaces it with its own object, and the value is lost.
     Example: `"metadata": "lang=en"`.
-    Fix: write an object, or leave the name out.
+    Fix: write an object, or remove the field.
     """
     value = row.fields.get("metadata", {})
     if not isinstance(value, dict):
-        message = f"`metadata` is {json_type(value)}, not an object"
-        yield Problem(message, _below(row.at, "metadata"), "write an object, or leave it out", minor=value is None)
+        message = f"`metadata` is {json_type(value)}, expected an object"
+        yield Problem(message, _below(row.at, "metadata"), "write an object, or remove it", minor=value is None)
 
 
 @RULES.rule("DOL312", "embedded-attributes-type", on=DocumentRow, spec=DOCUMENT_SPEC)
 def embedded_attributes_type(row: DocumentRow) -> Iterator[Problem]:
     """`attributes` inside a document is not an object.
 
-    Why: the mixer replaces it by the attributes of the attribute sets, and what it said is lost.
+    Why: the mixer replaces it with the attributes of the attribute sets, and the value is lost.
     Example: `"attributes": []`.
-    Fix: write an object, or leave the name out.
+    Fix: write an object, or remove the field.
     """
     value = row.fields.get("attributes", {})
     if not isinstance(value, dict):
-        message = f"`attributes` is {json_type(value)}, not an object"
-        yield Problem(message, _below(row.at, "attributes"), "write an object, or leave it out")
+        message = f"`attributes` is {json_type(value)}, expected an object"
+        yield Problem(message, _below(row.at, "attributes"), "write an object, or remove it")
 
 
 @RULES.rule("DOL403", "missing-attribute-id", on=AttributesRow, spec=ATTRIBUTES_SPEC)
 def missing_attribute_id(row: AttributesRow) -> Iterator[Problem]:
     """A row of attributes has no id.
 
-    Why: rows pair by position, and the id is the only proof that they pair rightly; two missing ids are equal to the mixer.
+    Why: rows pair by position, and only the id proves that they match; to the mixer, two missing ids are equal.
     Example: `{"attributes": {"toxicity": 0.7}}`.
     Fix: write the id of the document on the same row.
     """
     if "id" not in row.fields:
-        yield Problem("no `id`", row.at, "write the id of the document on the same row")
+        yield Problem("`id` is missing", row.at, "write the id of the document on the same row")
 
 
 @RULES.rule("DOL404", "attribute-id-type", on=AttributesRow, spec=ATTRIBUTES_SPEC, unless=("DOL403",))
@@ -281,7 +282,7 @@ def missing_attributes(row: AttributesRow) -> Iterator[Problem]:
     Fix: put the attributes into an object of that name; it may be empty.
     """
     if "attributes" not in row.fields:
-        yield Problem("no `attributes`", row.at, "add an object of that name; it may be empty")
+        yield Problem("`attributes` is missing", row.at, "add an object of that name; it may be empty")
 
 
 @RULES.rule("DOL406", "attributes-type", on=AttributesRow, spec=ATTRIBUTES_SPEC, unless=("DOL405",))
@@ -294,7 +295,7 @@ def attributes_type(row: AttributesRow) -> Iterator[Problem]:
     """
     value = row.fields["attributes"]
     if not isinstance(value, dict):
-        message = f"`attributes` is {json_type(value)}, not an object"
+        message = f"`attributes` is {json_type(value)}, expected an object"
         yield Problem(message, _below(row.at, "attributes"), "write an object; it may be empty")
 
 
@@ -303,11 +304,11 @@ ATTRIBUTE_KEY_FORM = RULES.finding(
     "attribute-key-form",
     """The name of an attribute does not have the form `experiment__tagger__name`, in `[A-Za-z0-9_]`.
 
-    A name without any `__` is fine; none with exactly one of them is. Reported once for each name in a file.
+    A name without any `__` is accepted, a name with exactly one is not. Reported once for each name in a file.
 
-    Why: `dolma stat` splits names at the first two `__` and stops where there is only one, while the tagger, the deduper and
-    the mixer take any name: nothing is lost, so it is a warning. The toolkit's writer replaces other characters by `_`, so
-    that two names can become one.
+    Why: `dolma stat` splits names at the first two `__` and stops if there is only one. The tagger, the deduper and the mixer
+    accept any name: nothing is lost, so it is a warning. The toolkit's writer replaces other characters with `_`, so two
+    names can become one.
     Example: `pii__email`, `my-experiment__pii__email`, the empty name.
     Fix: rename the attribute.
     """,
@@ -319,14 +320,14 @@ _KEY_CHARACTERS = re.compile("[A-Za-z0-9_]+")
 
 
 def odd_key(key: str, at: Location) -> Fault | None:
-    """Return what is to be said of the name of an attribute, on the row at `at`, that not the whole toolkit takes."""
+    """Return the fault of an attribute's name that parts of the toolkit do not accept, on the row at `at`."""
     hint = "name it `experiment__tagger__name`"
     if key.count("__") == 1:
         message = f"`{key}` has exactly one `__`"
     elif not key:
-        message = "an attribute has the empty name"
+        message = "an attribute has an empty name"
     elif not _KEY_CHARACTERS.fullmatch(key):
-        message = f"`{clipped(key)}` has characters outside of `[A-Za-z0-9_]`"
+        message = f"`{clipped(key)}` has characters outside `[A-Za-z0-9_]`"
         hint = f"name it `{re.sub('[^A-Za-z0-9_]', '_', key)}`"
     else:
         return None
@@ -338,7 +339,7 @@ ATTRIBUTE_KEY_COLLISION = RULES.finding(
     "attribute-key-collision",
     """Two attribute sets give the same name to attributes of the same documents.
 
-    Why: on merging, the last set silently wins.
+    Why: when sets are merged, the last one silently wins.
     Example: `toxicity` in `attributes/toxicity-0` and in `attributes/toxicity-1`.
     Fix: name attributes after the experiment: `experiment__tagger__name`.
     """,
@@ -358,14 +359,14 @@ ATTRIBUTE_KEY_COLLISION = RULES.finding(
 def null_attribute(row: AttributesRow) -> Iterator[Problem]:
     """An attribute is null.
 
-    Why: filters do not match it, so the document is kept, whatever was meant.
+    Why: filters do not match null, so the document is always kept.
     Example: `"attributes": {"toxicity": null}`.
-    Fix: write a value, an empty list, or leave the name out.
+    Fix: write a value or an empty list, or remove the attribute.
     """
     nulls = [key for key, value in row.fields["attributes"].items() if value is None]
     if nulls:
         at = _below(row.at, "attributes", nulls[0])
-        yield Problem(f"`{clipped(nulls[0])}` is null", at, "write a value, or leave the name out", count=len(nulls))
+        yield Problem(f"`{clipped(nulls[0])}` is null", at, "write a value, or remove the attribute", count=len(nulls))
 
 
 def _below(at: Location, *names: str) -> Location:

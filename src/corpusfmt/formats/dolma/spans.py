@@ -17,9 +17,9 @@ _Span = tuple[int, int]
 
 
 class Spans(Struct, frozen=True):
-    """The spans of one attribute of one row; `document` is the row that they measure, None where nobody can tell.
+    """The spans of one attribute of one row; `document` is the row that they measure, None if unknown.
 
-    `has_source` says whether the row of attributes names a source, as the rows of taggers do and those of the deduper do not.
+    `has_source` is whether the row of attributes has a source: rows of taggers do, rows of the deduper do not.
     """
 
     at: Location
@@ -51,7 +51,7 @@ def _is_integer(value: object) -> bool:
 def span_arity(spans: Spans) -> Iterator[Problem]:
     """A span is not a list of three: start, end, score.
 
-    Why: the mixer's worker panics on it, and no output is written for the whole file, with exit status 0.
+    Why: the mixer's worker panics, and no output is written for the whole file, with exit status 0.
     Example: `[[0, 10]]`, `[0, 10, 0.5]` (a span that is not in a list), `[{"start": 0}]`.
     Fix: write `[[start, end, score], …]`.
     """
@@ -69,9 +69,9 @@ def span_arity(spans: Spans) -> Iterator[Problem]:
 
 @RULES.rule("DOL602", "span-type", on=Spans, spec=ATTRIBUTES_SPEC)
 def span_type(spans: Spans) -> Iterator[Problem]:
-    """Start or end of a span is not an integer. A boolean is none, and neither is 1.0.
+    """The start or end of a span is not an integer. Booleans and 1.0 are not integers.
 
-    Why: the mixer's worker panics on it, and no output is written for the whole file, with exit status 0.
+    Why: the mixer's worker panics, and no output is written for the whole file, with exit status 0.
     Example: `[0.0, 10.0, 0.5]`, `["0", "10", 0.5]`.
     Fix: write integers, in code points.
     """
@@ -87,12 +87,12 @@ def span_score(spans: Spans) -> Iterator[Problem]:
 
     Why: a tagger's NaN is written as null; filters do not match it, so the document is kept.
     Example: `[0, 10, null]`, `[0, 10, "high"]`, `[0, 10, true]`.
-    Fix: write a number; leave out spans that have no score.
+    Fix: write a number; remove spans without a score.
     """
     for index, item in enumerate(spans.items):
         if isinstance(item, list) and len(item) == 3 and not _is_finite(item[2]):
             message = f"score is not a finite number: `{clipped(item[2])}`"
-            yield Problem(message, spans.place(index, 2), "write a number, or leave the span out")
+            yield Problem(message, spans.place(index, 2), "write a number, or remove the span")
 
 
 def _is_finite(value: object) -> bool:
@@ -105,63 +105,65 @@ def _is_finite(value: object) -> bool:
 def span_order(spans: Spans) -> Iterator[Problem]:
     """A span starts after its end.
 
-    Why: on replacing it, the mixer eats a character, inserts the replacement twice, and applies no later span: what was
-    to be masked stays in clear text.
+    Why: when replacing it, the mixer drops a character, inserts the replacement twice, and applies no later span: the text
+    to mask remains readable.
     Example: `[10, 0, 1.0]`.
     Fix: write the start first.
     """
     for index, (start, end) in spans.whole():
         if start > end:
-            yield Problem(f"start {start} after end {end}", spans.place(index), "write the start first")
+            yield Problem(f"the start {start} is after the end {end}", spans.place(index), "write the start first")
 
 
 @RULES.rule("DOL604", "span-range", on=Spans, spec=ATTRIBUTES_SPEC)
 def span_range(spans: Spans) -> Iterator[Problem]:
     """A span reaches beyond the text of its row. Offsets count Unicode code points, never bytes or UTF-16 units.
 
-    Why: on replacing it, the mixer duplicates the text or appends the replacement: what was to be masked stays.
+    Why: when replacing it, the mixer duplicates the text or appends the replacement: the text to mask remains readable.
     Example: `[0, 12, 1.0]` on the text `naïve text` (10 code points, 11 bytes).
-    Fix: compute offsets in code points of exactly the text that the documents file holds.
+    Fix: compute offsets in code points of exactly the text in the documents file.
     """
     if spans.text is None:
         return
     length = len(spans.text)
     for index, (start, end) in spans.whole():
         if start <= end and (start < 0 or end > length) and _quirk(spans, index) is None:
-            message = f"span [{start}, {end}] on a text of {length} code points"
+            message = f"the span [{start}, {end}] is on a text of {length} code points"
             yield Problem(message, spans.place(index), _range_hint(spans.text, end))
 
 
 def _range_hint(text: str, end: int) -> str:
     if end <= len(text.lower()):
-        return "the end counts the text in lower case, where `İ` is two code points; count those of the text as it is"
+        return "count code points of the unchanged text: the end counts it in lower case, where `İ` is two code points"
     units = {"UTF-8 bytes": len(text.encode()), "UTF-16 units": len(text.encode("utf-16-le")) // 2}
     for unit, size in units.items():
         if end == size:
-            return f"the end counts {unit}; count code points"
+            return f"count code points: the end counts {unit}"
     return "count code points of the text on the same row"
 
 
 @RULES.rule("DOL606", "span-off-by-one", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def span_off_by_one(spans: Spans) -> Iterator[Problem]:
-    r"""The last span ends one behind the text, which has other than ASCII characters: a quirk of the toolkit's deduper.
+    r"""The last span ends one past the text, which has non-ASCII characters: a quirk of the toolkit's deduper.
 
-    Why: the deduper compares an offset in code points with a length in bytes. The mixer does no harm with it. Its rows have
-    no source, and a score that is the integer 1 or a fraction below it: any other such span is DOL604.
+    Why: the deduper compares an offset in code points with a length in bytes. The mixer handles it correctly. The deduper's
+    rows have no source, and a score of the integer 1 or a fraction below it: any other such span is DOL604.
     Example: `[[0, 5, 1], [6, 11, 1]]` on the text `naïve\ntext` (10 code points).
-    Fix: none is needed; writers of your own end at the length of the text.
+    Fix: no action is needed; your own writers should end at the length of the text.
     """
     for index, (start, end) in spans.whole():
         if _quirk(spans, index) == "DOL606":
-            message = f"span [{start}, {end}] ends one behind the text of {end - 1} code points"
-            yield Problem(message, spans.place(index), "known of the toolkit's deduper; harmless to its mixer")
+            message = f"the span [{start}, {end}] ends one past the text of {end - 1} code points"
+            yield Problem(
+                message, spans.place(index), "ignore this quirk of the toolkit's deduper: its mixer handles it"
+            )
 
 
 @RULES.rule("DOL607", "span-measures-key", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def span_measures_key(spans: Spans) -> Iterator[Problem]:
-    """The one span measures the key that documents were deduplicated by, in bytes, and not the text.
+    """The only span measures the deduplication key in bytes instead of the text.
 
-    A quirk of the toolkit's deduper, which can only be seen where the key is longer than the text.
+    A quirk of the toolkit's deduper, visible only if the key is longer than the text.
 
     Why: a filter on the attribute works, but replacing the span changes the wrong characters.
     Example: `[[0, 34, 1]]` on a text of 10 code points, whose URL has 34 bytes.
@@ -169,12 +171,12 @@ def span_measures_key(spans: Spans) -> Iterator[Problem]:
     """
     for index, (start, end) in spans.whole():
         if _quirk(spans, index) == "DOL607":
-            message = f"span [{start}, {end}] measures a deduplication key, not the text"
-            yield Problem(message, spans.place(index), "use it to drop documents, not to replace spans")
+            message = f"the span [{start}, {end}] measures a deduplication key, not the text"
+            yield Problem(message, spans.place(index), "use the attribute to drop documents, not to replace spans")
 
 
 def _quirk(spans: Spans, index: int) -> str | None:
-    """Return the rule that names what a published tool is known to write, where a span is of that kind."""
+    """Return the rule on a known quirk of a published tool if it explains the span."""
     text = spans.text
     if text is None or spans.has_source:
         return None
@@ -209,7 +211,7 @@ def _strings(value: Any) -> Iterator[str]:
 def span_overlap(spans: Spans) -> Iterator[Problem]:
     """Two spans of one attribute overlap.
 
-    Why: on replacing spans, the mixer skips the second one, and its tail stays in clear text.
+    Why: when replacing spans, the mixer skips the second one, and its tail remains readable.
     Example: `[[0, 10, 1.0], [5, 15, 1.0]]`.
     Fix: merge spans that overlap, or write them as two attributes.
     """
@@ -217,22 +219,22 @@ def span_overlap(spans: Spans) -> Iterator[Problem]:
     furthest: _Span | None = None
     for (start, end), index in ordered:
         if furthest is not None and start < furthest[1]:
-            message = f"span [{start}, {end}] overlaps [{furthest[0]}, {furthest[1]}]"
-            yield Problem(message, spans.place(index), "merge them, or write two attributes")
+            message = f"the span [{start}, {end}] overlaps [{furthest[0]}, {furthest[1]}]"
+            yield Problem(message, spans.place(index), "merge the spans, or write two attributes")
         if furthest is None or end > furthest[1]:
             furthest = (start, end)
 
 
 @RULES.rule("DOL609", "span-empty", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def span_empty(spans: Spans) -> Iterator[Problem]:
-    """A span is empty. At the very end of the text an empty span is what taggers write, and fine.
+    """A span is empty. An empty span at the very end of the text is accepted, because taggers write it.
 
-    Why: on replacing it, the mixer eats a character and applies no later span: what was to be masked stays.
+    Why: when replacing it, the mixer drops a character and applies no later span: the text to mask remains readable.
     Example: `[5, 5, 1.0]` on a text of 10 code points.
-    Fix: leave out empty spans.
+    Fix: remove empty spans.
     """
     if spans.text is None:
         return
     for index, (start, end) in spans.whole():
         if start == end and 0 <= start < len(spans.text):
-            yield Problem(f"span [{start}, {end}] is empty", spans.place(index), "leave it out")
+            yield Problem(f"the span [{start}, {end}] is empty", spans.place(index), "remove the span")

@@ -1,4 +1,4 @@
-"""Internal: (source, id) occurs once in the whole dataset: hashes on disk tell the candidates, the files themselves
+"""Internal: (source, id) occurs once in the whole dataset: hashes on disk give the candidates, the files themselves
 decide.
 """
 
@@ -33,9 +33,9 @@ DUPLICATE_DOCUMENT_ID = RULES.finding(
     "duplicate-document-id",
     """Two documents of the dataset have the same source and the same id.
 
-    Why: neither can be traced, blocked or paired with attributes by its id; loaders that ask for unique keys fail.
+    Why: neither can be traced, blocked or paired with attributes by its id; loaders that require unique keys fail.
     Example: a shard that was copied under another name; an id that is the digest of the text.
-    Fix: drop one of the documents here and in every attribute set, or give it an id of its own.
+    Fix: drop one of the documents here and in every attribute set, or give it a unique id.
     """,
     spec="dolma-data-format#id-field",
 )
@@ -66,13 +66,13 @@ class UniqueKeys:
                 self._writer.add(self._hash(key_of(source, document_id).encode()), row)
 
     def close(self) -> None:
-        """Write out what is left."""
+        """Write the remaining keys."""
         if self._writer is not None:
             self._writer.close()
 
 
 def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options: CheckOptions) -> None:
-    """Read every row again whose hash occurs twice, and judge those whose keys are equal indeed."""
+    """Read every row again whose hash occurs twice, and judge those whose keys really are equal."""
     by_index = {shard.index: shard for shard in shards}
     first_with: dict[bytes, Location] = {}
     for batch in repeated_in_batches(scratch / _FOLDER):
@@ -85,7 +85,7 @@ def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options
                 first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
                 if first.line != at.line or first.path != at.path:
                     message = f"source `{source}`, id `{at.record}`: also at {first}"
-                    hint = "drop one of the two, here and in every attribute set, or give it an id of its own"
+                    hint = "drop one of the two, here and in every attribute set, or give it a unique id"
                     judge.report(DUPLICATE_DOCUMENT_ID, Problem(message, at, hint))
 
 
@@ -98,7 +98,7 @@ _decode_identity = msgspec.json.Decoder(_Identity).decode
 
 
 def _identities_at(shard: Shard, rows: Iterable[int], options: CheckOptions) -> Iterator[tuple[int, _Identity]]:
-    """Yield what names the documents in some rows, which are in order."""
+    """Yield the identities of the documents in some rows, in order."""
     for row, line in _lines_at(shard, rows, options):
         identity = _identity_on(line)
         if identity is not None:
@@ -106,7 +106,7 @@ def _identities_at(shard: Shard, rows: Iterable[int], options: CheckOptions) -> 
 
 
 def _lines_at(shard: Shard, rows: Iterable[int], options: CheckOptions) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of some rows, given in order. What is wrong with the file was told when it was checked."""
+    """Yield the lines of some rows, given in order. The check has already reported the faults of the file."""
     unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
     waiting = iter(rows)
     row = next(waiting, None)

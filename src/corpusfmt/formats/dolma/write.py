@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
-from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.parts import Item, Loaded, Writer
 from corpusfmt.formats.rows.writing import Row, RowsWriter, fields_of, names
 from corpusfmt.model import Document
 
@@ -28,6 +28,16 @@ def _with_sets(sets: Sequence[str]) -> Writer[Row]:
     return replace(DOLMA, item=partial(_item, sets=sets), names=partial(_paths, sets=sets), folder=lambda _: "")
 
 
+def _loaded(path: str) -> Loaded | None:
+    top, _, rest = path.partition("/")
+    if top == DOCUMENTS:
+        return Loaded("", DOCUMENTS, "a document")
+    if top != ATTRIBUTES:
+        return None
+    name = rest.partition("/")[0]
+    return Loaded(f"attributes-{name}", f"{ATTRIBUTES}/{name}", f"the attributes `{name}` of a document, by its id")
+
+
 def _key(document: Document) -> tuple[str, str]:
     return document.source or "", document.id
 
@@ -39,6 +49,7 @@ DOLMA = Writer(
     by_language=False,
     folder=lambda name: f"{DOCUMENTS}/{name}" if name else DOCUMENTS,
     seal=lambda _folder, _files, _aside: {},
+    loaded=_loaded,
     with_sets=_with_sets,
     key=_key,
 )

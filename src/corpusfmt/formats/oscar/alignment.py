@@ -1,8 +1,8 @@
-"""Internal: OSC5xx: do the records of a part say where its documents stand?
+"""Internal: OSC5xx: do the records of a part match its documents?
 
-Documents and records are compared as they come. As long as both tell the same first line and number of lines, nothing
-is looked at closely. Where they part, the smallest change that makes them agree again is sought: a wrong number, a
-record or a document too many, a line lost or added. That change is the one finding; comparison goes on behind it.
+Documents and records are compared as they arrive, by first line and number of lines. Where they disagree, the smallest
+change that makes them agree again is searched for: a wrong number, an extra record or document, a lost or added line.
+This change becomes one finding, and the comparison continues after it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from corpusfmt.model import Fault, Location, Problem
 from corpusfmt.rules import Judge
 from corpusfmt.wording import plural
 
-# How far to look for agreement, and how many pairs must agree where offsets and lines do (the first number), or where
-# only the numbers of lines do, shifted by a constant (the second): these alone may agree by chance.
+# How far to search for agreement, and how many pairs must agree: if offsets and numbers of lines do, and if only the
+# numbers of lines do with offsets shifted by a constant, which may happen by chance.
 _REACH = 12
 _AGREEING = 2
 _AGREEING_SHIFTED = 8
@@ -34,8 +34,8 @@ FIRST_OFFSET = RULES.finding(
     "first-offset",
     """The first offset of a part is not 0.
 
-    Why: offsets count the lines of their own part, from 0; readers that trust this one read other documents' lines.
-    Example: offsets that go on counting from the part before.
+    Why: offsets count the lines of their own part, from 0; readers that trust this offset read lines of other documents.
+    Example: offsets that continue from the previous part.
     Fix: restart offsets at 0 in every part.
     """,
     grades=ONLY_1_1,
@@ -46,11 +46,11 @@ FIRST_OFFSET = RULES.finding(
 OFFSET_ORDER = RULES.finding(
     "OSC502",
     "offset-order",
-    """An offset is not greater than the one before it.
+    """An offset is not greater than the previous one.
 
-    Why: records stand in the order of their documents; readers that pair them by order give texts the wrong headers.
-    Example: two metadata lines swapped, or one of them twice.
-    Fix: sort the records by offset, each of them once.
+    Why: records are in the order of their documents; readers that pair them by order give texts the wrong headers.
+    Example: two metadata lines swapped, or one of them repeated.
+    Fix: sort the records by offset, without duplicates.
     """,
     grades=ONLY_1_1,
     spec=METADATA,
@@ -60,12 +60,12 @@ OFFSET_ORDER = RULES.finding(
 OFFSET_GAP = RULES.finding(
     "OSC503",
     "offset-gap",
-    """A record does not start where the one before it ended, or the line after its range is not blank.
+    """A record does not start where the previous one ended, or the line after its range is not blank.
 
-    Why: the next offset is offset + nb_sentences + 1, the blank line between documents counted; from here on a reader
-    cuts documents in the wrong places.
-    Example: an offset that forgets the blank lines; a line that was added to the text after the metadata was written.
-    Fix: compute offsets again from the text.
+    Why: the next offset is offset + nb_sentences + 1, including the blank line between documents; from here on, readers
+    split documents in the wrong places.
+    Example: offsets that do not count blank lines; a line added to the text after the metadata was written.
+    Fix: recompute the offsets from the text.
     """,
     grades=ONLY_1_1,
     spec=METADATA,
@@ -75,11 +75,11 @@ OFFSET_GAP = RULES.finding(
 RANGE_OUTSIDE_TEXT = RULES.finding(
     "OSC504",
     "range-outside-text",
-    """A record's lines do not all exist, or one of them is empty.
+    """Lines of a record are missing from the text, or one of them is empty.
 
-    Why: the document ends before its record says so; a reader takes the next document's lines into it.
-    Example: nb_sentences 5 for a document of 4 lines; a line that was lost from the text.
-    Fix: compute nb_sentences again from the text, or bring the line back.
+    Why: the document is shorter than its record says, so readers add lines of the next document to it.
+    Example: nb_sentences 5 for a document of 4 lines; a line lost from the text.
+    Fix: recompute nb_sentences from the text, or restore the line.
     """,
     grades=ONLY_1_1,
     spec=METADATA,
@@ -89,11 +89,11 @@ RANGE_OUTSIDE_TEXT = RULES.finding(
 TEXT_METADATA_COUNT = RULES.finding(
     "OSC505",
     "text-metadata-count",
-    """A part has a document without record, a record without document, or text and metadata of different parts.
+    """A part has a document without a record, a record without a document, or text and metadata of different parts.
 
-    Why: documents and records pair one to one; after the first that is missing, readers that count pair all others wrongly.
-    Example: a metadata line that was dropped; the metadata of part 2 beside the text of part 1.
-    Fix: bring back what is missing, or write both again from their source.
+    Why: documents and records pair one to one; after a missing one, readers that count pair all others wrongly.
+    Example: a dropped metadata line; the metadata of part 2 with the text of part 1.
+    Fix: restore the missing document or record, or write both files again from their source.
     """,
     grades=ONLY_1_1,
     spec=METADATA,
@@ -102,7 +102,7 @@ TEXT_METADATA_COUNT = RULES.finding(
 
 
 class Step(Struct, frozen=True):
-    """How to get from a disagreement to the next agreement: records and documents to pass, lines to shift offsets by."""
+    """A step from a disagreement to the next agreement: records and documents to skip, lines to shift offsets by."""
 
     rows: int
     documents: int
@@ -111,7 +111,7 @@ class Step(Struct, frozen=True):
 
 
 class _Displaced(Struct):
-    """A record that says it stands elsewhere, until the one that stands in its place is met."""
+    """A record with the offset of another position, kept until the record that it was swapped with is found."""
 
     fault: Fault
     offset: int
@@ -120,7 +120,7 @@ class _Displaced(Struct):
 
 
 class Alignment(Struct):
-    """Compares the documents of a text with the records of its metadata, and keeps what does not fit."""
+    """Compares the documents of a text with the records of its metadata, and collects the mismatches."""
 
     rows: Rows
     documents: Documents
@@ -136,18 +136,18 @@ class Alignment(Struct):
     _next_offset: int = 0
 
     def advance(self, *, text_ended: bool, metadata_ended: bool) -> None:
-        """Compare as far as both sides are known; both having ended, to the end."""
+        """Compare as far as both sides are known, or to the end once both have ended."""
         while not self.lost:
             self.take(self.agreeing())
             if not self._undecided(text_ended=text_ended, metadata_ended=metadata_ended):
                 return
             step = self.next_step(text_ended=text_ended, metadata_ended=metadata_ended)
-            self.tell(step)
+            self.report(step)
             self.pass_over(step)
         self._forget_all()
 
     def follow(self, *, metadata_ended: bool) -> None:
-        """Compare each record with the one before it, where there is no text to compare with."""
+        """Compare each record with the previous one if there is no text to compare with."""
         rows = self.rows
         known = len(rows) if metadata_ended else len(rows) - 1
         for index in range(max(known, 0)):
@@ -168,7 +168,7 @@ class Alignment(Struct):
         self.documents.drop(len(self.documents))
 
     def agreeing(self) -> int:
-        """Return how many pairs in front agree."""
+        """Return the number of leading pairs that agree."""
         rows, documents = self.rows, self.documents
         number = min(len(rows), len(documents))
         offsets = rows.offsets[:number]
@@ -182,7 +182,7 @@ class Alignment(Struct):
         )
 
     def take(self, number: int) -> None:
-        """Take pairs that agree."""
+        """Remove leading pairs that agree."""
         if not number:
             return
         rows, documents = self.rows, self.documents
@@ -191,7 +191,7 @@ class Alignment(Struct):
             for line, length, size in zip(rows.lines, lengths, sizes, strict=False):
                 if length < size:
                     at = Location(self.metadata_path, line, pointer="/headers/content-length")
-                    message = f"content-length `{length}`, but the document has {size} bytes"
+                    message = f"the content-length is `{length}`, but the document has {size:,} bytes"
                     hint = "pair text and metadata again from their source"
                     self.sightings.note(CONTENT_LENGTH, Problem(message, at, hint), "too short")
         self.last_offset, self.last_line = rows.offsets[number - 1], rows.lines[number - 1]
@@ -210,7 +210,7 @@ class Alignment(Struct):
         self.lost = step.lost
 
     def _undecided(self, *, text_ended: bool, metadata_ended: bool) -> bool:
-        """Tell whether something disagrees, and enough is known of both sides to say what."""
+        """Return whether the two sides disagree, and enough of both is known to find the cause."""
         if not len(self.rows) and not len(self.documents):
             return False
         rows_known = metadata_ended or len(self.rows) >= LOOKAHEAD
@@ -218,7 +218,7 @@ class Alignment(Struct):
         return rows_known and documents_known
 
     def next_step(self, *, text_ended: bool, metadata_ended: bool) -> Step:
-        """Return the smallest way to agreement from where the two sides part."""
+        """Return the smallest step from a disagreement to agreement."""
         ended = _Ended(text_ended, metadata_ended)
         if self._is_empty_record():
             return Step(1, 0, self.shift)
@@ -233,10 +233,7 @@ class Alignment(Struct):
         )
 
     def _is_empty_record(self) -> bool:
-        """Tell whether the next record is one of no lines, for which the text has a blank line too many or nothing left.
-
-        OSC404 has told it.
-        """
+        """Return whether the next record has no lines, for an extra blank line or the end of the text. OSC404 reports it."""
         if not len(self.rows) or self.rows.counts[0] != 0:
             return False
         if not len(self.documents):
@@ -246,14 +243,14 @@ class Alignment(Struct):
         return first_blank <= self.rows.offsets[0] + self.shift < start
 
     def _are_swapped(self) -> bool:
-        """Tell whether the next two records stand in each other's place."""
+        """Return whether the next two records are swapped."""
         if len(self.rows) < 2 or len(self.documents) < 2:
             return False
         says = [(self.rows.offsets[index] + self.shift, self.rows.counts[index]) for index in (1, 0)]
         return says == list(zip(self.documents.starts[:2], self.documents.counts[:2], strict=True))
 
     def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Step | None:
-        # Where the shift stays as it is, something has to be passed: the pairs in front do not agree.
+        # With an unchanged shift, something must be skipped: the leading pairs do not agree.
         for total in range(0 if shift is None else 1, 2 * _REACH):
             for passed_rows in _balanced(total):
                 passed_documents = total - passed_rows
@@ -264,7 +261,7 @@ class Alignment(Struct):
                 if self.rows.offsets[passed_rows] == UNKNOWN and shift is None:
                     continue
                 if not total and candidate == self.shift:
-                    continue  # a step that changes nothing would be taken for ever
+                    continue  # a step that changes nothing would loop forever
                 if self._agree(passed_rows, passed_documents, candidate, pairs, ended):
                     return Step(passed_rows, passed_documents, candidate)
         return None
@@ -287,21 +284,21 @@ class Alignment(Struct):
         return known
 
     def _last_resort(self, ended: _Ended) -> Step:
-        """Nothing agrees any more: near the end of both, what is left belongs together; before, all is lost."""
+        """Nothing agrees any more: near the end of both sides, the rest belongs together; before, all is lost."""
         left = len(self.rows), len(self.documents)
         if ended.both and (max(left) <= 2 or self._are_in_disorder()):
             return Step(*left, self.shift)
         return Step(*left, self.shift, lost=True)
 
     def _are_in_disorder(self) -> bool:
-        """Tell whether the records are those of the documents, but not in their order."""
+        """Return whether the records match the documents, but not in order."""
         says = sorted(
             (offset + self.shift, count) for offset, count in zip(self.rows.offsets, self.rows.counts, strict=True)
         )
         return says == list(zip(self.documents.starts, self.documents.counts, strict=True))
 
-    def tell(self, step: Step) -> None:
-        """Say what a step means."""
+    def report(self, step: Step) -> None:
+        """Note the finding for a step."""
         fault = self.explain(step)
         if fault is None:
             return
@@ -315,25 +312,23 @@ class Alignment(Struct):
         self.sightings.note(*fault)
 
     def _swapped(self, at: Location) -> Fault | None:
-        """Return the finding for two records that stand in each other's place, of which the second is met now."""
+        """Return the finding for two swapped records if the next record is the second one."""
         offset, expected = self.rows.offsets[0], self.documents.starts[0] - self.shift
         for other in self._displaced:
             if other.offset == expected and other.expected == offset:
                 self._displaced.remove(other)
-                message = (
-                    f"offset `{offset}` here and `{other.offset}` on line {other.line}: these two lines are swapped"
-                )
+                message = f"the line with offset `{offset}` is swapped with line {other.line}, offset `{other.offset}`"
                 return Fault(OFFSET_ORDER, Problem(message, at, "put the two lines in the order of their offsets"))
         return None
 
     def finish(self, judge: Judge) -> None:
-        """Report what was found."""
+        """Report the findings."""
         for displaced in self._displaced:
             self.sightings.note(*displaced.fault)
         self.sightings.report(judge)
 
     def explain(self, step: Step) -> Fault | None:
-        """Return the one finding for a step; None where another rule has told the cause."""
+        """Return the finding for a step; None if another rule reports the cause."""
         if step.lost:
             return self._nothing_fits()
         shift = step.shift - self.shift
@@ -343,15 +338,15 @@ class Alignment(Struct):
             return self._records_without_document(step.rows)
         if step.rows == 0:
             return self._documents_without_record(step.documents)
-        if shift and self._blank_lines_tell(step, shift):
+        if shift and self._blank_lines_explain(step, shift):
             return None
         if (step.rows, step.documents) == (1, 1):
             return self._one_pair(shift)
         return self._several(step)
 
     def reason(self, step: Step) -> Fault:
-        """Return the finding for a step that passes something, also where another rule has told the cause."""
-        message = "the record and the text here do not fit"
+        """Return the finding for a step that skips something, even if another rule reports the cause."""
+        message = "the record does not match the text"
         return self.explain(step) or Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
 
     def _at(self, index: int = 0) -> Location:
@@ -362,8 +357,8 @@ class Alignment(Struct):
         start, count = self.documents.starts[index], self.documents.counts[index]
         return f"line {start + 1}" if count == 1 else f"lines {start + 1} to {start + count}"
 
-    def _blank_lines_tell(self, step: Step, shift: int) -> bool:
-        """Tell whether surplus blank lines, which are OSC302's, explain a shift."""
+    def _blank_lines_explain(self, step: Step, shift: int) -> bool:
+        """Return whether surplus blank lines, which OSC302 reports, explain a shift."""
         last = min(step.documents + 1, len(self.documents))
         surplus = sum(gap - 1 for gap in self.documents.gaps[:last])
         same = self.rows.counts[: step.rows] == self.documents.counts[: step.documents]
@@ -371,23 +366,23 @@ class Alignment(Struct):
 
     def _wrong_offset(self, expected: int, index: int = 0) -> Fault:
         offset, at = self.rows.offsets[index], self._at(index)
-        message = f"offset `{offset}`, expected `{expected}`"
+        message = f"the offset is `{offset}`, expected `{expected}`"
         hint = f"write offset {expected}"
         if self.row_number == 0:
-            return Fault(FIRST_OFFSET, Problem(f"first offset is `{offset}`, expected `0`", at, "write offset 0"))
+            return Fault(FIRST_OFFSET, Problem(f"the first offset is `{offset}`, expected `0`", at, "write offset 0"))
         if offset <= self.last_offset:
-            before = f"offset `{offset}` after `{self.last_offset}` on line {self.last_line}, expected `{expected}`"
+            before = f"{message} (the previous offset, on line {self.last_line}, is `{self.last_offset}`)"
             return Fault(OFFSET_ORDER, Problem(before, at, hint))
         return Fault(OFFSET_GAP, Problem(message, at, hint))
 
     def _shifted(self, shift: int) -> Fault | None:
-        """All offsets from here on are wrong by the same number of lines."""
+        """Return the finding if all further offsets are wrong by the same number of lines."""
         if self.documents.gaps[0] > 1 and shift == self.documents.gaps[0] - 1:
             return None
         found, problem = self._wrong_offset(self.documents.starts[0] - self.shift)
         far = "too low" if shift > 0 else "too high"
         message = f"{problem.message}; the offsets from here on are {plural(abs(shift), 'line')} {far}"
-        hint = "restart offsets at 0 in every part" if self.row_number == 0 else "compute offsets again from here on"
+        hint = "restart offsets at 0 in every part" if self.row_number == 0 else "recompute the offsets from here on"
         return Fault(found, Problem(message, problem.at, hint))
 
     def _one_pair(self, shift: int) -> Fault | None:
@@ -402,7 +397,7 @@ class Alignment(Struct):
             if start + lines in self.odd_lines and not shift:
                 return None
             reason = f"the text has {lines} ({where}){_since(shift)}"
-            message = f"range of {plural(count, 'line')} from offset `{offset}`, but {reason}"
+            message = f"the range has {plural(count, 'line')} from offset `{offset}`, but {reason}"
             return Fault(RANGE_OUTSIDE_TEXT, Problem(message, self._at(), _recount(lines, shift)))
         message = f"the line after the range of {plural(count, 'line')} from offset `{offset}` is not blank"
         message += f": the document is {where} of the text{_since(shift)}"
@@ -417,16 +412,16 @@ class Alignment(Struct):
         if number == 1 and self._is_empty_record():
             return None
         if offset == self.last_offset:
-            message = f"offset `{offset}` again, as on line {self.last_line}"
+            message = f"offset `{offset}` is repeated, first on line {self.last_line}"
             return Fault(OFFSET_ORDER, Problem(message, self._at(index), "remove the second record", count=len(known)))
-        message = f"no document in the text for this record (offset `{offset}`, {plural(count, 'line')})"
-        hint = "remove the record, or bring its document back"
+        message = f"the text has no document for the record (offset `{offset}`, {plural(count, 'line')})"
+        hint = "remove the record, or restore its document"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(index), hint, count=len(known)))
 
     def _documents_without_record(self, number: int) -> Fault:
-        message = f"no record for the document on {self._lines_of(0)} of the text"
+        message = f"the document on {self._lines_of(0)} of the text has no record"
         expected = self.documents.starts[0] - self.shift
-        hint = f"bring back the record with offset {expected} and nb_sentences {self.documents.counts[0]}"
+        hint = f"restore the record with offset {expected} and nb_sentences {self.documents.counts[0]}"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), hint, count=number))
 
     def _several(self, step: Step) -> Fault | None:
@@ -434,26 +429,24 @@ class Alignment(Struct):
         where = self._lines_of(0)
         if offsets != sorted(offsets):
             index = next(i for i in range(1, step.rows) if offsets[i] < offsets[i - 1])
-            message = f"offset `{offsets[index]}` after `{offsets[index - 1]}`: these lines are not in order"
+            message = f"offset `{offsets[index]}` follows `{offsets[index - 1]}`: the lines are not in order"
             return Fault(OFFSET_ORDER, Problem(message, self._at(index), "sort the records by offset"))
         if step.documents < step.rows:
-            message = f"no blank line after the range of this record: its document runs on ({where} of the text)"
-            return Fault(OFFSET_GAP, Problem(message, self._at(), "write a blank line between documents"))
+            message = f"no blank line follows the range of the record: the document continues ({where} of the text)"
+            return Fault(OFFSET_GAP, Problem(message, self._at(), "add a blank line between documents"))
         if step.documents > step.rows:
             if self.documents.starts[1] - 1 in self.odd_lines:
                 return None
             blank = self.documents.starts[0] + self.documents.counts[0]
-            message = f"line {blank + 1} of the text is blank, within the range of this record"
-            return Fault(
-                RANGE_OUTSIDE_TEXT, Problem(message, self._at(), "remove the blank line, or count lines again")
-            )
-        message = (
-            f"{step.rows} records do not fit the documents from line {self.documents.starts[0] + 1} of the text on"
-        )
+            message = f"line {blank + 1} of the text is blank, but within the range of the record"
+            hint = "remove the blank line, or recompute nb_sentences"
+            return Fault(RANGE_OUTSIDE_TEXT, Problem(message, self._at(), hint))
+        start = self.documents.starts[0] + 1
+        message = f"{step.rows} records do not match the documents from line {start} of the text on"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE, count=step.rows))
 
     def _nothing_fits(self) -> Fault:
-        message = f"text and metadata do not belong together from {self._lines_of(0)} of the text on"
+        message = f"text and metadata do not match from {self._lines_of(0)} of the text on"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
 
 
@@ -463,11 +456,13 @@ _REWRITE = "check that both files are of the same part, or write them again from
 def _since(shift: int) -> str:
     if not shift:
         return ""
-    return f", {plural(abs(shift), 'line')} {'fewer' if shift < 0 else 'more'} than it had; what follows is shifted"
+    return (
+        f", {plural(abs(shift), 'line')} {'fewer' if shift < 0 else 'more'} than before; all further lines are shifted"
+    )
 
 
 def _recount(lines: int, shift: int) -> str:
-    return "restore the text, or count its lines again" if shift else f"write nb_sentences {lines}"
+    return "restore the text, or recompute offset and nb_sentences" if shift else f"write nb_sentences {lines}"
 
 
 class _Ended(Struct, frozen=True):
@@ -480,7 +475,7 @@ class _Ended(Struct, frozen=True):
 
 
 def _balanced(total: int) -> Iterator[int]:
-    """Yield the ways to split a number in two, from the even ones outwards: a wrong value is likelier than a lost line."""
+    """Yield the ways to split a number in two, the most even first: a wrong value is more likely than a lost line."""
     for distance in range(total + 1):
         if (total - distance) % 2 == 0:
             low = (total - distance) // 2

@@ -1,25 +1,23 @@
-"""Internal: Lines that OSCAR takes for separators: left out of a text on writing, listed in a header, put back on
-reading.
-"""
+"""Internal: Lines that OSCAR takes for separators: removed on writing, listed in a header, and restored on reading."""
 
 from __future__ import annotations
 
 from itertools import islice
 
-#: What the names of our own headers begin with.
-OWN_HEADERS = "corpusfmt-"
-#: The header that says which lines of the original text were left out because OSCAR takes them for separators: their
-#: numbers from 0, comma-separated, each with a colon and its UTF-8 bytes in hexadecimal where it is not empty. An equals
-#: sign in front says that there was no other line, and that `EMPTY_TEXT` stands for the text.
+from corpusfmt.formats.provenance import OWN_HEADERS
+
+#: The header that lists the removed lines: their numbers from 0, comma-separated, and for a line that is not empty, a
+#: colon and its UTF-8 bytes in hexadecimal. A leading equals sign means that there was no other line, and that
+#: `EMPTY_TEXT` replaces the text.
 BLANK_LINES_HEADER = f"{OWN_HEADERS}blank-lines"
-#: A line of nothing else separates documents.
+#: A line that contains only these separates documents.
 BLANKS = " \t\r"
-#: Stands for a text without any line that is not empty: OSCAR cannot hold a document of no lines.
+#: Replaces a text of only blank lines: OSCAR cannot represent a document without lines.
 EMPTY_TEXT = "\u2205"
 
 
 def without_blank_lines(text: str) -> tuple[list[str], str | None]:
-    """Return the lines that OSCAR can hold, and the header that lists the others, None where there are none."""
+    """Return the lines that OSCAR can represent, and the header that lists the others, None if there are none."""
     lines = text.split("\n")
     blank = [_left_out(number, line) for number, line in enumerate(lines) if not line.strip(BLANKS)]
     if not blank:
@@ -33,7 +31,7 @@ def _left_out(number: int, line: str) -> str:
 
 
 def with_blank_lines(text: str, header: str) -> str:
-    """Return a text with the lines that a header lists; as it is where the header cannot be of our making."""
+    """Return a text with the lines in a header restored; unchanged if corpusfmt did not write the header."""
     nothing_else = header.startswith("=") and text == EMPTY_TEXT
     left_out = _left_out_lines(header.removeprefix("=") if nothing_else else header)
     if left_out is None:
@@ -51,7 +49,7 @@ def with_blank_lines(text: str, header: str) -> str:
 
 
 def _left_out_lines(header: str) -> list[tuple[int, str]] | None:
-    """Return number and content of each line that a header lists; None where the header is not of our making."""
+    """Return number and content of each line in a header; None if corpusfmt did not write the header."""
     try:
         pairs = [entry.partition(":") for entry in header.split(",")]
         lines = [(int(number), bytes.fromhex(content).decode()) for number, _, content in pairs]

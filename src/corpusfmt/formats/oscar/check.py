@@ -1,4 +1,4 @@
-"""Internal: Check one part: text and metadata read in step, in one pass, with their digests."""
+"""Internal: Check one part: text, metadata and digests in a single pass."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from corpusfmt.rules import Judge
 
 
 class Source:
-    """One compressed file, read once: its blocks of lines, and afterwards how the reading went.
+    """One compressed file, read once: its blocks of lines, and afterwards its faults, size and digest.
 
-    A stream that breaks off loses the line that it breaks off in: what is left of it is nobody's line.
+    The last, incomplete line of a truncated stream is dropped.
     """
 
     def __init__(self, entry: Entry, max_line_bytes: int) -> None:
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def whole(self) -> bool:
-        """Whether everything in the file could be read."""
+        """Whether the whole file could be read."""
         return self.barred is None and not self.cut
 
     @property
@@ -49,7 +49,7 @@ class Source:
         return self.fault is not None and self.fault.kind == "corrupt"
 
     def blocks(self) -> Iterator[Block | LongLine]:
-        """Yield the lines of the file; never raises for what is wrong with it."""
+        """Yield the lines of the file; never raises for a faulty file."""
         if self._entry.kind != "file":
             self.barred = barred(self._entry, self.at) if self._entry.is_barred else unreadable(self.at, "not a file")
             return
@@ -72,18 +72,19 @@ class Source:
             self.fault = fault
 
     def judge(self, judge: Judge) -> None:
-        """Judge the file as a file, once it was read."""
+        """Report faults of the file after reading it."""
         if self.barred is not None:
             judge.report(*self.barred)
         elif self.fault is not None:
             judge.report(*broken_stream(self.at, self.fault))
         elif self.members > 1:
-            problem = Problem(f"{self.members} gzip members", self.at, "compress the content again as one member")
+            message = f"{self.members:,} gzip members, expected one"
+            problem = Problem(message, self.at, "compress the content again as one member")
             judge.report(COMPRESSED_MULTI_MEMBER, problem)
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
-    """Check one part; what its neighbours must be compared with goes to `options.scratch`."""
+    """Check one part; data for comparison with other parts goes to `options.scratch`."""
     part: Part = shard.payload
     judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
     if "other" in shard.files:
@@ -107,7 +108,7 @@ def _check(shard: Shard, part: Part, options: CheckOptions, judge: Judge, closin
     )
     alignment = Alignment(metadata.rows, text.documents, text.odd_lines, _path(shard, "metadata"))
     _read_in_step(sources, text, metadata, alignment)
-    _tell(sources, metadata, alignment, judge)
+    _report(sources, metadata, alignment, judge)
     _check_digests(shard, part, sources, judge)
     size = sum(source.bytes for source in sources.values())
     judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
@@ -118,7 +119,7 @@ def _path(shard: Shard, role: str) -> str:
 
 
 def _read_in_step(sources: dict[str, Source], text: TextScan, metadata: MetadataScan, alignment: Alignment) -> None:
-    """Feed both scans, always the one that is behind, so that neither side has to be held."""
+    """Feed both scans, always the one that is behind, so that neither side accumulates in memory."""
     texts = sources["text"].blocks() if "text" in sources else iter(())
     records = sources["metadata"].blocks() if "metadata" in sources else iter(())
     text_ended, metadata_ended = "text" not in sources, "metadata" not in sources
@@ -149,17 +150,17 @@ def _all_readable(sources: dict[str, Source]) -> bool:
     return all(source.whole for source in sources.values())
 
 
-def _tell(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignment, judge: Judge) -> None:
+def _report(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignment, judge: Judge) -> None:
     alignment.finish(judge)
     metadata.finish()
     for source in sources.values():
         if source.cut:
-            # Damage decodes to other text before it shows: nothing that was seen in there can be relied on.
+            # Damage may decode to wrong text before it is detected, so no finding in the file can be trusted.
             judge.retract(source.at.path, "the file is corrupt")
         source.judge(judge)
         if len(sources) == 2 and not source.whole:
             for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
-                judge.coverage.skip(source.at.path, code, "the file breaks off")
+                judge.coverage.skip(source.at.path, code, "the file is truncated")
 
 
 def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: Judge) -> None:
@@ -171,13 +172,13 @@ def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: 
             continue
         listed = listing.digests.get(role, ())
         if source.fault is not None:
-            judge.coverage.skip(source.at.path, "OSC205", "the file is broken")
+            judge.coverage.skip(source.at.path, "OSC205", "the file is corrupt")
         elif listed or (listing.complete and source.sha256 not in listing.orphans):
             judge.check(Digest(source.at, shard.files[role].name, listed, source.sha256, listing.path))
 
 
 def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
-    """Compare the digest of a file that is in the checksum list without being data."""
+    """Check the digest of a listed file that is not a data file."""
     entry = shard.files["other"]
     try:
         with entry.open() as file:
@@ -204,22 +205,22 @@ def _made(folder: Path) -> Path:
 
 
 def line_folder(scratch: Path, part: Part) -> Path:
-    """Return where the hashes of a language's lines are collected."""
+    """Return the folder for the hashes of a language's lines."""
     return scratch / "lines" / str(part.language_index)
 
 
 def record_folder(scratch: Path, part: Part) -> Path:
-    """Return where the hashes of a release's record ids are collected."""
+    """Return the folder for the hashes of a release's record ids."""
     return scratch / "records" / str(part.release_index)
 
 
 def fingerprint_file(scratch: Path, part: Part, shard: int) -> Path:
-    """Return the file that holds a hash of all headers for each line of a shard's metadata, 8 bytes each."""
+    """Return the file with a hash of all headers for each line of a shard's metadata, 8 bytes each."""
     return record_folder(scratch, part) / f"{shard:09d}.headers"
 
 
 class _Records:
-    """Collects the record ids of a shard, and beside each the hash of its headers."""
+    """Collects the record ids of a shard with the hashes of their headers."""
 
     def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
         self.active = options.scratch is not None and "metadata" in shard.files and part.version != "1.0"
@@ -229,7 +230,7 @@ class _Records:
             self._headers = fingerprint_file(options.scratch, part, shard.index).open("wb")
 
     def take(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
-        """Take hashes of consecutive rows; rows that were left out have no record id."""
+        """Add hashes of consecutive rows; skipped rows have no record id."""
         self._headers.write(bytes(8 * (first_row - self._next_row)))
         self._keys.extend(ids, first_row)
         self._headers.write(array("Q", headers).tobytes())

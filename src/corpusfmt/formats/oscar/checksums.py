@@ -1,6 +1,4 @@
-"""Internal: OSC2xx: the checksum list of a language, in the three notations that releases use, and the digests that
-it lists.
-"""
+"""Internal: OSC2xx: the checksum list of a language, in the three notations of releases, and its digests."""
 
 from __future__ import annotations
 
@@ -25,18 +23,18 @@ _PORTABLE = b"  "
 
 
 class ListedName(Struct, frozen=True):
-    """One name in a checksum list. `told` is true where its absence is the finding of a rule about parts."""
+    """One name in a checksum list. `is_reported`: a rule on parts already reports that the file is missing."""
 
     at: Location
     name: str
     exists: bool
-    told: bool
+    is_reported: bool
     repeats_line: int | None
     is_list: bool
 
 
 class Digest(Struct, frozen=True):
-    """The SHA-256 of a file as it was read, and what the list says it is (nothing where the file is not listed)."""
+    """The SHA-256 of a file, and its digests in the list (none if the file is not listed)."""
 
     at: Location
     name: str
@@ -54,9 +52,9 @@ CHECKSUM_FILE_MISSING = RULES.finding(
     "checksum-file-missing",
     """A language directory has no `LL_sha256.txt`, or an empty one.
 
-    Why: nobody can tell a damaged download from a whole one.
+    Why: a corrupt download goes unnoticed.
     Example: `af/` with `af.txt.gz` and nothing else.
-    Fix: `sha256sum *.gz > LL_sha256.txt` in the directory.
+    Fix: run `sha256sum *.gz > LL_sha256.txt` in the directory.
     """,
     spec=CHECKSUMS,
     requires=("OSC105",),
@@ -68,8 +66,8 @@ CHECKSUM_LINE_MALFORMED = RULES.finding(
     "checksum-line-malformed",
     """A line of the checksum list is not a digest and a name.
 
-    Why: `sha256sum -c` skips such lines, so their files are never verified. Name, tab and digest is what the 2019
-    release really contains, and is read in 1.0 only.
+    Why: `sha256sum -c` skips such lines, so their files are never verified. Name, tab and digest is the notation of the
+    2019 release, and is read only in 1.0.
     Example: `af.txt.gz<TAB>insert_hash_here`.
     Fix: write 64 hexadecimal digits, two spaces and the file name on each line.
     """,
@@ -81,44 +79,43 @@ CHECKSUM_LINE_MALFORMED = RULES.finding(
 def checksum_names_missing_file(listed: ListedName) -> Iterator[Problem]:
     """The checksum list names a file that is not in its folder, or names it with a path.
 
-    Why: the file was lost or renamed; tools that verify the list fail.
+    Why: the file was lost or renamed, and tools that verify the list fail.
     Example: `…  en_part_13.txt.gz` where the parts end at 12; `…  en/en.txt.gz`.
-    Fix: bring the file back, or remove its line; write bare file names.
+    Fix: restore the file, or remove its line; write file names without a path.
     """
     if "/" in listed.name:
         bare = listed.name.rpartition("/")[2]
-        yield Problem(f"`{listed.name}` has a path part", listed.at, f"write `{bare}`")
-    elif not listed.exists and not listed.told:
-        yield Problem(f"`{listed.name}` is not in this folder", listed.at, "bring the file back, or remove this line")
+        yield Problem(f"`{listed.name}` contains a path", listed.at, f"write `{bare}`")
+    elif not listed.exists and not listed.is_reported:
+        yield Problem(f"`{listed.name}` is missing from the folder", listed.at, "restore the file, or remove the line")
 
 
 @RULES.rule("OSC206", "checksum-duplicate-name", on=ListedName, spec=CHECKSUMS)
 def checksum_duplicate_name(listed: ListedName) -> Iterator[Problem]:
     """The checksum list names a file twice, or names itself.
 
-    Why: two digests for one file contradict each other, and no list can hold its own digest.
-    Example: a packaging step that ran twice over the same folder.
+    Why: two digests for one file contradict each other, and a list cannot contain its own digest.
+    Example: a packaging step that ran twice on the same folder.
     Fix: keep one line for each data file.
     """
     if listed.is_list:
-        yield Problem(f"the list names itself, `{listed.name}`", listed.at, "remove this line")
+        yield Problem(f"the list names itself, `{listed.name}`", listed.at, "remove the line")
     elif listed.repeats_line is not None:
-        message = f"`{listed.name}` again, first on line {listed.repeats_line}"
+        message = f"`{listed.name}` is repeated, first on line {listed.repeats_line}"
         yield Problem(message, listed.at, "keep one line for each file")
 
 
 CHECKSUM_NOT_PORTABLE = RULES.finding(
     "OSC207",
     "checksum-not-portable",
-    """Lines of the checksum list are not in the one form that every tool reads: digest, two spaces, name.
+    """The checksum list is not in the portable notation: digest, two spaces, name.
 
-    Why: `sha256sum -c` or `shasum -c`, which the schema names, reject them. No published release has the portable form,
-    so this is a warning in the standard profile.
+    Why: `sha256sum -c` or `shasum -c`, which the schema recommends, reject it. No published release is portable, so this is
+    a warning in the standard profile.
     Example: `af.txt.gz<TAB>…` (2019), one space between digest and name (21.09).
-    Fix: `sha256sum *.gz > LL_sha256.txt`.
+    Fix: run `sha256sum *.gz > LL_sha256.txt`.
     """,
     severity=Severity.WARNING,
-    grades={"strict": Severity.ERROR},
     spec=CHECKSUMS,
 )
 
@@ -127,29 +124,29 @@ CHECKSUM_NOT_PORTABLE = RULES.finding(
 def checksum_file_incomplete(digest: Digest) -> Iterator[Problem]:
     """A data file is not in the checksum list.
 
-    Why: its damage would go unnoticed.
+    Why: damage to the file goes unnoticed.
     Example: a part that was added after the list was written.
-    Fix: add the line that the hint gives.
+    Fix: add the line in the hint.
     """
     if not digest.listed:
-        yield Problem(f"not listed in `{digest.list_path}`", digest.at, f"add the line `{digest.line}`")
+        yield Problem(f"the file is not listed in `{digest.list_path}`", digest.at, f"add the line `{digest.line}`")
 
 
 @RULES.rule("OSC205", "checksum-mismatch", on=Digest, spec=CHECKSUMS)
 def checksum_mismatch(digest: Digest) -> Iterator[Problem]:
-    """The SHA-256 digest of a file is not the one that is listed.
+    """The SHA-256 of a file differs from the checksum list.
 
     Why: the file was damaged or changed after the list was written.
-    Example: a cut download, a file written again by a later step.
-    Fix: fetch the file again; if it is as it should be, put the line of the hint into the list.
+    Example: a truncated download, a file that a later step wrote again.
+    Fix: download the file again; if the file is right, copy the line in the hint to the list.
     """
     if digest.listed and digest.actual not in digest.listed:
-        message = f"SHA-256 is `{digest.actual}`, expected `{digest.listed[0]}` as in `{digest.list_path}`"
-        yield Problem(message, digest.at, f"fetch the file again, or list `{digest.line}`")
+        message = f"the SHA-256 is `{digest.actual}`, expected `{digest.listed[0]}` as in `{digest.list_path}`"
+        yield Problem(message, digest.at, f"download the file again, or list `{digest.line}`")
 
 
 class ChecksumList(Struct):
-    """A list as it was read: digests of the files that exist, in lower case."""
+    """A checksum list: the digests of existing files, in lower case."""
 
     path: str
     digests: dict[str, list[str]] = field(default_factory=dict)
@@ -163,18 +160,18 @@ _NOTATIONS = {
     b" ": "digest, one space, name",
     b"\t": "digest, tab, name",
 }
-# Lists name at most a few thousand files; what goes beyond is judged line by line and not remembered.
+# Lists name at most a few thousand files; further ones are checked but not remembered.
 _MOST_ORPHANS = 100_000
-# Of one file; every further one is a finding by itself.
+# For one file; each further one is a finding.
 _MOST_DIGESTS = 100
 
 
 def read_list(
-    entry: Entry, folder: Mapping[str, Entry], judge: Judge, version: str, told: Callable[[str], bool]
+    entry: Entry, folder: Mapping[str, Entry], judge: Judge, version: str, is_reported: Callable[[str], bool]
 ) -> ChecksumList | None:
-    """Read and judge a checksum list beside the files of its folder (by name); None where it cannot be read.
+    """Read and check a checksum list against the files of its folder (by name); None if it cannot be read.
 
-    `told` says of a missing name whether another rule has already told that it is missing.
+    `is_reported` returns whether another rule already reports that a file is missing.
     """
     found = ChecksumList(entry.path)
     sightings = Sightings()
@@ -184,7 +181,7 @@ def read_list(
             chunks = iter(lambda: file.read(_READ_SIZE), b"")
             for line in lines(chunks, _LONGEST_LINE):
                 empty = empty and isinstance(line, Line) and not line.data.strip()
-                _take(line, found, sightings, folder, judge, version, told)
+                _take(line, found, sightings, folder, judge, version, is_reported)
     except OSError as error:
         judge.report(*barred(error, Location(entry.path)))
         return None
@@ -196,9 +193,9 @@ def read_list(
 
 
 def report_no_list(judge: Judge, at: Location, name: str, *, empty: bool = False) -> None:
-    """Report a language without a checksum list, or with an empty one."""
-    message = f"`{name}` is empty" if empty else f"no `{name}`"
-    judge.report(CHECKSUM_FILE_MISSING, Problem(message, at, f"write it with `sha256sum *.gz > {name}`"))
+    """Report a missing or empty checksum list."""
+    message = f"`{name}` is empty" if empty else f"`{name}` is missing"
+    judge.report(CHECKSUM_FILE_MISSING, Problem(message, at, f"run `sha256sum *.gz > {name}`"))
 
 
 def _take(
@@ -208,17 +205,17 @@ def _take(
     folder: Mapping[str, Entry],
     judge: Judge,
     version: str,
-    told: Callable[[str], bool],
+    is_reported: Callable[[str], bool],
 ) -> None:
     at = Location(found.path, line.line, line.byte)
-    parsed = _parse(line.data, version) if isinstance(line, Line) else None
+    parsed = parsed_line(line.data, version) if isinstance(line, Line) else None
     if parsed is None:
         found.complete = False
-        shown = _shown(line.data) if isinstance(line, Line) else f"a line of {line.length} bytes"
+        shown = f"`{_shown(line.data)}`" if isinstance(line, Line) else f"a line of {line.length:,} bytes"
         hint = "write 64 hexadecimal digits, two spaces and the file name"
         if isinstance(line, Line) and _NAME_FIRST.fullmatch(line.data):
-            hint = "name, tab and digest is the notation of 1.0; write the digest, two spaces and the name"
-        sightings.note(CHECKSUM_LINE_MALFORMED, Problem(f"`{shown}` is not a SHA-256 digest and a name", at, hint))
+            hint = "write the digest, two spaces and the name: name, tab and digest is the notation of 1.0"
+        sightings.note(CHECKSUM_LINE_MALFORMED, Problem(f"{shown} is not a SHA-256 digest and a name", at, hint))
         return
     name, digest, notation = parsed
     if notation:
@@ -228,7 +225,7 @@ def _take(
     is_list = bare == found.path.rpartition("/")[2]
     exists = bare in folder
     repeats = found.first_lines.get(bare)
-    judge.check(ListedName(at, name, exists, told(name), repeats, is_list))
+    judge.check(ListedName(at, name, exists, is_reported(name), repeats, is_list))
     if exists and not is_list:
         found.first_lines.setdefault(bare, line.line)
         listed = found.digests.setdefault(bare, [])
@@ -238,8 +235,8 @@ def _take(
         found.orphans.add(digest)
 
 
-def _parse(line: bytes, version: str) -> tuple[str, str, str] | None:
-    """Return name, lower-case digest and the notation ("" for the portable one) of a line."""
+def parsed_line(line: bytes, version: str) -> tuple[str, str, str] | None:
+    """Return the name, the lower-case digest and the notation ("" for the portable one) of a line."""
     match = _HASH_FIRST.fullmatch(line)
     if match and not match[3].startswith((b" ", b"\t")) and not match[3].endswith(b"\r"):
         notation = "" if match[2] == _PORTABLE else _NOTATIONS[match[2]]

@@ -1,8 +1,7 @@
-"""Internal: What only all parts together show: OSC309 (duplicate lines of a language) and OSC602 (record ids that
-occur twice).
+"""Internal: Checks across parts: OSC309 (duplicate lines of a language) and OSC602 (duplicate record ids).
 
-Hashes of all lines and ids lie in `options.scratch`; equal hashes are candidates, which are read again before anything
-is said, so that a collision never becomes a finding. Candidates are taken a batch at a time: memory stays bounded.
+Hashes of all lines and ids are in `options.scratch`. Equal hashes are only candidates: their lines are read again before
+anything is reported, so a collision never becomes a finding. Candidates come in batches, which bounds memory.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import shortened
 
 _Value = TypeVar("_Value")
-#: How many places are read again at a time.
+#: The number of places that are read again at once.
 _BATCH = 20_000
 
 
 DUPLICATE_LINE = RULES.finding(
     "OSC309",
     "duplicate-line",
-    """A line occurs twice in a language whose text is declared deduplicated, by a `_dedup` name or --dedup.
+    """A line occurs twice in a language that is declared as deduplicated, by a `_dedup` name or --dedup.
 
-    Why: deduplication did not run, ran on each part alone, or lost text where it should have lost repetition.
+    Why: deduplication did not run, or ran on each part alone.
     Example: the same cookie notice in part 1 and part 7.
     Fix: deduplicate the lines of the whole language; blank lines do not count.
     """,
@@ -50,7 +49,7 @@ DUPLICATE_LINE = RULES.finding(
 
 
 def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
-    """Judge the dataset: duplicate lines in each language, record ids in each release."""
+    """Check the dataset: duplicate lines in each language, record ids in each release."""
     scratch = options.scratch
     shards = {shard.index: shard for shard in plan.shards if isinstance(shard.payload, Part)}
     if scratch is None:
@@ -71,7 +70,7 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
 
 
 def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
-    """Tell whether a line occurs twice in a text that was written; `scratch` is a folder for what is left of no use."""
+    """Return whether a line occurs twice in a written text; `scratch` is a folder for temporary files."""
     part = Part(language, language, "1.0", dedup=True)
     shard = Shard(0, language, {"text": entry_of(str(text))}, part)
     judge = Judge(RULES, Grading(), version=part.version, path=".")
@@ -83,14 +82,14 @@ def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
 
 
 class _Candidates(Struct, frozen=True):
-    """Places whose hashes are equal. A long list of them comes in pieces, each with the `heads` that it repeats."""
+    """Places with equal hashes. A long list is split, and each piece has the `heads` that its places repeat."""
 
     heads: Sequence[Place]
     members: Sequence[Place]
 
 
 def _batches(groups: Iterable[Collection[Place]], shards: Mapping[int, Shard]) -> Iterator[list[_Candidates]]:
-    """Regroup candidates so that no batch has many more places than the limit."""
+    """Group candidates into batches that do not exceed the limit by much."""
     batch: list[_Candidates] = []
     size = 0
     for group in groups:
@@ -122,7 +121,7 @@ def _places(batch: Iterable[_Candidates]) -> Iterator[Place]:
 def _read_again(
     places: Iterable[Place], shards: Mapping[int, Shard], role: str, limit: int, value: Callable[[bytes], _Value]
 ) -> dict[Place, tuple[_Value, Location]]:
-    """Return what stands at places, as `value` sees it; each file is read once, up to the last of its places."""
+    """Return `value` of the line at each place; each file is read once, up to the last place."""
     rows: dict[int, list[int]] = defaultdict(list)
     for shard, row in places:
         rows[shard].append(row)
@@ -166,13 +165,13 @@ def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, option
                 (key, shown), at = lines[place]
                 first = first_of.setdefault(key, at)
                 if first is not at and place not in group.heads:
-                    message = f"line `{shown}` again, first in {first}"
+                    message = f"the line `{shown}` is repeated, first in {first}"
                     sightings.note(DUPLICATE_LINE, Problem(message, at, "keep the first occurrence only"), at.path)
     sightings.report(judge)
 
 
 def _line_key(line: bytes) -> tuple[bytes, str]:
-    """Return what identifies a line beyond doubt, and the line for a message."""
+    """Return a digest that identifies a line, and the line for a message."""
     from hashlib import blake2b  # noqa: PLC0415
 
     text = line.decode("utf-8", "replace")
@@ -199,16 +198,13 @@ def _judge_records(
         shared = (name for name in here.keys() | there.keys() if not is_own(name))
         differing = sorted(name for name in shared if here.get(name) != there.get(name))
         names = ", ".join(f"`{name}`" for name in differing[:5])
-        message = f"record id `{identity}` has another {names} than in {other}"
+        message = f"the record id `{identity}` has another {names} than in {other}"
         hint = "keep the headers of a record the same in every language"
         judge.report(RECORD_ID, Problem(message, where, hint, count=count))
 
 
 class _Suspicious:
-    """Says of places with equal record ids whether they are more than one record in its languages.
-
-    They are not where each stands in another language, with the same headers.
-    """
+    """Tests whether places with equal record ids are suspicious: in the same language, or with different headers."""
 
     def __init__(self, scratch: Path, shards: Mapping[int, Shard]) -> None:
         self._scratch = scratch
@@ -256,7 +252,7 @@ def _at_id(at: Location, identity: str) -> Location:
 
 
 class _Twins:
-    """Compares the records of one id: `sightings` within a language, `other_headers` (place, first place, count) by path."""
+    """Compares the records of one id: `sightings` in a language, `other_headers` (place, first place, count) by path."""
 
     def __init__(self, shards: Mapping[int, Shard]) -> None:
         self._shards = shards
@@ -283,9 +279,9 @@ class _Twins:
     def _same_language(
         self, place: Place, twin: Place, record: _Record, at: Location, other: tuple[_Record, Location]
     ) -> None:
-        # A line that stands twice in a part is told by its offset.
+        # OSC502 reports a line that occurs twice in a part.
         if twin[0] == place[0] and record.offset == other[0].offset:
             return
         where = _at_id(at, record.identity)
-        message = f"record id `{record.identity}` again, first in {other[1]}"
+        message = f"the record id `{record.identity}` is repeated, first in {other[1]}"
         self.sightings.note(RECORD_ID, Problem(message, where, "remove one of the two"), at.path)

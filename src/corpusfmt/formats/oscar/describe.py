@@ -1,4 +1,4 @@
-"""Internal: How corpora of OSCAR 1.0 and 1.1 are described."""
+"""Internal: Descriptions of OSCAR 1.0 and 1.1 corpora."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from corpusfmt.formats.describing import (
     Describer,
     FieldOf,
     RecordSetOf,
+    count_lines,
     language_in,
     lines_of,
     patterns,
 )
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.streams import StreamFault
 
 _METADATA_FIELDS = (
     FieldOf("record_id", "sc:Text", {"column": "headers"}, "Identifier of the crawled record", "$['warc-record-id']"),
@@ -24,6 +27,10 @@ _METADATA_FIELDS = (
 )
 
 
+# By the role of a file in a shard.
+_RECORD_SETS = {"text": "lines", "metadata": "metadata"}
+
+
 def _text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
     yield lines_of([path for path in paths if path.endswith(".txt.gz")])
 
@@ -31,13 +38,24 @@ def _text(paths: Sequence[str], _contents: Contents) -> Iterator[RecordSetOf]:
 def _text_and_metadata(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
     yield from _text(paths, contents)
     metadata = patterns([path for path in paths if path.endswith(".jsonl.gz")])
-    summary = "The metadata, one record a document, in the order of the text"
+    summary = "The metadata, one record per document, in the order of the text"
     yield RecordSetOf("metadata", summary, metadata, "application/jsonlines", _METADATA_FIELDS)
 
 
+def _count(files: Mapping[str, Entry]) -> Mapping[str, int]:
+    try:
+        return {name: count_lines(files[role]) for role, name in _RECORD_SETS.items() if role in files}
+    except StreamFault:
+        return {}  # `validate` reports defects of the data
+
+
 DESCRIBERS: Mapping[str, Describer] = {
-    "1.0": Describer("Text by language in the layout of OSCAR 1.0", _text, language_in, BCP_47),
+    "1.0": Describer("Text by language in the layout of OSCAR 1.0", _text, language_in, BCP_47, count=_count),
     "1.1": Describer(
-        "Text by language with metadata in the layout of OSCAR 1.1", _text_and_metadata, language_in, BCP_47
+        "Text by language with metadata in the layout of OSCAR 1.1",
+        _text_and_metadata,
+        language_in,
+        BCP_47,
+        count=_count,
     ),
 }

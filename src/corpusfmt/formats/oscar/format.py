@@ -1,4 +1,4 @@
-"""Internal: OSCAR 1.0 and 1.1: layout, checksum lists, text, and for 1.1 the metadata records."""
+"""Internal: The formats OSCAR 1.0 and 1.1."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.describe import DESCRIBERS
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
+from corpusfmt.formats.oscar.mend import mends
 from corpusfmt.formats.oscar.read import read, unpaired
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
@@ -30,4 +31,5 @@ FORMAT = Format(
     ),
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
     describers=DESCRIBERS,
+    mends=mends,
 )

@@ -1,6 +1,4 @@
-"""Internal: The headers of a record: whether all values are right, what is wrong with one, and what tells records
-apart.
-"""
+"""Internal: The headers of a record: check all values fast, report faults, and compute fingerprints."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from xxhash import xxh3_64_intdigest
 
-from corpusfmt.formats.oscar.blanks import OWN_HEADERS
 from corpusfmt.formats.oscar.metadata_rules import (
     BLOCK_DIGEST,
     CONTENT_LENGTH,
@@ -24,6 +21,7 @@ from corpusfmt.formats.oscar.metadata_rules import (
     RECORD_TYPE,
     TARGET_URI,
 )
+from corpusfmt.formats.provenance import OWN_HEADERS
 from corpusfmt.model import Fault, FindingType, Location, Problem
 from corpusfmt.wording import shortened
 
@@ -34,9 +32,9 @@ _TIME = re.compile(
     re.ASCII,
 )
 _BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
-# WARC 1.0 has a URI between angle brackets, which few writers write.
+# WARC 1.0 has URIs in angle brackets, which few writers produce.
 _URI = r"<?[A-Za-z][A-Za-z0-9+.-]*:[^\n]+"
-# One value a line: a single match costs far less than a call for each.
+# One value per line: a single match costs far less than a call for each.
 _RECORD_IDS = re.compile(r"(?:<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>\n)*+")
 _BLOCK_DIGESTS = re.compile(rf"(?:{_BLOCK_DIGEST.pattern}\n)*+")
 _URIS = re.compile(rf"{_URI}(?:\n{_URI})*+")
@@ -45,7 +43,7 @@ _MOST_DIGITS = 20
 
 
 class Headers(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The usual nine headers, in the order in which the example of the specification has them."""
+    """The usual nine headers, in the order of the specification's example."""
 
     length: str = field(name="content-length")
     uri: str = field(name="warc-target-uri")
@@ -64,7 +62,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def clipped(value: str) -> str:
-    """Return a value as a message shows it."""
+    """Return a value for a message."""
     return shortened(value if value.isprintable() else ascii(value)[1:-1], 120, 70, 40)
 
 
@@ -78,7 +76,7 @@ def _real_day(day: str) -> bool:
 
 
 def is_time(value: str) -> bool:
-    """Tell whether a string is a real RFC 3339 time in UTC."""
+    """Return whether a string is a real RFC 3339 time in UTC."""
     match = _TIME.fullmatch(value)
     if match is None or not _real_day(match["day"]):
         return False
@@ -86,7 +84,7 @@ def is_time(value: str) -> bool:
 
 
 def is_length(value: str) -> bool:
-    """Tell whether a string is a number in ASCII digits, of a length that any reader can hold."""
+    """Return whether a string is a number in ASCII digits that fits any reader."""
     return value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
 
 
@@ -105,14 +103,14 @@ def _all_lengths(values: list[str]) -> bool:
 
 
 def _all_times(values: list[str]) -> bool:
-    """Tell whether all are times; days recur, so that few are looked up."""
+    """Return whether all are times; days recur, so few are looked up."""
     if _USUAL_TIMES.fullmatch(_column(values)):
         return all(map(_real_day, {value[:10] for value in values}))
     return all(map(is_time, values))
 
 
 def are_right(headers: Sequence[Headers]) -> bool:
-    """Tell at a glance whether all values are right, those of the languages aside."""
+    """Return whether all values except the languages are right, all at once."""
     return (
         _all_ids([each.id for each in headers])
         and _all_lengths([each.length for each in headers])
@@ -125,14 +123,14 @@ def are_right(headers: Sequence[Headers]) -> bool:
 
 
 def fingerprints(headers: Sequence[Headers]) -> list[int]:
-    """Return what `fingerprint` does of each."""
+    """Return the `fingerprint` of each."""
     return [xxh3_64_intdigest(_encode(each)) for each in headers]
 
 
 def fingerprint(headers: Mapping[str, str]) -> int:
-    """Return a hash of a record's headers that does not depend on their order, which differs from file to file.
+    """Return a hash of a record's headers that does not depend on their order, which differs between files.
 
-    Headers of ours are about a document, not about its record, and are left out.
+    Corpusfmt's own headers describe a document, not its record, and are excluded.
     """
     ordered = {name: headers[name] for name in USUAL_HEADERS if name in headers}
     ordered.update(sorted((name, headers[name]) for name in headers.keys() - ordered if not is_own(name)))
@@ -140,12 +138,12 @@ def fingerprint(headers: Mapping[str, str]) -> int:
 
 
 def is_own(header: str) -> bool:
-    """Tell whether a header, in lower case, is one that a conversion adds."""
+    """Return whether a header, in lower case, is one that a conversion adds."""
     return header.startswith(OWN_HEADERS)
 
 
 class _Judged(NamedTuple):
-    """What is asked of the value of a header, and what is said, with the value in it, where it is not so."""
+    """A test of a header's value, and the finding for other values."""
 
     is_right: Callable[[str], object]
     rule: FindingType
@@ -153,22 +151,22 @@ class _Judged(NamedTuple):
     hint: str
 
 
-_TAKE_CONVERSIONS = "take the text of conversion records only"
+_TAKE_CONVERSIONS = "use only the text of conversion records"
 _JUDGED = {
     "warc-record-id": _Judged(
         _RECORD_ID.fullmatch,
         RECORD_ID,
-        "`{}` is no record id, expected `<urn:uuid:…>`",
+        "warc-record-id is `{}`, expected `<urn:uuid:…>`",
         "keep the id of the WARC record",
     ),
     "warc-target-uri": _Judged(
         re.compile(_URI).match,
         TARGET_URI,
-        "warc-target-uri `{}` is not a URI, expected a scheme and an address",
-        "keep the address of the WARC record, like `https://example.org/`",
+        "warc-target-uri is `{}`, expected a URI with scheme and address",
+        "keep the address of the WARC record, such as `https://example.org/`",
     ),
     "warc-date": _Judged(
-        is_time, RECORD_DATE, "warc-date `{}` is no RFC 3339 time in UTC", "write it like `2021-02-24T17:55:29Z`"
+        is_time, RECORD_DATE, "warc-date is `{}`, expected an RFC 3339 time in UTC", "write `YYYY-MM-DDThh:mm:ssZ`"
     ),
     "warc-type": _Judged(
         "conversion".__eq__, RECORD_TYPE, "warc-type is `{}`, expected `conversion`", _TAKE_CONVERSIONS
@@ -176,18 +174,20 @@ _JUDGED = {
     "content-type": _Judged(
         "text/plain".__eq__, RECORD_TYPE, "content-type is `{}`, expected `text/plain`", _TAKE_CONVERSIONS
     ),
-    "content-length": _Judged(is_length, CONTENT_LENGTH, "content-length `{}` is no number", "write it in digits"),
+    "content-length": _Judged(
+        is_length, CONTENT_LENGTH, "content-length is `{}`, expected a number", "write the number in digits"
+    ),
     "warc-block-digest": _Judged(
         _BLOCK_DIGEST.fullmatch,
         BLOCK_DIGEST,
-        "warc-block-digest `{}` is not `sha1:` and 32 base32 characters",
+        "warc-block-digest is `{}`, expected `sha1:` and 32 base32 characters",
         "keep the digest of the WARC record",
     ),
 }
 
 
 def value_faults(headers: Mapping[str, str], at: Location) -> Iterator[tuple[str, Fault]]:
-    """Yield what is wrong with the values of headers by their names in lower case; `at` is the place of the record."""
+    """Yield the faults of header values with their lower-case names; `at` is the place of the record."""
     for name, (is_right, rule, message, hint) in _JUDGED.items():
         if name in headers and not is_right(headers[name]):
             where = replace(at, pointer=f"/headers/{name}")

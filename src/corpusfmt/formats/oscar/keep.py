@@ -1,6 +1,4 @@
-"""Internal: What OSCAR has no field for: kept in headers of our own, and what of a document its record gives by
-itself.
-"""
+"""Internal: Own headers that keep the fields of a document for which OSCAR has no place."""
 
 from __future__ import annotations
 
@@ -8,16 +6,15 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from corpusfmt.formats.oscar.blanks import OWN_HEADERS
-from corpusfmt.formats.provenance import OWN_SOURCE, PROVENANCE, document_id
+from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, PROVENANCE, document_id, is_place
 from corpusfmt.io.text import json_line, json_object
 from corpusfmt.model import Document, Json
 
-#: The header under which a document that is not of OSCAR origin keeps all but its text.
+#: The header with all fields but the text of a document from another format.
 DOCUMENT_HEADER = f"{OWN_HEADERS}document"
-#: The header under which a document of OSCAR origin keeps what it has besides, or instead of, what its record gives.
+#: The header with the fields of a document from OSCAR that its record does not give.
 CHANGES_HEADER = f"{OWN_HEADERS}changes"
-#: The `source` of documents that come from OSCAR and have no other.
+#: The `source` of documents from OSCAR without another source.
 SOURCE = "oscar"
 
 _OBJECTS = ("metadata", "attributes", "extra")
@@ -26,7 +23,7 @@ _CHANGEABLE = frozenset({"id", *_OBJECTS, *_TEXTS})
 
 
 def whole(document: Document) -> str:
-    """Return all of a document of another origin but its text, as `DOCUMENT_HEADER` has it."""
+    """Return the `DOCUMENT_HEADER` of a document from another format: all fields but the text."""
     fields: Iterable[tuple[str, object]] = (
         ("id", document.id),
         ("source", document.source),
@@ -40,9 +37,9 @@ def whole(document: Document) -> str:
 
 
 def changes(document: Document, own: Json) -> Json:
-    """Return the fields of a document of OSCAR origin that reading its record again would not give.
+    """Return the fields of a document from OSCAR that its record does not give.
 
-    `own` is what `provenance_of` returns, and not empty.
+    `own` is the nonempty result of `provenance_of`.
     """
     headers = own.get("record", {}).get("headers", {})
     found: Json = {}
@@ -67,24 +64,22 @@ def changes(document: Document, own: Json) -> Json:
 def _is_given_id(document: Document, own: Json, record_id: str | None) -> bool:
     if record_id and document.id == document_id(record_id, document.lang or ""):
         return True
-    place = document.id.rpartition(":")[0] if own.get("synthetic_id") is True else document.id
-    part, _, number = place.rpartition(":")
-    return part == own.get("part") and number.isdecimal()
+    return is_place(document.id, own)
 
 
 def compact(value: Json) -> str:
-    """Return a JSON text on one line."""
+    """Return a value as JSON on one line."""
     return json_line(value)[:-1].decode()
 
 
 def kept_document(header: str | None) -> Json | None:
-    """Return what `whole` kept; None where the header is absent or not ours."""
+    """Return the fields that `whole` kept; None if the header is missing or not corpusfmt's."""
     kept = _fields(header)
     return kept if kept is not None and isinstance(kept.get("id"), str) else None
 
 
 def kept_changes(header: str | None) -> Json | None:
-    """Return what `changes` kept; None where the header is absent or not ours."""
+    """Return the fields that `changes` kept; None if the header is missing or not corpusfmt's."""
     kept = _fields(header)
     return kept if kept and kept.keys() <= _CHANGEABLE and isinstance(kept.get("id", ""), str) else None
 
@@ -102,7 +97,7 @@ def _fields(header: str | None) -> Json | None:
 
 
 def restored(kept: Json, text: str, language: str) -> Document:
-    """Return the document of another origin that `whole` kept."""
+    """Return the document from another format that `whole` kept."""
     named: Json = {name: kept.get(name) for name in (*_TEXTS, "metadata", "attributes")}
     extra = dict(kept.get("extra") or {})
     extra.update((name, value) for name, value in kept.items() if name not in {"id", "extra", *named})
@@ -110,7 +105,7 @@ def restored(kept: Json, text: str, language: str) -> Document:
 
 
 def changed(document: Document, kept: Json) -> Document:
-    """Return a document with what `changes` kept."""
+    """Return a document with the fields that `changes` kept."""
     if "metadata" in kept:
         own = (document.metadata or {})[PROVENANCE]
         kept = kept | {"metadata": kept["metadata"] | {PROVENANCE: own}}

@@ -1,4 +1,4 @@
-"""Internal: Which version a layout is, and what there is to check in it."""
+"""Internal: Detect the version of a layout, and plan its checks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LIST_HEAD = 64 * 1024
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Say whether a file, a language directory or a release looks like OSCAR 1.x, and which version it is.
+    """Detect OSCAR 1.x and its version in a file, a language directory or a release.
 
-    Many a folder is named like a language: there has to be a file with a name of the schema.
+    Many folders are named like a language, so a file with a name of the schema is required.
     """
     survey = look(entry)
     if not any(map(codes_in, (folder.entries for folder in survey.folders))) or _holds_another_format(survey):
@@ -39,7 +39,7 @@ def detect(entry: Entry) -> Detection | None:
 
 
 def _holds_another_format(survey: Survey) -> bool:
-    """Tell whether, without text files, there are tables, or JSON Lines that carry the text, as in 22.01 and 23.01."""
+    """Return whether there are no text files but tables or JSON Lines with the text, as in 22.01 and 23.01."""
     entries = [entry for folder in survey.folders for entry in folder.entries if entry.kind == "file"]
     if any(role_of(entry.name) == "text" for entry in entries):
         return False
@@ -50,7 +50,7 @@ def _holds_another_format(survey: Survey) -> bool:
 
 
 def version_of(survey: Survey) -> tuple[str, str]:
-    """Return the version that a layout shows, and why: 1.1 has metadata, or lists or describes it."""
+    """Return the version of a layout, and why: 1.1 has metadata, a checksum list of metadata, or its schema."""
     if any(entry.name == "metadata_schema.json" for entry in survey.beside):
         return "1.1", "metadata_schema.json"
     with_metadata = sum(map(_has_metadata, survey.folders))
@@ -72,11 +72,11 @@ def _lists_metadata(entry: Entry) -> bool:
         with entry.open() as file:
             return b"_meta" in file.read(_LIST_HEAD)
     except OSError:
-        return False  # planning opens it again, and then says so
+        return False  # planning opens it again and reports the error
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
-    """List the parts at a path and judge the layout around them."""
+    """List the parts at a path and check the layout around them."""
     survey = look(entry)
     version = options.version or version_of(survey)[0]
     planner = _Planner(options, version)
@@ -110,20 +110,20 @@ class _Planner:
             named.check(DirectoryName(Location(child.path), child.name))
             self._close(named)
         for folder in survey.nested:
-            message = f"language directory `{folder.code}` inside another `{folder.code}`"
-            judge.report(STRAY_ENTRY, Problem(message, folder.at, f"move its files up into the outer `{folder.code}`"))
+            message = f"the language directory `{folder.code}` is inside another `{folder.code}`"
+            judge.report(STRAY_ENTRY, Problem(message, folder.at, f"move its files to the outer `{folder.code}`"))
         for child in survey.unreadable:
             report_barred(child, judge)
         for child in survey.beside:
             judge_beside(judge, child, self._version)
         odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
         if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
-            hint = "give the folder that holds directories like `af/` and `de/`"
+            hint = "pass the folder that contains directories such as `af/` and `de/`"
             judge.report(NO_LANGUAGE_DIRECTORY, Problem("no language directory", Location("."), hint))
         self._close(judge)
 
     def add(self, folder: Folder, index: int) -> None:
-        """Judge one language directory and add its parts."""
+        """Check one language directory and add its parts."""
         judge = self._judge(folder.path or folder.code)
         by_name = {entry.name: entry for entry in folder.entries}
         slots = Slots(folder, self._version, judge)
@@ -143,7 +143,7 @@ class _Planner:
         self._close(judge)
 
     def judge_lines(self) -> None:
-        """Decide for each 1.0 release whether its lines are documents, and say so in its parts."""
+        """Decide for each 1.0 release whether its lines are documents, and mark its parts."""
         if self._version != "1.0":
             return
         texts: defaultdict[int, list[Entry]] = defaultdict(list)
@@ -162,8 +162,8 @@ class _Planner:
         for release in sorted(shuffled):
             first = texts[release][0]
             at = Location(posixpath.dirname(first.parent) or ".")
-            hint = "where lines belong to documents, give the whole release, or end documents with a blank line"
-            message = "no text has a blank line: each line is taken for a document"
+            hint = "if lines belong to documents, pass the whole release, or end documents with a blank line"
+            message = "no text has a blank line: each line is read as a document"
             judge.report(LINES_AS_DOCUMENTS, Problem(message, at, hint))
         self._close(judge)
 
@@ -194,10 +194,10 @@ class _Planner:
                 report_barred(entry, judge)
             return None
 
-        def told(name: str) -> bool:
-            return folder.alone is not None or _absence_is_told(name, language, judge)
+        def is_reported(name: str) -> bool:
+            return folder.alone is not None or _absence_is_reported(name, language, judge)
 
-        return read_list(entry, by_name, judge, self._version, told)
+        return read_list(entry, by_name, judge, self._version, is_reported)
 
 
 def is_dedup(entry: Entry) -> bool:
@@ -205,7 +205,7 @@ def is_dedup(entry: Entry) -> bool:
     return parsed is not None and parsed.dedup
 
 
-def _absence_is_told(name: str, language: Language, judge: Judge) -> bool:
+def _absence_is_reported(name: str, language: Language, judge: Judge) -> bool:
     parsed = parse_name(name)
     if parsed is None or parsed.code != language.code:
         return False

@@ -1,4 +1,4 @@
-"""Internal: OSC101 to OSC109 and OSC401: what can be wrong with directories, file names and parts."""
+"""Internal: OSC101 to OSC109 and OSC401: directories, file names and parts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from corpusfmt.model import Location, Problem, Severity
 
 
 class DirectoryName(Struct, frozen=True):
-    """The name of a directory under the root of a release."""
+    """The name of a directory in the root of a release."""
 
     at: Location
     name: str
 
 
 class FileName(Struct, frozen=True):
-    """The name of a file in a language directory, and what it means (None: it is no name of the schema)."""
+    """The name of a file in a language directory, and its parsed form (None if the schema has no such name)."""
 
     at: Location
     name: str
@@ -33,7 +33,7 @@ class FileName(Struct, frozen=True):
 
 
 class Pairing(Struct, frozen=True):
-    """Text and metadata parts of a language by number, None where there is a single file."""
+    """Text and metadata parts of a language by number, None for a single file."""
 
     code: str
     texts: Mapping[int | None, Entry]
@@ -41,7 +41,7 @@ class Pairing(Struct, frozen=True):
 
 
 class Language(Pairing, frozen=True):
-    """A language directory: its parts, part numbers written oddly, and single files."""
+    """A language directory: its parts, malformed part numbers, and single files."""
 
     at: Location
     odd_numbers: Sequence[tuple[Entry, str]]
@@ -55,44 +55,44 @@ class Language(Pairing, frozen=True):
 
 @RULES.rule("OSC102", "bad-directory-name", on=DirectoryName, spec=LAYOUT)
 def bad_directory_name(directory: DirectoryName) -> Iterator[Problem]:
-    """A directory of the release is not named by a language code of two or three lower-case letters.
+    """The name of a directory is not a language code of two or three lower-case letters.
 
-    Why: readers find languages by directory name; they do not find this one.
+    Why: readers find languages by directory name, and miss this one.
     Example: `EN/`, `english/`, `multi/` (which belongs to schema v2).
-    Fix: name it by the code of its language.
+    Fix: rename it to its language code.
     """
     if LABEL.fullmatch(directory.name):
         return
-    hint = "name it by its language code, like `en`"
+    hint = "rename it to its language code, such as `en`"
     if directory.name in V2_LABELS or directory.name.endswith("_meta"):
-        hint = "this is a name of the releases 22.01 and 23.01 (schema v2), not of 1.0 or 1.1"
-    yield Problem(f"directory `{directory.name}` is no language code", directory.at, hint)
+        hint = "rename it: releases 22.01 and 23.01 (schema v2) have this name, 1.0 and 1.1 do not"
+    yield Problem(f"the directory name `{directory.name}` is not a language code", directory.at, hint)
 
 
 @RULES.rule(
     "OSC103", "unknown-language", on=DirectoryName, severity=Severity.WARNING, spec=LAYOUT, requires=("OSC102",)
 )
 def unknown_language(directory: DirectoryName) -> Iterator[Problem]:
-    """A directory is named by a code that is not one of the 176 labels of fastText's lid.176.
+    """The language code of a directory is not one of the 176 labels of fastText's lid.176.
 
-    Why: the languages of OSCAR are those that its classifier knows; another code is a slip or another classifier's.
+    Why: OSCAR's classifier knows only these languages; another code is a mistake or comes from another classifier.
     Example: `gsw/`, which 1.x calls `als`.
-    Fix: use the label of lid.176, or ignore this rule for a corpus that was classified otherwise.
+    Fix: use the label of lid.176, or ignore this rule for a corpus from another classifier.
     """
     if directory.name not in LABELS:
         known_as = V2_LABELS.get(directory.name)
-        hint = f"OSCAR 1.x calls this language `{known_as}`" if known_as else "use one of the 176 labels of lid.176"
+        hint = f"use `{known_as}` as OSCAR 1.x does" if known_as else "use one of the 176 labels of lid.176"
         yield Problem(f"`{directory.name}` is not a label of lid.176", directory.at, hint)
 
 
 NO_LANGUAGE_DIRECTORY = RULES.finding(
     "OSC101",
     "no-language-directory",
-    """There is no language directory under the root.
+    """The root contains no language directory.
 
     Why: there is nothing to read.
-    Example: an empty folder; a folder of archives that were not unpacked.
-    Fix: give the folder that holds `af/`, `de/`, …, a single language directory, or a single part.
+    Example: an empty folder; a folder of packed archives.
+    Fix: pass the folder that contains `af/`, `de/`, …, a single language directory, or a single part.
     """,
     spec=LAYOUT,
     requires=("OSC102",),
@@ -103,41 +103,42 @@ NO_LANGUAGE_DIRECTORY = RULES.finding(
 def wrong_file_prefix(file: FileName) -> Iterator[Problem]:
     """The name of a file does not start with the code of its directory.
 
-    Why: loaders build file names from the code, so they do not find this one; or it is another language's text.
+    Why: loaders build file names from the code, so they miss this file; or it contains text in another language.
     Example: `de/af.txt.gz`.
-    Fix: move the file to its language, or rename it.
+    Fix: move the file to its language directory, or rename it.
     """
     if file.code is not None and file.code != file.language:
         message = f"`{file.name}` starts with `{file.code}`, expected `{file.language}`"
-        yield Problem(message, file.at, f"move it to `{file.code}/`, or rename it")
+        yield Problem(message, file.at, f"move the file to `{file.code}/`, or rename it")
 
 
 @RULES.rule("OSC108", "unexpected-data-file", on=FileName, spec=LAYOUT)
 def unexpected_data_file(file: FileName) -> Iterator[Problem]:
-    """A data file has a name that the schema does not have.
+    """A data file has a name that is not in the schema.
 
-    Why: no reader finds it, so its documents are lost to all of them.
+    Why: readers miss the file and lose its documents.
     Example: `en.txt` (not compressed), `en_dedup_part_1.txt.gz`, metadata in a 1.0 release.
     Fix: compress it with gzip and name it `LL.txt.gz`, `LL_part_N.txt.gz`, `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`.
     """
     if file.parsed is not None and file.parsed.role == "metadata" and file.version == "1.0":
-        yield Problem(f"metadata file `{file.name}` in a 1.0 release", file.at, "1.0 has no metadata: remove it")
+        message = f"the 1.0 release contains the metadata file `{file.name}`"
+        yield Problem(message, file.at, "remove the file: 1.0 has no metadata")
     elif file.code is None:
         names = "`LL.txt.gz` or `LL_part_N.txt.gz`"
         if file.version != "1.0":
             names += ", `LL_meta.jsonl.gz` or `LL_meta_part_N.jsonl.gz`"
         hint = f"name it {names.replace('LL', file.language)}, compressed with gzip"
-        yield Problem(f"`{file.name}` is no name of a data file", file.at, hint)
+        yield Problem(f"`{file.name}` is not a name of a data file", file.at, hint)
 
 
 STRAY_ENTRY = RULES.finding(
     "OSC109",
     "stray-entry",
-    """Something lies where the schema has nothing: a nested directory (an error), or another file (a warning).
+    """The release contains a nested directory (an error) or another file (a warning) that is not in the schema.
 
-    Why: readers ignore it, or take it for data.
-    Example: `en/old/`, `en/en/`, `en/notes.md`, the `.corpusfmt` folder of a run that did not finish.
-    Fix: move it out of the release; move the files of a language that is nested in itself one level up.
+    Why: readers ignore it, or read it as data.
+    Example: `en/old/`, `en/en/`, `en/notes.md`, the `.corpusfmt` folder of an unfinished run.
+    Fix: move it out of the release; move the files of a language directory inside itself one level up.
     """,
     grades={"minor": Severity.WARNING},
     spec=LAYOUT,
@@ -148,51 +149,51 @@ STRAY_ENTRY = RULES.finding(
 def no_text_file(language: Language) -> Iterator[Problem]:
     """A language directory has no text file.
 
-    Why: a language without text is no language of the release.
-    Example: a directory with nothing but metadata or a checksum list.
-    Fix: bring the text back, or remove the directory.
+    Why: a language without text has nothing to read.
+    Example: a directory with only metadata or a checksum list.
+    Fix: restore the text, or remove the directory.
     """
     if not language.texts and not language.blocked:
-        hint = f"bring back `{language.code}.txt.gz` or `{language.code}_part_N.txt.gz`, or remove the directory"
-        yield Problem("no text file", language.at, hint)
+        hint = f"restore `{language.code}.txt.gz` or `{language.code}_part_N.txt.gz`, or remove the directory"
+        yield Problem("the language directory has no text file", language.at, hint)
 
 
 @RULES.rule("OSC106", "mixed-single-and-parts", on=Language, spec=LAYOUT)
 def mixed_single_and_parts(language: Language) -> Iterator[Problem]:
     """A language has both a single file and numbered parts, or text of one kind and metadata of the other.
 
-    Why: nobody can tell whether the single file is the whole, or one more part.
-    Example: `en.txt.gz` beside `en_part_1.txt.gz`; `en.txt.gz` with `en_meta_part_1.jsonl.gz`.
-    Fix: keep the one or the other; number all parts.
+    Why: it is unclear whether the single file is the whole text or another part.
+    Example: `en.txt.gz` next to `en_part_1.txt.gz`; `en.txt.gz` with `en_meta_part_1.jsonl.gz`.
+    Fix: keep only one kind, or number all parts.
     """
     texts = [entry for entry in language.singles if role_of(entry.name) == "text"]
     if language.singles and (language.numbers or len(texts) > 1):
         single = language.singles[0] if language.numbers else texts[0]
-        beside = f"part {min(language.numbers)}" if language.numbers else f"`{texts[1].name}`"
+        other = f"part {min(language.numbers)}" if language.numbers else f"`{texts[1].name}`"
         at = Location(single.path)
-        message = f"single file `{single.name}` beside {beside}"
+        message = f"the single file `{single.name}` is next to {other}"
         yield Problem(message, at, "keep either one file or parts numbered from 1")
 
 
 @RULES.rule("OSC107", "part-numbering", on=Language, spec=LAYOUT, requires=("OSC106",))
 def part_numbering(language: Language) -> Iterator[Problem]:
-    """Parts are not numbered 1, 2, 3, … without gap, zero or padding.
+    """Parts are not numbered 1, 2, 3, … without gaps, zero or padding.
 
-    Why: readers count up from 1 and stop at the first number that is missing.
+    Why: readers count up from 1 and stop at the first missing number.
     Example: `en_part_1`, `en_part_3`; `en_part_0`; `en_part_01`.
-    Fix: bring the missing part back, or number the parts again.
+    Fix: restore the missing part, or renumber the parts.
     """
     for entry, digits in language.odd_numbers:
         hint = "number parts from 1" if int(digits) == 0 else f"write `{int(digits)}`"
-        yield Problem(f"part number `{digits}` of `{entry.name}`", Location(entry.path), hint)
+        yield Problem(f"the part number of `{entry.name}` is `{digits}`", Location(entry.path), hint)
     present = sorted(number for number in language.numbers if number > 0)
     gaps = [(low + 1, high - 1) for low, high in pairwise([0, *present]) if high - low > 1]
     if gaps:
         missing = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in gaps[:5])
         missing += ", …" if len(gaps) > 5 else ""
         count = present[-1] - len(present)
-        message = f"part {missing} missing, there are {len(present)} parts up to {present[-1]}"
-        yield Problem(message, language.at, f"bring back part {missing}, or number the parts again", count=count)
+        message = f"part {missing} is missing; there are {len(present)} parts up to {present[-1]}"
+        yield Problem(message, language.at, f"restore part {missing}, or renumber the parts", count=count)
 
 
 @RULES.rule(
@@ -204,11 +205,11 @@ def part_numbering(language: Language) -> Iterator[Problem]:
     requires=("OSC105", "OSC106"),
 )
 def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
-    """A text part has no metadata part of the same number, or metadata no text.
+    """A text part has no metadata part of the same number, or a metadata part has no text.
 
-    Why: the two are read together; without its partner, a part can only be skipped.
+    Why: the two are read together; readers must skip a part without its partner.
     Example: `en_part_3.txt.gz` without `en_meta_part_3.jsonl.gz`.
-    Fix: bring the missing file back. Parts pair by number, not by their order in a listing.
+    Fix: restore the missing file. Parts pair by number, not by their order in a listing.
     """
     roles: tuple[tuple[Mapping[int | None, Entry], Mapping[int | None, Entry], Role], ...] = (
         (pairing.texts, pairing.metadata, "metadata"),
@@ -218,4 +219,4 @@ def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
         for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
             missing = data_name(pairing.code, missing_role, number)
             at = Location(here[number].path)
-            yield Problem(f"no `{missing}` beside `{here[number].name}`", at, f"bring back `{missing}`")
+            yield Problem(f"`{missing}` is missing next to `{here[number].name}`", at, f"restore `{missing}`")

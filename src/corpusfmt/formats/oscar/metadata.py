@@ -1,4 +1,4 @@
-"""Internal: The scan of a metadata file: each record against the published schema and the headers of WARC."""
+"""Internal: Scan a metadata file: check each record against the published schema and the headers of WARC."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from corpusfmt.io.text import pointer
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
-# Hashes of record ids and of headers of consecutive lines, and the number (from 0) of the first of these.
+# Takes the hashes of the record ids and headers of consecutive lines, and the number (from 0) of the first line.
 Collect = Callable[[Sequence[int], Sequence[int], int], None]
 
 
 class MetadataScan:
-    """Judges the records of one metadata file. Feed it every block in order, then `finish`; `rows` fills up."""
+    """Checks the records of one metadata file. Feed it every block in order, then call `finish`; `rows` fills up."""
 
     def __init__(
         self, path: str, language: str, judge: Judge, max_line_bytes: int, collect: Collect | None = None
@@ -62,7 +62,7 @@ class MetadataScan:
         self._sightings = Sightings()
 
     def finish(self) -> None:
-        """Tell what was seen."""
+        """Report the findings."""
         self._sightings.report(self._judge)
 
     def at(
@@ -72,7 +72,7 @@ class MetadataScan:
         return Location(self._path, line, byte, pointer=pointer, record=record)
 
     def feed(self, block: Block | LongLine) -> None:
-        """Judge the next block."""
+        """Check the next block."""
         if isinstance(block, LongLine):
             self._judge.report(*too_long(self.at(block.line, byte=block.byte), block.length, self._limit))
             self._add_unknown(block.line)
@@ -82,7 +82,7 @@ class MetadataScan:
             self._feed_lines(block)
 
     def _accept(self, records: list[Record], line: int) -> bool:
-        """Take the records of a block whose usual headers are all there and right; judge nothing and return False else."""
+        """Accept records whose usual headers are all present and right; for others, do nothing and return False."""
         headers = [record.headers for record in records]
         counted = all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records)
         if not (counted and are_right(headers)):
@@ -125,7 +125,7 @@ class MetadataScan:
 
     def _judge_record(self, record: Any, duplicate_keys: Sequence[str], line: int, byte: int) -> None:
         for key in duplicate_keys[:1]:
-            message = f"name `{clipped(key)}` twice in one object"
+            message = f"`{clipped(key)}` occurs twice in one object"
             self._sightings.note(
                 EMPTY_RECORD, Problem(message, self.at(line, byte=byte), "write each name once"), "key"
             )
@@ -138,7 +138,7 @@ class MetadataScan:
         count, offset = as_count(record.get("nb_sentences")), as_count(record.get("offset"))
         if count == 0:
             at = self.at(line, byte=byte, pointer="/nb_sentences")
-            hint = "leave the record out, a document has at least one line"
+            hint = "remove the record: a document has at least one line"
             self._sightings.note(EMPTY_RECORD, Problem("`nb_sentences` is 0, expected at least 1", at, hint))
         headers = record.get("headers")
         length = self._judge_headers(headers, line, byte) if isinstance(headers, dict) else NO_LENGTH
@@ -146,7 +146,7 @@ class MetadataScan:
         self.rows.add(UNKNOWN if offset is None else offset, UNKNOWN if count is None else count, length, line)
 
     def _judge_headers(self, headers: Json, line: int, byte: int) -> int:
-        """Judge the headers of one record; return its content-length, or `NO_LENGTH`."""
+        """Check the headers of one record; return its content-length, or `NO_LENGTH`."""
         fault = header_fault(headers, self.at(line, byte=byte))
         if fault is not None:
             self._sightings.note(*fault)
@@ -154,7 +154,7 @@ class MetadataScan:
         if shouting:
             at = self.at(line, byte=byte, pointer=pointer("headers", shouting[0]))
             names = ", ".join(f"`{clipped(name)}`" for name in shouting[:5])
-            problem = Problem(f"header {names} is not lower case", at, "write names in lower case")
+            problem = Problem(f"the header {names} is not lower case", at, "write names in lower case")
             self._sightings.note(HEADER_NAMES, problem, "case")
         strings = {name.lower(): value for name, value in headers.items() if isinstance(value, str)}
         present = {name.lower() for name in headers}
@@ -173,7 +173,7 @@ class MetadataScan:
 
     def _note_missing(self, line: int, missing: list[str]) -> None:
         minor = missing == [LANGUAGES_HEADER]
-        message = f"no header {', '.join(f'`{name}`' for name in missing)}"
+        message = f"the header {', '.join(f'`{name}`' for name in missing)} is missing"
         problem = Problem(message, self.at(line, pointer="/headers"), "keep the headers of the record", minor=minor)
         self._sightings.note(HEADER_NAMES, problem, "language" if minor else "missing")
 
@@ -185,7 +185,7 @@ class MetadataScan:
                 self._known_languages[value] = known
         if not known:
             at = self.at(line, pointer=f"/headers/{LANGUAGES_HEADER}")
-            message = f"identified languages `{clipped(value)}` do not include `{self._language}`"
+            message = f"the identified languages `{clipped(value)}` do not include `{self._language}`"
             self._sightings.note(CONTENT_LANGUAGE, Problem(message, at, "look at a sample of the text"))
 
 

@@ -1,4 +1,4 @@
-"""Internal: What a release is made of: the names of its files, its parts, and what a plan tells the check of a part."""
+"""Internal: The names of a release's files, its parts, and the payload of a shard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHECKSUM_NAME = re.compile(r"([a-z]{2,3})_sha256\.txt")
 
 
 class DataName(Struct, frozen=True):
-    """The name of a text or metadata file, taken apart; `digits` is the part number as it is written."""
+    """The parsed name of a text or metadata file; `digits` is the part number as written."""
 
     code: str
     role: Role
@@ -37,26 +37,26 @@ class DataName(Struct, frozen=True):
 
 
 def parse_name(name: str) -> DataName | None:
-    """Return the meaning of a data file name, None where it is not one of those that the schema has."""
+    """Return a parsed data file name, None if the schema has no such name."""
     match = _DATA_NAME.fullmatch(name)
     if match is None:
         return None
     role: Role = "metadata" if "_meta" in name else "text"
     digits = match["text_number"] or match["metadata_number"]
-    # Python refuses to convert thousands of digits, and no release has billions of parts.
+    # Python refuses to convert thousands of digits, and releases do not have billions of parts.
     if digits is not None and len(digits) > 9:
         return None
     return DataName(match["code"], role, digits, match["dedup"] is not None)
 
 
 def role_of(name: str) -> Role | None:
-    """Return the role of a data file by its name, None where it is not one of those that the schema has."""
+    """Return the role of a data file by its name, None if the schema has no such name."""
     parsed = parse_name(name)
     return parsed.role if parsed else None
 
 
 def checksum_code(name: str) -> str | None:
-    """Return the language code of a checksum list's name, None where it is not named like one."""
+    """Return the language code in the name of a checksum list, None for other names."""
     match = _CHECKSUM_NAME.fullmatch(name)
     return match[1] if match else None
 
@@ -68,10 +68,10 @@ def data_name(code: str, role: Role, number: int | None) -> str:
 
 
 class Listing(Struct, frozen=True):
-    """What the checksum list of a language says of the files of one shard.
+    """The entries of a language's checksum list for the files of one shard.
 
-    `digests` maps a role to the lower-case digests listed for its file, in the order of the list. `complete` is false
-    where lines of the list could not be read; `orphans` are digests listed for files that do not exist.
+    `digests` maps a role to the listed lower-case digests of its file, in the order of the list. `complete` is false if
+    lines of the list could not be read; `orphans` are the digests of missing files.
     """
 
     path: str
@@ -81,11 +81,11 @@ class Listing(Struct, frozen=True):
 
 
 class Part(Struct, frozen=True):
-    """What the check of a shard needs to know of its place: a shard's payload.
+    """The payload of a shard: its place in the release.
 
-    `name` is language and part, as documents carry it ("en/en_part_2"). `language_index` counts the language
-    directories of the plan, `release_index` its releases: ids are unique within the former, shared within the latter.
-    `shuffled` is set where each line of the text is a document.
+    `name` is language and part as in document ids ("en/en_part_2"). `language_index` numbers the language directories of
+    the plan, `release_index` its releases: ids are unique in a language and shared in a release. If `shuffled`, each line
+    of the text is a document.
     """
 
     language: str

@@ -1,4 +1,4 @@
-"""Internal: Documents as they stand in a text: cut at separators, many at a time where nothing is odd."""
+"""Internal: Split a text into documents at separators, many at a time in clean text."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from corpusfmt.io.scan import split_at_empty_lines
 
 _TAIL = CANONICAL_TAIL.encode()
 _BLANKS = b" \t\r"
-# Of the documents in a block, those at its ends may go on in others, or have other separators around.
+# The first and last document of a block may continue in other blocks, or have other separators around them.
 _FIRST, _LAST = 2, 2
 
 
 class Piece(Struct):
-    """A document of a text file as it stands there: first line (from 0), lines, and the separators around them.
+    """A document of a text file: first line (from 0), number of lines, and the separators around it.
 
-    `chunks` are its lines, one or more in each; where it is `too_long`, beyond the limit, they are not held. `size` is in
-    bytes, every LF counted.
+    `chunks` are its lines, one or more in each; they are dropped if it is `too_long`. `size` is in bytes, including
+    every LF.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Piece(Struct):
 
 
 def pieces(blocks: Iterable[Block | LongLine], source: Source, limit: int, *, shuffled: bool) -> Iterator[Piece]:
-    """Cut text into documents; the one in which a stream breaks off is left out."""
+    """Split text into documents; the last document of a truncated stream is dropped."""
     cutter = _Cutter(limit, shuffled=shuffled)
     for block in blocks:
         yield from cutter.feed(block)
@@ -58,18 +58,18 @@ def pieces(blocks: Iterable[Block | LongLine], source: Source, limit: int, *, sh
 
 
 class _Cutter:
-    """Holds the document that the next line may still belong to."""
+    """Splits lines into documents, and keeps the document that the next line may belong to."""
 
     def __init__(self, limit: int, *, shuffled: bool) -> None:
         self._limit = limit
         self._shuffled = shuffled
         self._piece: Piece | None = None
-        # What separates: in front of the first document, or behind the one that is held.
+        # The separators before the first document, or after the current one.
         self._blank = bytearray()
         self._gap = 1
 
     def feed(self, block: Block | LongLine) -> Iterator[Piece]:
-        """Yield the documents that end in a block, but for one that may go on in the next."""
+        """Yield the documents that end in a block, except one that may continue in the next."""
         if isinstance(block, LongLine):
             yield from self._line(block, block.line - 1, block.byte, b"\n")
             return
@@ -90,7 +90,7 @@ class _Cutter:
         yield from self._line_by_line(_TAIL.join(document for document, _ in found[-_LAST:]), number, byte)
 
     def end(self) -> Iterator[Piece]:
-        """Yield the document that is held, if there is one: it does not go on."""
+        """Yield the last document, if there is one."""
         if self._piece is not None:
             self._piece.tail = bytes(self._blank)
             yield self._piece

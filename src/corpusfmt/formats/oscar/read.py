@@ -1,4 +1,4 @@
-"""Internal: Read the documents of one part, in order, judging what is read as it is read."""
+"""Internal: Read the documents of one part in order, and check them while reading."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _BATCH_BYTES = 4 * 1024 * 1024
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
-    """Yield the documents of a part; what cannot become one, and a stream that breaks off, as `Rejected`."""
+    """Yield the documents of a part; unsuitable data and a corrupt stream become `Rejected`."""
     part: Part = shard.payload
     if "other" in shard.files:
         return
@@ -69,7 +69,7 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
 
 
 def unpaired(shard: Shard) -> Finding | None:
-    """Return what is wrong with a part whose text or metadata is missing: nothing in it can become a document."""
+    """Return the finding on a part without text or metadata: nothing in it can become a document."""
     part = shard.payload
     if not isinstance(part, Part) or part.version == "1.0" or "other" in shard.files or len(shard.files) > 1:
         return None
@@ -83,7 +83,7 @@ def unpaired(shard: Shard) -> Finding | None:
 
 
 def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
-    """Yield what went wrong with a file as a file; zero bytes behind its end hide nothing."""
+    """Yield the faults of a file's stream, except zero bytes after its end, which hide nothing."""
     if source.barred is not None:
         yield Rejected(finding_of(source.barred, RULES, version), b"")
     elif source.fault is not None and source.fault.kind != "padding":
@@ -91,7 +91,7 @@ def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
 
 
 def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | LongLine, int, int, bytes]]:
-    """Yield each line, its number from 0, its byte and what ends it."""
+    """Yield each line, its number from 0, its byte and its line end."""
     for block in blocks:
         if isinstance(block, LongLine):
             yield block, block.line - 1, block.byte, b"\n"
@@ -122,7 +122,7 @@ def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str 
 
 
 def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Document | Rejected]:
-    """Read a 1.0 part: documents are separated by blank lines, or are a line each where the release is shuffled."""
+    """Read a 1.0 part: documents are separated by blank lines, or are single lines in a shuffled release."""
     if "text" not in shard.files:
         return
     entry = shard.files["text"]
@@ -147,7 +147,7 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
 
 
 def _separators(piece: Piece) -> Json:
-    """Return what stands around a document where it is not what our writer puts there."""
+    """Return the separators around a document if they differ from the canonical ones."""
     around = {}
     if piece.lead:
         around["lead"] = piece.lead.decode()
@@ -157,7 +157,7 @@ def _separators(piece: Piece) -> Json:
 
 
 class _Plain(Struct, forbid_unknown_fields=True):
-    """A record as nearly all are."""
+    """A usual record."""
 
     headers: dict[str, str]
     offset: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -168,7 +168,7 @@ _decode_plain = msgspec.json.Decoder(_Plain).decode
 
 
 class _Record(Struct):
-    """A line of metadata: its JSON text and what is needed of it, or what is wrong with it."""
+    """A line of metadata: its JSON text and the needed fields, or its fault."""
 
     line: int
     raw: bytes
@@ -180,7 +180,7 @@ class _Record(Struct):
 
 
 class _Pairs:
-    """Documents of a 1.1 part with their records. Where the two do not fit, what is skipped is handed out as rejected."""
+    """The documents of a 1.1 part with their records. Mismatches are skipped and become `Rejected`."""
 
     def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
         self._part = part
@@ -242,7 +242,7 @@ class _Pairs:
         self._blank.clear()
 
     def _fill(self, number: int, most_bytes: int | None = None) -> None:
-        """Have at least so many documents and records at hand, unless there are no more, or (one at least) enough bytes."""
+        """Read until at least `number` documents and records, or at least one and `most_bytes`, are in memory."""
         documents, rows = self._alignment.documents, self._alignment.rows
         size = 0
         while len(self._held_pieces) < number and (piece := next(self._pieces, None)):
@@ -266,7 +266,7 @@ class _Pairs:
                 yield record
 
     def _judged_record(self, line: bytes | LongLine, at: Location) -> _Record | None:
-        """Return a record with what the rules say of it; None for a line that cannot stand for one."""
+        """Return a record with its findings; None for a line that is not a record."""
         version, number = self._part.version, at.line or 0
         if isinstance(line, LongLine):
             return _Record(number, b"", finding=finding_of(too_long(at, line.length, self._limit), RULES, version))
@@ -299,7 +299,7 @@ class _Pairs:
             yield from self._document(piece, record, last=not self._held_pieces)
 
     def _step(self) -> Generator[Rejected, None, Finding | None]:
-        """Pass over what does not fit, all of it rejected; return the reason where nothing behind it fits either."""
+        """Reject what does not match; return the reason if nothing after it matches either."""
         alignment = self._alignment
         step = alignment.next_step(text_ended=self._all_text(), metadata_ended=self._all_records())
         if step.lost:
@@ -318,13 +318,13 @@ class _Pairs:
         return None
 
     def _rest(self, reason: Finding) -> Iterator[Rejected]:
-        """Refuse every further document and record for the same reason."""
+        """Reject every further document and record for the same reason."""
         yield from self._refused(
             chain(self._held_pieces, self._pieces), chain(self._held_records, self._records), reason
         )
 
     def _refused(self, pieces: Iterable[Piece], records: Iterable[_Record], reason: Finding) -> Iterator[Rejected]:
-        """Reject documents with the records that stand in their place; a record that is wrong by itself says why."""
+        """Reject documents with the records in their place; a faulty record gives its own reason."""
         for piece, record in zip_longest(pieces, records):
             self._refusing = True
             self._found += piece is not None
@@ -382,7 +382,7 @@ class _Pairs:
 
 
 def _singly(step: Step, shift: int) -> list[Step]:
-    """Return a step over documents or records alone as steps over one each: every one has a reason of its own."""
+    """Return a step over only documents or records as single steps: each has its own reason."""
     if step.rows and step.documents:
         return [step]
     steps = [Step(1, 0, shift)] * step.rows + [Step(0, 1, shift)] * step.documents
@@ -390,7 +390,7 @@ def _singly(step: Step, shift: int) -> list[Step]:
 
 
 def _plain_record(line: bytes, number: int) -> _Record | None:
-    """Return a record at a glance; None where the rules have to look at it."""
+    """Return a usual record; None if the rules must check it."""
     if has_too_many_values(line):
         return None
     try:

@@ -1,6 +1,4 @@
-"""Internal: The lines of a metadata file as records: many usual ones at once, or one to the letter of the published
-schema.
-"""
+"""Internal: Decode the lines of a metadata file: many usual records at once, or one strictly by the published schema."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_S
 from corpusfmt.io.text import JsonFault, TextFault, pointer, strict_json, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem
 
-# A row whose offset cannot be known; it may stand for any document.
+# A row with an unknown offset; it may belong to any document.
 UNKNOWN = -1
-#: No file has so many lines.
+#: More lines than any file has.
 BEYOND = 1 << 63
-#: Larger than any size: what a record without a usable content-length is compared with.
+#: Larger than any size: replaces an unusable content-length in comparisons.
 NO_LENGTH = 1 << 80
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -33,7 +31,7 @@ class Record(Struct, forbid_unknown_fields=True):
     offset: _Count
 
 
-# Quotation marks of a record that has the nine headers once and nothing else: two for each name and each string.
+# The number of quotation marks in a record with exactly the nine headers: two for each name and each string.
 _QUOTES = 2 * (3 + 2 * len(USUAL_HEADERS))
 _QUOTES_OF_A_HEADER = 4
 
@@ -41,7 +39,7 @@ _decoder = msgspec.json.Decoder(Record)
 
 
 def schema_fault(value: Any, at: Location) -> Fault | None:
-    """Return the first deviation of a record from the published schema, header values aside."""
+    """Return the first violation of the published schema in a record, except in header values."""
     found = _deviation(value)
     if found is None:
         return None
@@ -51,12 +49,12 @@ def schema_fault(value: Any, at: Location) -> Fault | None:
 
 
 def header_fault(headers: Json, at: Location) -> Fault | None:
-    """Return what is said of the first header that is not a string."""
+    """Return the fault of the first header that is not a string."""
     for name, value in headers.items():
         if not isinstance(value, str):
-            message = f"header `{clipped(name)}` is {described(value)}, expected a string"
+            message = f"the header `{clipped(name)}` is {described(value)}, expected a string"
             where = replace(at, pointer=pointer("headers", name))
-            return Fault(HEADER_NOT_STRING, Problem(message, where, "write it as a string"))
+            return Fault(HEADER_NOT_STRING, Problem(message, where, "write the value as a string"))
     return None
 
 
@@ -65,7 +63,7 @@ def _deviation(value: Any) -> tuple[str, str] | None:
         return "", f"the record is {described(value)}, expected an object"
     for name in ("headers", "nb_sentences", "offset"):
         if name not in value:
-            return "", f"no `{name}`"
+            return "", f"`{name}` is missing"
     if not isinstance(value["headers"], dict):
         return "/headers", f"`headers` is {described(value['headers'])}, expected an object"
     for name in ("nb_sentences", "offset"):
@@ -75,10 +73,7 @@ def _deviation(value: Any) -> tuple[str, str] | None:
 
 
 def as_count(value: Any) -> int | None:
-    """Return an integer from 0 as JSON Schema draft-07 sees it (3.0 is one, true is not), None for anything else.
-
-    What is beyond any file is cut to `BEYOND`.
-    """
+    """Return an integer from 0 by JSON Schema draft-07 (3.0 is one, true is not), at most `BEYOND`; None for others."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not value.is_integer():
@@ -87,7 +82,7 @@ def as_count(value: Any) -> int | None:
 
 
 def described(value: Any) -> str:
-    """Return a JSON value in few words."""
+    """Return a short description of a JSON value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -100,7 +95,7 @@ def described(value: Any) -> str:
 
 
 class Rows:
-    """The records of a part as they come: offset, lines, content-length, line in the file (from 1)."""
+    """The records of a part in order: offset, lines, content-length, line in the file (from 1)."""
 
     def __init__(self) -> None:
         self.offsets: list[int] = []
@@ -123,13 +118,13 @@ class Rows:
 
 
 class Unread(Struct, frozen=True):
-    """Why a line of metadata cannot be read; `blank` where it cannot stand for a record."""
+    """Why a line of metadata cannot be read; a `blank` line is not a record."""
 
     why: JsonFault | TextFault
     blank: bool = False
 
     def reported(self, at: Location) -> Fault:
-        """Return what is to be said of it, at the place of the line."""
+        """Return the fault for a line at a place."""
         if isinstance(self.why, JsonFault):
             return bad_json(at, self.why)
         byte = None if at.byte is None else at.byte + self.why.column - 1
@@ -137,14 +132,14 @@ class Unread(Struct, frozen=True):
 
 
 class Decoded(Struct, frozen=True):
-    """A JSON value, and names that stand twice in one object."""
+    """A JSON value, and names that occur twice in one object."""
 
     value: Any
     duplicate_keys: Sequence[str]
 
 
 def read_record(data: bytes) -> Decoded | Unread:
-    """Decode a line of metadata to the letter of JSON."""
+    """Decode a line of metadata strictly as JSON."""
     try:
         found = strict_json(data)
     except UnicodeDecodeError:
@@ -157,10 +152,10 @@ def read_record(data: bytes) -> Decoded | Unread:
 
 
 def usual_records(data: bytes) -> list[Record] | None:
-    """Decode a block in which each line is one record with the usual headers once; None where any is not.
+    """Decode a block in which each line is one record with each usual header once; None for any other block.
 
-    msgspec keeps the last of two equal names, and does not care about line ends: the number of quotation marks tells
-    whether there is a name or a string that the decoded records do not have, the line ends must stand between records.
+    msgspec keeps the last of two equal names and ignores line ends. Therefore the number of quotation marks must match the
+    names and strings of the decoded records, and line ends must separate records.
     """
     if b"\\" in data:
         return None

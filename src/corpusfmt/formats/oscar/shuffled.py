@@ -1,4 +1,4 @@
-"""Internal: OSC110: whether the lines of a 1.0 release are documents, which only its parts together show."""
+"""Internal: OSC110: whether the lines of a 1.0 release are documents, which depends on all its parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Severity
 
-# Text without a blank line this far in has none, and so has a release of which these many texts, the largest, have none.
+# A text without a blank line in this many bytes counts as having none, and a release if this many of its largest texts do.
 _FAR = 8 * 1024 * 1024
 _MOST_TEXTS = 64
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
@@ -19,12 +19,12 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 LINES_AS_DOCUMENTS = RULES.finding(
     "OSC110",
     "lines-as-documents",
-    """No text of a 1.0 release has a blank line, so each line is taken for a document.
+    """No text of a 1.0 release has a blank line, so each line is read as a document.
 
-    Why: 1.0 was published twice, as documents between blank lines and as shuffled lines. A text of one document has no blank
-    line either, so the texts of a release are read alike: by documents where any of them has a blank line.
-    Example: a shuffled release; the only text of a language, of one document, given by itself.
-    Fix: nothing has to be done for shuffled lines; otherwise give the whole release, or end documents with a blank line.
+    Why: 1.0 was published twice, as documents separated by blank lines and as shuffled lines. A text of one document has no
+    blank line either, so all texts of a release are read the same way: as documents if any of them has a blank line.
+    Example: a shuffled release; a single text with one document, checked alone.
+    Fix: no action is needed for shuffled lines; otherwise pass the whole release, or end documents with a blank line.
     """,
     severity=Severity.INFO,
     grades={"1.1": None},
@@ -33,7 +33,7 @@ LINES_AS_DOCUMENTS = RULES.finding(
 
 
 def is_shuffled(texts: Iterable[Entry]) -> bool:
-    """Tell whether the lines of a release are documents; a text that cannot be read has not shown what it has."""
+    """Return whether the lines of a release are documents; unreadable texts do not count."""
     shuffled = False
     for text in sorted(texts, key=lambda text: -text.size)[:_MOST_TEXTS]:
         has_blank_line = _has_blank_line(text)
@@ -44,7 +44,7 @@ def is_shuffled(texts: Iterable[Entry]) -> bool:
 
 
 def _has_blank_line(text: Entry) -> bool | None:
-    """Return None for a text without any line, or that breaks off."""
+    """Return whether a text has a blank line; None for an empty or truncated text."""
     size = 0
     before = b"\n"
     try:
@@ -56,7 +56,7 @@ def _has_blank_line(text: Entry) -> bool | None:
                 size += len(chunk)
                 if size >= _FAR:
                     return False
-                # Blanks are not carried along: there may be megabytes of them.
+                # Blanks are not carried over: there may be megabytes of them.
                 last = data.rfind(b"\n")
                 before = b"" if last < 0 or data[last:].strip(b"\n \t\r") else b"\n"
     except OSError:

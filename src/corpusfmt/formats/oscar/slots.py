@@ -1,6 +1,4 @@
-"""Internal: The entries of a language directory, each in its place: parts, the checksum list, or what does not
-belong.
-"""
+"""Internal: Sort the entries of a language directory: parts, the checksum list, and stray entries."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from corpusfmt.rules import Judge
 
 
 def judge_beside(judge: Judge, entry: Entry, version: str) -> None:
-    """Judge what lies beside language directories, or a single file that was given."""
+    """Check an entry next to language directories, or a single file."""
     at = Location(entry.path)
     if entry.name == UNFINISHED:
         _report_stray(judge, entry)
@@ -31,17 +29,18 @@ def _report_stray(judge: Judge, entry: Entry) -> None:
     at = Location(entry.path)
     if entry.name == UNFINISHED:
         message = f"`{UNFINISHED}` is the state of an unfinished run of corpusfmt"
-        problem = Problem(message, at, "finish the run that left it, or remove the folder", minor=True)
+        problem = Problem(message, at, "finish the run, or remove the folder", minor=True)
     elif entry.kind == "directory":
-        problem = Problem(f"directory `{entry.name}` in a language directory", at, "move it out of the release")
+        message = f"the language directory contains the directory `{entry.name}`"
+        problem = Problem(message, at, "move the directory out of the release")
     else:
-        problem = Problem(f"`{entry.name}` is not part of a release", at, "move it out of the release", minor=True)
+        problem = Problem(
+            f"`{entry.name}` is not part of a release", at, "move the file out of the release", minor=True
+        )
     judge.report(STRAY_ENTRY, problem)
 
 
 class Slots:
-    """Sorts the entries of a language directory into parts, the checksum list, and what does not belong."""
-
     def __init__(self, folder: Folder, version: str, judge: Judge) -> None:
         self._folder = folder
         self._version = version
@@ -51,7 +50,7 @@ class Slots:
         self._singles: list[Entry] = []
         self._blocked = False
         self.checksums: Entry | None = None
-        # Files with the right prefix first: they take the place that a misnamed one may also claim.
+        # Files with the right prefix first: they take precedence over misnamed ones.
         for entry in sorted(folder.entries, key=self._is_foreign):
             self._sort(entry)
 

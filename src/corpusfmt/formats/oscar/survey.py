@@ -1,4 +1,4 @@
-"""Internal: What lies at a path: the language directories of a release, or of each release of a collection."""
+"""Internal: Find the language directories of a release, or of each release in a collection."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from corpusfmt.model import Location
 
 UNFINISHED = ".corpusfmt"
 LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zstd?|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
-# How far down files are looked for: unshuffled/original/LL/file.
+# The depth of the search for files: unshuffled/original/LL/file.
 _DEEPEST = FOLDERS_ABOVE + 2
 
 
 class Folder(Struct, frozen=True):
-    """A language directory. `alone` is set where a single file was given: its siblings are not the user's question."""
+    """A language directory. If `alone`, the user named a single file, and its siblings are not checked."""
 
     path: str
     code: str
@@ -36,7 +36,7 @@ class Folder(Struct, frozen=True):
 
 
 class Survey(Struct):
-    """What lies at a path: language directories, and what stands beside them, by release."""
+    """The language directories at a path and the entries next to them, by release."""
 
     folders: list[Folder] = field(default_factory=list)
     named: list[tuple[Entry, bool]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Survey(Struct):
 
 
 def look(entry: Entry) -> Survey:
-    """Find the language directories at a path, in it, or in the variants of a release that it holds."""
+    """Find the language directories at a path, in it, or in the variants of a release that it contains."""
     if entry.kind != "directory":
         return _look_at_file(entry)
     tree = _Tree(entry)
@@ -76,7 +76,7 @@ def _look_at_file(entry: Entry) -> Survey:
 
 
 class _Tree:
-    """The entries below a root by parent folder, looked up as deep as is needed."""
+    """The entries below a root by parent folder, listed as deep as needed."""
 
     def __init__(self, root: Entry) -> None:
         self._root = root
@@ -105,11 +105,11 @@ class _Tree:
         return [entry for entry in self.entries(folder) if entry.kind == "directory"]
 
     def codes(self, folder: str) -> list[str]:
-        """Return the language codes of the OSCAR file names right in a folder."""
+        """Return the language codes of the OSCAR file names directly in a folder."""
         return codes_in(self.entries(folder))
 
     def kind_of(self, folder: str, name: str) -> str:
-        """Return "language", "release", "collection" (of releases), or "" for what is none of these."""
+        """Return "language", "release", "collection" (of releases), or ""."""
         codes = self.codes(folder)
         if name in codes:
             return "language"
@@ -130,14 +130,14 @@ def codes_in(entries: Iterable[Entry]) -> list[str]:
 
 
 def _is_language(name: str, entries: Sequence[Entry]) -> bool:
-    """Tell whether a directory beside others is a language's: by its label, or by what it holds."""
+    """Return whether a directory among others belongs to a language, by its label or its contents."""
     if name in LABELS or codes_in(entries):
         return True
     return bool(LABEL.fullmatch(name)) and any(LOOKS_LIKE_DATA.fullmatch(entry.name) for entry in entries)
 
 
 def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
-    """Return the language of a directory: its name if that is a code, else what most of its files say."""
+    """Return the language of a directory: its name if it is a code, else the most common code of its files."""
     name = entry.name or Path(entry.url).absolute().name
     codes = Counter(tree.codes(folder))
     if name in codes or name in LABELS or not codes:
@@ -146,7 +146,7 @@ def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
 
 
 def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
-    """Add the language directories of one release, or of every release of a collection; return the releases' number."""
+    """Add the language directories of a release, or of every release in a collection; return the number of releases."""
     if tree.kind_of(folder, "") == "collection":
         for entry in tree.entries(folder):
             if entry.kind != "directory" or entry.name == UNFINISHED:

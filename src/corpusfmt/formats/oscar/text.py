@@ -1,6 +1,4 @@
-"""Internal: OSC3xx: the text of a part, judged block by block with vectorised counts; only what is not clean is
-looked at closely.
-"""
+"""Internal: OSC3xx: check the text of a part block by block with vectorised counts, and unclean blocks in detail."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ SHORTEST_LINE = {"1.0": 100, "1.1": 101}
 
 _LF, _TAB, _CR, _SPACE, _NUL = 0x0A, 0x09, 0x0D, 0x20, 0x00
 _BLANKS = b" \t\r"
-# Of UTF-8: the least lead bytes of sequences of three and four bytes, and (signed) of what is no continuation byte.
+# Of UTF-8: the least lead bytes of sequences of three and four bytes, and (signed) of other bytes than continuation bytes.
 _THREE_BYTES, _FOUR_BYTES, _FIRST_NOT_CONTINUING = 0xE0, 0xF0, -64
 # Lead bytes CC to CF are combining marks and Greek; D0 and D1 are the Cyrillic letters without combining marks.
 _COMBINING_LEAD, _GREEK_LEADS, _CYRILLIC_LEAD = 0xCC, 4, 0xD1
@@ -42,11 +40,11 @@ _OTHER_CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x80-\x9f]")
 EMPTY_TEXT = RULES.finding(
     "OSC301",
     "empty-text",
-    """A text file has no line that is not blank.
+    """A text file contains only blank lines, or none.
 
-    Why: an empty language is no language of the release; something upstream lost its text.
-    Example: a file of 0 uncompressed bytes, as a packaging step leaves for a language that was never seen.
-    Fix: remove the language, or bring its text back.
+    Why: a language without text has nothing to read; an earlier step lost its text.
+    Example: a file of 0 uncompressed bytes, which a packaging step left for a language that never occurred.
+    Fix: remove the language, or restore its text.
     """,
     spec=TEXT,
 )
@@ -57,9 +55,9 @@ BLANK_LINE_RUN = RULES.finding(
     "blank-line-run",
     """Text starts with a blank line, ends with more than one, or has two in a row.
 
-    Why: one blank line separates documents; another one is an empty document, and shifts every offset after it.
+    Why: one blank line separates documents; a second one is an empty document, and shifts all later offsets.
     Example: the deduplicated 1.0 files, where whole documents vanished between their separators (a warning there).
-    Fix: write one blank line after each document, and nothing before the first.
+    Fix: write one blank line after each document, and none before the first.
     """,
     grades=TOLERATED_IN_1_0,
     spec=TEXT,
@@ -72,9 +70,9 @@ NO_FINAL_NEWLINE = RULES.finding(
     "no-final-newline",
     """The last line of a text file does not end with LF.
 
-    Why: tools that count or join lines lose it, or glue it to the first line of the next file.
-    Example: text that was cut at a byte count.
-    Fix: end the file with LF, as every line.
+    Why: tools that count or join lines lose it, or join it with the first line of the next file.
+    Example: text truncated at a byte count.
+    Fix: end the file with LF.
     """,
     severity=Severity.WARNING,
     spec=TEXT,
@@ -84,9 +82,9 @@ NO_FINAL_NEWLINE = RULES.finding(
 SEPARATOR_NOT_EMPTY = RULES.finding(
     "OSC304",
     "separator-not-empty",
-    """A line between documents holds spaces, tabs or a carriage return.
+    """A line between documents contains spaces, tabs or a carriage return.
 
-    Why: it looks blank and is not, so readers that look for an empty line glue two documents together.
+    Why: it looks blank but is not empty, so readers that search for an empty line merge two documents.
     Example: a file with CR LF line ends.
     Fix: make the line empty.
     """,
@@ -99,11 +97,11 @@ SEPARATOR_NOT_EMPTY = RULES.finding(
 SHORT_SENTENCE = RULES.finding(
     "OSC305",
     "short-sentence",
-    """A line has fewer code points than the pipeline of the release lets through: 100 in 1.0, 101 in 1.1.
+    """A line has fewer code points than the release's pipeline accepts: 100 in 1.0, 101 in 1.1.
 
-    Why: the filter did not run on it, or something cut the line later.
+    Why: the filter did not run on the line, or a later step truncated it.
     Example: 60 Chinese characters, which are 180 bytes.
-    Fix: filter by code points, not by bytes; ignore the rule for a corpus made with another bound.
+    Fix: filter by code points, not by bytes; ignore the rule for a corpus with another limit.
     """,
     severity=Severity.WARNING,
     spec=TEXT,
@@ -113,11 +111,11 @@ SHORT_SENTENCE = RULES.finding(
 CARRIAGE_RETURN = RULES.finding(
     "OSC306",
     "carriage-return",
-    """A line holds a carriage return. Only LF ends a line: CR, NEL, U+2028, VT and FF do not.
+    """A line contains a carriage return. Only LF ends a line: CR, NEL, U+2028, VT and FF do not.
 
-    Why: readers with universal newlines see more lines than there are, and pair text and metadata wrongly.
-    Example: the last character of a line that came from a CR LF page.
-    Fix: read with LF alone; strip CR when the text is written.
+    Why: readers with universal newlines count too many lines, and pair text and metadata wrongly.
+    Example: the last character of a line from a page with CR LF line ends.
+    Fix: split lines only at LF; strip CR when writing the text.
     """,
     severity=Severity.WARNING,
     spec=TEXT,
@@ -127,10 +125,10 @@ CARRIAGE_RETURN = RULES.finding(
 CONTROL_CHARACTER = RULES.finding(
     "OSC307",
     "control-character",
-    """Text holds NUL, starts with a byte order mark, or holds other C0 or C1 control characters (information).
+    """Text contains NUL, starts with a byte order mark, or contains other C0 or C1 control characters (info).
 
     Why: NUL ends strings in C, and fastText refuses such a line; a byte order mark becomes part of the first word.
-    Example: an archive that was taken for text.
+    Example: an archive processed as text.
     Fix: remove the character.
     """,
     severity=Severity.WARNING,
@@ -144,9 +142,9 @@ NOT_NFC = RULES.finding(
     "not-nfc",
     """A line is not in Unicode normalisation form C.
 
-    Why: the same word then has several spellings, for deduplication as for a tokenizer. Real releases are not always NFC.
+    Why: deduplication and tokenizers see several spellings of the same word. Real releases are not always NFC.
     Example: `e` followed by U+0301 instead of `é`.
-    Fix: nothing has to be done; normalise where it matters to you.
+    Fix: no action is needed; normalise the text if it matters to you.
     """,
     severity=Severity.INFO,
     spec=TEXT,
@@ -154,24 +152,24 @@ NOT_NFC = RULES.finding(
 
 
 def empty_text(at: Location) -> Fault:
-    """Return what is said of a text without documents."""
-    return Fault(EMPTY_TEXT, Problem("no line that is not blank", at, "remove the file, or bring its text back"))
+    """Return the fault of a text without documents."""
+    return Fault(EMPTY_TEXT, Problem("the text is blank", at, "remove the file, or restore its text"))
 
 
 def blank_line_run(at: Location, count: int = 1, *, leading: bool) -> Fault:
-    """Return what is said of a blank line that separates nothing."""
+    """Return the fault of a blank line that separates nothing."""
     message = "blank line before the first document" if leading else "a second blank line in a row"
     return Fault(BLANK_LINE_RUN, Problem(message, at, "keep one blank line after each document", count=count))
 
 
 def separator_not_empty(at: Location, separator: bytes, count: int = 1) -> Fault:
-    """Return what is said of a line of nothing but blanks."""
-    message = f"separator is `{ascii(separator.decode())[1:-1]}`, expected an empty line"
-    return Fault(SEPARATOR_NOT_EMPTY, Problem(message, at, "make it empty", count=count))
+    """Return the fault of a separator that is blank but not empty."""
+    message = f"the separator is `{ascii(separator.decode())[1:-1]}`, expected an empty line"
+    return Fault(SEPARATOR_NOT_EMPTY, Problem(message, at, "write an empty line", count=count))
 
 
 class Documents:
-    """The documents of a part as they come: first line (from 0), lines, bytes without the last LF, separators before."""
+    """The documents of a part in order: first line (from 0), lines, bytes without the last LF, separators before."""
 
     def __init__(self) -> None:
         self.starts: list[int] = []
@@ -188,9 +186,9 @@ class Documents:
 
 
 class TextScan:
-    """Judges the lines of one text file and finds its documents.
+    """Checks the lines of one text file and finds its documents.
 
-    Feed it every block in order, then `finish`. `documents` fills up as documents end; the caller takes them out.
+    Feed it every block in order, then call `finish`. `documents` fills up as documents end; the caller removes them.
     `found` counts them, `filled` the lines that are not blank.
     """
 
@@ -221,7 +219,7 @@ class TextScan:
         self._terminated = True
 
     def feed(self, block: Block | LongLine) -> None:
-        """Judge the next block."""
+        """Check the next block."""
         if isinstance(block, LongLine):
             self._feed_long(block)
             return
@@ -253,7 +251,7 @@ class TextScan:
         self.bytes += len(data)
 
     def _accept(self, data: bytes) -> bool:
-        """Take a block on which no rule can fire; judge nothing and return False for any other."""
+        """Accept a block on which no rule can fire; for any other, do nothing and return False."""
         plain = plain_text(data, self._least)
         if plain is None:
             return False
@@ -286,7 +284,7 @@ class TextScan:
         self.bytes += line.length + 1
 
     def finish(self, *, whole: bool) -> None:
-        """End the text; `whole` is false where its stream broke off, so that nothing is said of its end."""
+        """End the text; `whole` is false for a truncated stream, whose end is not checked."""
         if whole:
             if self.lines > self._open_line:
                 end = self.bytes - 1 if self._terminated else self.bytes
@@ -324,7 +322,7 @@ class TextScan:
     def _odd_separators(
         self, data: bytes, codes: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
     ) -> list[int]:
-        """Return the lines of a block that are not empty but hold nothing else than spaces, tabs and CR."""
+        """Return the lines of a block that are not empty but contain only spaces, tabs and CR."""
         import numpy as np  # noqa: PLC0415
 
         first = codes[starts]
@@ -437,7 +435,7 @@ class TextScan:
         if len(short):
             index = int(short[0])
             at = self._at(block.line + index, block.byte + int(starts[index]))
-            message = f"line of {lengths[index]} code points, expected at least {self._least}"
+            message = f"the line has {lengths[index]} code points, expected at least {self._least}"
             hint = f"filter lines below {self._least} code points"
             self._sightings.note(SHORT_SENTENCE, Problem(message, at, hint, count=len(short)))
         self._controls(block, codes, newlines, odd, starts)
@@ -478,7 +476,7 @@ class TextScan:
         self._sightings.note(CONTROL_CHARACTER, problem, "other" if minor else name)
 
     def _returns(self, block: Block, count: int, odd: list[int], starts: npt.NDArray[np.intp]) -> None:
-        """Count carriage returns, without those that make up a separator: OSC304 tells these."""
+        """Count carriage returns, except in separators, which OSC304 reports."""
         import numpy as np  # noqa: PLC0415
 
         at_fault = np.flatnonzero(np.frombuffer(block.data, dtype=np.uint8) == _CR)
@@ -498,7 +496,7 @@ class TextScan:
         return self._at(line, block.byte + offset, offset - line_start + 1)
 
     def _encoding(self, block: Block, codes: npt.NDArray[np.uint8], highest: int) -> list[int]:
-        """Judge UTF-8 and NFC; return the lines that are not UTF-8."""
+        """Check UTF-8 and NFC; return the lines that are not UTF-8."""
         if is_certainly_nfc(block.data):
             return []
         try:
@@ -532,7 +530,7 @@ class TextScan:
 
     def _note_not_nfc(self, line: int, byte: int) -> None:
         self._sightings.note(
-            NOT_NFC, Problem("line is not NFC", self._at(line, byte), "normalise it where that matters")
+            NOT_NFC, Problem("the line is not NFC", self._at(line, byte), "normalise the text if it matters")
         )
 
     def _collect_keys(self, keys: KeyWriter, data: bytes, odd: list[int]) -> None:
@@ -553,8 +551,8 @@ def _code_points(
 ) -> npt.NDArray[np.intp]:
     """Return the length of lines in code points, exact where it is below `least`.
 
-    A code point is one byte that does not continue another. Lines of so many bytes that they must have `least` code
-    points are not counted, where these are most.
+    Code points are bytes that do not continue a sequence. If most lines are long enough in bytes to have `least` code
+    points, only the others are counted.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -571,9 +569,9 @@ def _code_points(
 
 
 def _may_compose(codes: npt.NDArray[np.uint8], highest: int) -> bool:
-    """Tell whether UTF-8 has code points beyond those that are NFC wherever they stand.
+    """Return whether UTF-8 has code points that are not NFC in every context.
 
-    These are U+0000 to U+02FF and U+0400 to U+047F, with lead bytes up to CB, and D0 and D1.
+    U+0000 to U+02FF and U+0400 to U+047F are always NFC: lead bytes up to CB, and D0 and D1.
     """
     import numpy as np  # noqa: PLC0415
 

@@ -1,12 +1,11 @@
-"""Internal: Write OSCAR 1.0 and 1.1: text and metadata in step, and the checksum list of a language.
+"""Internal: Write OSCAR 1.0 and 1.1: text and metadata together, and the checksum list of a language.
 
-Canonical form: every document is its lines and one blank line, the last one too, as the 2021 release has it
+The canonical form has a blank line after every document, including the last, as in the 2021 release
 (OSCAR schema v1.1.0, "File formats").
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,35 +16,30 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.oscar.blanks import (
-    BLANK_LINES_HEADER,
-    BLANKS,
-    OWN_HEADERS,
-    with_blank_lines,
-    without_blank_lines,
-)
+from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
-from corpusfmt.formats.parts import Item, Writer
-from corpusfmt.formats.provenance import OWN_SOURCE, provenance_of, warc_headers_of
-from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
+from corpusfmt.formats.parts import TEXT, Item, Loaded, Writer
+from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, provenance_of, warc_headers_of
+from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter, facts_of_bytes
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.io.scan import split_at_empty_lines
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
-#: What follows the last line of a document: its line end, and a blank line.
+#: The end of a document: the end of its last line, and a blank line.
 CANONICAL_TAIL = "\n\n"
 _TAIL = CANONICAL_TAIL.encode()
-#: What the last document of a 1.1 text may end with as well: no blank line, or not even an end of its line.
+#: Other ends of the last document of a 1.1 text: no blank line, or no line end.
 SHORT_TAILS = "", "\n"
 _DEDUPLICATED = "_dedup"
 _OWN_HEADERS = OWN_HEADERS.encode()
-# What a first line may begin with that has to be looked at.
+# The first characters of a line that may be blank.
 _MAY_BE_BLANK = tuple(character.encode() for character in f"\n{BLANKS}")
 
 
 def _names(stem: str, part: int | None, *, metadata: bool) -> list[str]:
-    """Return the names of a part; that it is deduplicated says a single one of text alone, as in the 2019 release."""
+    """Return the names of a part; only a single text without metadata is marked as deduplicated, as in the 2019 release."""
     language = stem.removesuffix(_DEDUPLICATED)
     suffix = "" if part is None else f"_part_{part}"
     if metadata:
@@ -58,7 +52,7 @@ def _names_deduplicated(language: str, part: int | None) -> list[str]:
 
 
 def _stem_kept(stem: str, text: Path, aside: Path) -> str:
-    """Return the stem without the word that the text is deduplicated, where a line occurs twice in it."""
+    """Return the stem, without the `_dedup` mark if a line occurs twice in the text."""
     language = stem.removesuffix(_DEDUPLICATED)
     if stem == language:
         return stem
@@ -68,17 +62,17 @@ def _stem_kept(stem: str, text: Path, aside: Path) -> str:
 
 
 def checksum_list(files: Mapping[str, FileFacts]) -> bytes:
-    """Return `LL_sha256.txt` for files by name, in the two-space form that every tool reads, in natural order."""
+    """Return `LL_sha256.txt` for files by name, in natural order and the portable notation."""
     lines = (f"{files[name].sha256}  {name}\n" for name in sorted(files, key=_natural))
     return "".join(lines).encode()
 
 
-def _seal(folder: Path, files: Mapping[str, FileFacts], aside: Path) -> dict[str, FileFacts]:
-    """Write the checksum list of a language directory over its data files; return the list's own facts by name."""
+def _seal(folder: Place, files: Mapping[str, FileFacts], aside: Path) -> dict[str, FileFacts]:
+    """Write the checksum list of a language directory; return the facts of the list by name."""
     name = f"{folder.name}_sha256.txt"
     data = checksum_list(files)
     publish_bytes(folder / name, data, aside=aside)
-    return {name: FileFacts(len(data), hashlib.sha256(data).hexdigest())}
+    return {name: facts_of_bytes(data)}
 
 
 def _natural(name: str) -> list[int | str]:
@@ -86,9 +80,9 @@ def _natural(name: str) -> list[int | str]:
 
 
 class OscarText(Struct, frozen=True, gc=False):
-    """A document as OSCAR holds it: lines joined by LF, their number, the metadata record, and what follows the lines.
+    """A document in OSCAR: lines joined by LF, their number, the metadata record, and the bytes after the lines.
 
-    A tail that does not separate (`separates`) may only stand at the end of a part.
+    A tail that does not separate documents (`separates`) may only occur at the end of a part.
     """
 
     text: bytes
@@ -99,9 +93,9 @@ class OscarText(Struct, frozen=True, gc=False):
 
 
 class PartWriter:
-    """One part: text, and for 1.1 its metadata, written in step into open files.
+    """One part: text, and for 1.1 its metadata, written to open files.
 
-    `offset` and `nb_sentences` of a record are set here; they keep the place that they have in it.
+    `offset` and `nb_sentences` are set here, at their place in the record.
     """
 
     def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
@@ -109,12 +103,14 @@ class PartWriter:
         self._metadata = GzipWriter(files[1], compression) if len(files) > 1 else None
         self._offset = 0
         self._between = self._at_end = b""
+        self._separates = False
         self.text_bytes = 0
 
     def add(self, document: OscarText) -> None:
         self._text.write(self._between + document.text)
         self._at_end = document.tail
         self._between = document.tail if document.separates else _TAIL
+        self._separates = self._separates or len(document.tail) > 1
         if self._metadata is not None:
             self._metadata.write(json_line(document.record | {"offset": self._offset, "nb_sentences": document.lines}))
         self._offset += document.lines + 1
@@ -123,7 +119,8 @@ class PartWriter:
     def finish(self) -> list[FileFacts]:
         """End the streams; return size and digest of the text file and, for 1.1, of the metadata file."""
         self._text.write(self._at_end)
-        return [writer.finish() for writer in (self._text, self._metadata) if writer is not None]
+        text = replace(self._text.finish(), by_line=not self._separates)
+        return [text] if self._metadata is None else [text, replace(self._metadata.finish(), by_line=True)]
 
 
 def _item(document: Document) -> Item[OscarText]:
@@ -148,7 +145,7 @@ def _item(document: Document) -> Item[OscarText]:
 
 
 def _lines_of(text: str) -> tuple[bytes, int, str | None]:
-    """Return the lines that OSCAR can hold, how many they are, and the header that lists the others."""
+    """Return the lines that OSCAR can represent, their number, and the header that lists the others."""
     data = text.encode()
     count = _count_if_none_is_blank(data)
     if count is not None:
@@ -158,7 +155,7 @@ def _lines_of(text: str) -> tuple[bytes, int, str | None]:
 
 
 def _count_if_none_is_blank(data: bytes) -> int | None:
-    """Return how many lines a text has, where OSCAR takes none of them for a separator. None says nothing."""
+    """Return the number of lines if OSCAR takes none of them for a separator, None if that is unknown."""
     if not data or data.startswith(_MAY_BE_BLANK) or data.endswith(b"\n"):
         return None
     pieces = split_at_empty_lines(data)
@@ -166,9 +163,9 @@ def _count_if_none_is_blank(data: bytes) -> int | None:
 
 
 def _crawled(text: bytes, headers: bytes) -> OscarText | None:
-    """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text and its headers, a JSON object, as they stand.
+    """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text and its headers, a JSON object.
 
-    None where there is more to do: for text that OSCAR cannot hold as it is, or headers with names of ours.
+    None if that takes more work: for text that OSCAR cannot represent unchanged, or headers with corpusfmt's names.
     """
     lines = _count_if_none_is_blank(text)
     if not lines or headers.find(_OWN_HEADERS) >= 0:  # `in` would first take bytes for a number
@@ -177,7 +174,7 @@ def _crawled(text: bytes, headers: bytes) -> OscarText | None:
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
-    """Return a document for 1.0, which has no room but for the text."""
+    """Return a document for 1.0, which keeps only the text."""
     own, item = provenance_of(document), _item(document)
     value = item.value
     losses = dict(item.losses)
@@ -196,7 +193,7 @@ def _line(text: bytes) -> OscarText:
 
 
 def _has_record(own: Json) -> bool:
-    """Tell whether a document still has the record that it was made of, and nothing there that we did not write."""
+    """Return whether a document still has its original record, and only provenance that corpusfmt wrote."""
     if own.get("version") != "1.1" or not own.keys() <= {"version", "part", "record", "tail", OWN_SOURCE}:
         return False
     if "tail" in own and own["tail"] not in SHORT_TAILS:
@@ -207,9 +204,17 @@ def _has_record(own: Json) -> bool:
 
 
 def _around(own: Json, name: str, version: str, canonical: str) -> bytes:
-    """Return the blank lines around a text as its own version of OSCAR had them."""
+    """Return the blank lines around a text in its original version of OSCAR."""
     kept = own.get(name) if own.get("version") == version else None
     return (kept if isinstance(kept, str) else canonical).encode()
+
+
+def _loaded(path: str) -> Loaded | None:
+    if path.endswith(".txt.gz"):
+        return TEXT
+    # Loaders read all tables of a folder in the same way, as lines or as paragraphs of text.
+    rows = "the metadata of a document as JSON text, in the order of the documents"
+    return Loaded("metadata", "", rows) if path.endswith(".jsonl.gz") else None
 
 
 OSCAR_1_1 = Writer(
@@ -219,6 +224,7 @@ OSCAR_1_1 = Writer(
     by_language=True,
     folder=str,
     seal=_seal,
+    loaded=_loaded,
     crawled=_crawled,
 )
 _TEXT_ALONE = replace(

@@ -1,5 +1,5 @@
-"""Internal: Which files make a release by schema 2: JSON Lines named for their language, in folders of a language
-or not.
+"""Internal: Which files make a release by schema 2: JSON Lines named for their language, with or without a folder
+for each language.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _23_01 = ("quality_warnings", "categories", "harmful_pp", "tlsh")
 
 
 class FileName(Struct, frozen=True):
-    """A data file, and what its name says: language and part."""
+    """A data file, and the language and part in its name."""
 
     at: Location
     name: str
@@ -49,11 +49,11 @@ class Parts(Struct, frozen=True):
 NO_DATA_FILE = RULES.finding(
     "OSJ101",
     "no-data-file",
-    """There is no file of JSON Lines.
+    """The path contains no JSON Lines file.
 
-    Why: nothing was checked, and nothing can be read; most often the path is wrong.
-    Example: an empty folder, a folder of archives that were not unpacked.
-    Fix: name the folder that holds `af_meta/`, `de_meta/`, …, one of these, or one file.
+    Why: there is nothing to check or read; usually the path is wrong.
+    Example: an empty folder, a folder of packed archives.
+    Fix: pass the folder that contains `af_meta/`, `de_meta/`, …, one of these, or one file.
     """,
     spec=LAYOUT,
 )
@@ -61,53 +61,54 @@ NO_DATA_FILE = RULES.finding(
 
 @RULES.rule("OSJ102", "unusual-file-name", on=FileName, severity=Severity.WARNING, spec=LAYOUT)
 def unusual_file_name(file: FileName) -> Iterator[Problem]:
-    """The name of a data file does not begin with the code of a language.
+    """The name of a data file does not start with a language code.
 
-    Why: nothing but the documents themselves then tells which language they are filed under.
+    Why: only the documents themselves show their language.
     Example: `data.jsonl.gz`.
-    Fix: name it `LL_meta.jsonl.gz`, or `LL_meta_part_N.jsonl.gz` where there are several (`.zst` is as good).
+    Fix: name it `LL_meta.jsonl.gz`, or `LL_meta_part_N.jsonl.gz` if there are several (or `.zst`).
     """
     if file.code is None:
-        hint = "name it LL_meta_part_N.jsonl.gz, LL being the code of its language"
-        yield Problem(f"`{file.name}` names no language", file.at, hint)
+        hint = "name it `LL_meta_part_N.jsonl.gz`, with its language code as LL"
+        yield Problem(f"`{file.name}` does not name a language", file.at, hint)
 
 
 @RULES.rule("OSJ103", "wrong-file-prefix", on=FileName, spec=LAYOUT)
 def wrong_file_prefix(file: FileName) -> Iterator[Problem]:
-    """A file of one language lies in the folder of another one.
+    """A file of one language is in the folder of another one.
 
-    Why: loaders go by the folder, so they take it for the other language, or do not find it.
+    Why: loaders rely on the folder, so they read the file as the other language, or miss it.
     Example: `de_meta/af_meta_part_1.jsonl.zst`.
     Fix: move it to the folder of its language, or rename it.
     """
     here = _NAME.fullmatch(f"{file.folder}.jsonl")
     if file.code is not None and here is not None and here["code"] != file.code:
-        message = f"`{file.name}` is of language `{file.code}`, its folder of `{here['code']}`"
-        yield Problem(message, file.at, f"move it to `{file.code}_meta/`, or rename it")
+        message = f"`{file.name}` is of language `{file.code}`, the folder of `{here['code']}`"
+        yield Problem(message, file.at, f"move the file to `{file.code}_meta/`, or rename it")
 
 
 @RULES.rule("OSJ104", "missing-part", on=Parts, severity=Severity.WARNING, spec=LAYOUT)
 def missing_part(parts: Parts) -> Iterator[Problem]:
-    """The parts of a language are not numbered from 1 on without a gap.
+    """The parts of a language are not numbered from 1 without gaps.
 
-    Why: a download that did not finish leaves such gaps, and nobody misses the documents.
+    Why: an incomplete download leaves gaps, and the missing documents go unnoticed.
     Example: `en_meta_part_1.jsonl.zst` and `en_meta_part_3.jsonl.zst`.
-    Fix: fetch the missing parts; for a chosen few parts, ignore this rule.
+    Fix: download the missing parts; ignore this rule for a selection of parts.
     """
     missing = sorted(set(range(1, max(parts.numbers) + 1)) - parts.numbers)
     if missing:
         shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        yield Problem(f"no part {shown} of `{parts.code}`", parts.at, "fetch the missing parts", count=len(missing))
+        message = f"part {shown} of `{parts.code}` is missing"
+        yield Problem(message, parts.at, "download the missing parts", count=len(missing))
 
 
 UNREAD_FILE = RULES.finding(
     "OSJ105",
     "unread-file",
-    """A file looks like data, but is no JSON Lines that the release would have.
+    """A file looks like data, but is not a JSON Lines file of the release.
 
-    Why: no reader of the release looks at it, and it was not checked.
-    Example: `af_meta_part_1.jsonl.xz`, `af.txt.gz` beside `af_meta_part_1.jsonl.gz`.
-    Fix: compress it with gzip or zstd and name it like the others, or move it elsewhere.
+    Why: readers of the release skip the file, and it was not checked.
+    Example: `af_meta_part_1.jsonl.xz`, `af.txt.gz` next to `af_meta_part_1.jsonl.gz`.
+    Fix: compress it with gzip or zstd and name it like the other files, or move it elsewhere.
     """,
     severity=Severity.WARNING,
     spec=LAYOUT,
@@ -159,13 +160,13 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
             judge.check(Parts(Location(next(iter(numbered.values())).path), code, frozenset(numbered)))
     judge_others(entries, _is_data, UNREAD_FILE, judge)
     if not files:
-        hint = "name the folder that holds folders like `af_meta/`"
+        hint = "pass the folder that contains folders such as `af_meta/`"
         judge.report(NO_DATA_FILE, Problem("no JSON Lines found", Location("."), hint))
     return Plan(version, shards, judge.tally, judge.coverage)
 
 
 def _target(file: Entry, match: re.Match[str] | None) -> str:
-    """Return the path that a file has in a corpus of another format: without `_meta`, which means something else there."""
+    """Return the path of a file in a corpus of another format: without `_meta`, which means something else there."""
     if match is None:
         return file.path
     folder = file.parent.removeprefix(_PACKAGING).split("/")
@@ -175,7 +176,7 @@ def _target(file: Entry, match: re.Match[str] | None) -> str:
 
 
 def _corpus(target: str, code: str | None) -> str:
-    """Return the folder of the release that a file belongs to: what is above the folder of its language."""
+    """Return the folder of the release of a file: the one above the folder of its language."""
     folder = target.rpartition("/")[0]
     parent, _, name = folder.rpartition("/")
     return parent if name == code else folder if code else ""

@@ -1,4 +1,4 @@
-"""Internal: How the records of a release become documents, and which are clean at a glance."""
+"""Internal: How the records of a release become documents, and which blocks of them are certainly clean."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class _Record(TypedDict):
 
 
 class ReleaseRecords(Records):
-    """Records of a file, whose name says their language, or does not.
+    """Records of a file, with or without a language in its name.
 
-    A document's language is that of its file, or else the one it was identified as. Its metadata holds `language`, `url`,
-    and as `oscar` every field of the record but the content.
+    A document has the language of its file, or else its identified language. Its metadata has `language`, `url`,
+    and as `oscar` every field of the record except the content.
     """
 
     text = "content"

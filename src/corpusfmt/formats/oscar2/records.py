@@ -38,62 +38,65 @@ def content_missing(record: Record) -> Iterator[Problem]:
     """
     if not isinstance(record.fields.get("content"), str):
         found = json_type(record.fields["content"]) if "content" in record.fields else "absent"
-        yield Problem(f"`content` is {found}, not a string", record.at, "write the text as one string")
+        yield Problem(f"`content` is {found}, expected a string", record.at, "write the text as one string")
 
 
 @RULES.rule("OSJ302", "headers-not-strings", on=Record, spec=RECORD)
 def headers_not_strings(record: Record) -> Iterator[Problem]:
-    """The WARC headers are missing, or are no object of strings.
+    """The WARC headers are missing, or not an object of strings.
 
-    Why: the schema has strings only; typed readers stop at the first other value.
+    Why: the schema requires strings; typed readers stop at another type.
     Example: `"warc_headers": {"content-length": 5385}`.
     Fix: write each header as a string, as the crawl has it.
     """
     headers = record.fields.get("warc_headers")
     if not isinstance(headers, dict):
         found = json_type(headers) if "warc_headers" in record.fields else "absent"
-        yield Problem(f"`warc_headers` is {found}, not an object", record.at, "write an object of strings")
+        yield Problem(f"`warc_headers` is {found}, expected an object", record.at, "write an object of strings")
         return
     for name, value in headers.items():
         if not isinstance(value, str):
             at = replace(record.at, pointer=pointer("warc_headers", name))
-            yield Problem(f"header `{name}` is {json_type(value)}, not a string", at, "write it as a string")
+            message = f"the header `{name}` is {json_type(value)}, expected a string"
+            yield Problem(message, at, "write the value as a string")
 
 
 @RULES.rule("OSJ303", "metadata-missing", on=Record, spec=RECORD)
 def metadata_missing(record: Record) -> Iterator[Problem]:
-    """The metadata is missing, or is no object.
+    """The metadata is missing, or not an object.
 
-    Why: the language of the document stands there; readers stop here.
+    Why: it contains the language of the document; readers stop here.
     Example: `"metadata": []`.
     Fix: write an object with `identification` and `sentence_identifications`.
     """
     if not isinstance(record.fields.get("metadata"), dict):
         found = json_type(record.fields["metadata"]) if "metadata" in record.fields else "absent"
-        yield Problem(f"`metadata` is {found}, not an object", record.at, "write an object")
+        yield Problem(f"`metadata` is {found}, expected an object", record.at, "write an object")
 
 
 @RULES.rule("OSJ304", "identification-malformed", on=Record, spec=RECORD, unless=("OSJ303",))
 def identification_malformed(record: Record) -> Iterator[Problem]:
-    """An identification, of the document or of a line, is no object of a label (a string) and a prob (a number).
+    """An identification of the document or a line is not an object with a label (a string) and a prob (a number).
 
     Why: typed readers stop there. A line that was not identified has null; a document always has an identification.
     Example: `"identification": null`, `"sentence_identifications": [{"label": "en"}]`.
     Fix: write `{"label": "en", "prob": 0.9}`.
     """
     metadata = record.fields["metadata"]
-    hint = 'write it like {"label": "en", "prob": 0.9}'
+    hint = 'write `{"label": "en", "prob": 0.9}`'
     if not is_identification(metadata.get("identification")):
-        yield Problem("`identification` is no label with its prob", _below(record, "identification"), hint)
+        yield Problem("`identification` is not a label with a prob", _below(record, "identification"), hint)
     sentences = metadata.get("sentence_identifications")
     if not isinstance(sentences, list):
         at = _below(record, "sentence_identifications")
-        yield Problem("`sentence_identifications` is no array", at, "write one identification or null for each line")
+        yield Problem(
+            "`sentence_identifications` is not an array", at, "write one identification or null for each line"
+        )
         return
     wrong = [number for number, each in enumerate(sentences) if each is not None and not is_identification(each)]
     if wrong:
         at = _below(record, f"sentence_identifications/{wrong[0]}")
-        yield Problem("the identification of a line is no label with its prob", at, hint, count=len(wrong))
+        yield Problem("the identification of a line is not a label with a prob", at, hint, count=len(wrong))
 
 
 @RULES.rule("OSJ305", "tags-malformed", on=Record, spec=RECORD, unless=("OSJ303",))
@@ -114,22 +117,22 @@ def tags_malformed(record: Record) -> Iterator[Problem]:
 def sentence_count(record: Record) -> Iterator[Problem]:
     """There is not exactly one identification for each line of the content.
 
-    Why: lines are told apart by language by going through both in step; from here on they are told wrong.
+    Why: lines and identifications pair by position, so all further lines get the wrong language.
     Example: three lines and two identifications.
     Fix: write null for a line that was not identified.
     """
     sentences = record.fields["metadata"].get("sentence_identifications")
     lines = record.fields["content"].count("\n") + 1
     if isinstance(sentences, list) and len(sentences) != lines:
-        message = f"{len(sentences)} identifications of lines, but {lines} lines"
+        message = f"{len(sentences)} identifications of lines, expected {lines}"
         yield Problem(message, _below(record, "sentence_identifications"), "write one, or null, for each line")
 
 
 @RULES.rule("OSJ307", "language-mismatch", on=Record, severity=Severity.WARNING, spec=RECORD, unless=("OSJ303",))
 def language_mismatch(record: Record) -> Iterator[Problem]:
-    """A document is filed under a language that is not the one it was identified as.
+    """A document is in the file of another language than the one it was identified as.
 
-    Why: one of the two is wrong, and readers go by either.
+    Why: one of the two is wrong, and readers use either.
     Example: `"identification": {"label": "en", …}` in `de_meta_part_1.jsonl.gz`.
     Fix: move it to the file of its language, or identify it again.
     """
@@ -139,11 +142,13 @@ def language_mismatch(record: Record) -> Iterator[Problem]:
     label = identification["label"]
     if label != record.language:
         at = _below(record, "identification/label")
-        yield Problem(f"identified as `{label}` in a file of `{record.language}`", at, "move it to its language")
+        yield Problem(
+            f"identified as `{label}` in a file of `{record.language}`", at, "move the record to its language"
+        )
 
 
 def is_identification(value: Any) -> TypeGuard[Json]:
-    """Tell whether a value is a label with its probability."""
+    """Return whether a value is a label with its probability."""
     if not isinstance(value, dict) or not isinstance(value.get("label"), str):
         return False
     prob = value.get("prob")
@@ -151,7 +156,7 @@ def is_identification(value: Any) -> TypeGuard[Json]:
 
 
 def are_tags(value: Any) -> bool:
-    """Tell whether a value is null or an array of strings."""
+    """Return whether a value is null or an array of strings."""
     return value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))
 
 

@@ -19,9 +19,9 @@ EMPTY_FILE = RULES.finding(
     "empty-file",
     """A file has no records.
 
-    Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
+    Why: it may be intended, but usually a filter dropped everything or a writer failed.
     Example: a gzip file of 20 bytes.
-    Fix: delete it, or write it again.
+    Fix: delete the file, or write it again.
     """,
     severity=Severity.WARNING,
     spec=RECORD,

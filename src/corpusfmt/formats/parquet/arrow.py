@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 from corpusfmt.io.parquet import Table
 from corpusfmt.model import Json, UsageError
 
-#: Stands in the metadata of the schema of files that we write: their columns are documents, with JSON in some of them.
+#: A key in the schema metadata of files from corpusfmt: their columns are documents, some with JSON.
 MARK = {b"corpusfmt": b"documents-1"}
 
 T = TypeVar("T")
 
 
 def pyarrow() -> Any:
-    """Return the package. Raises `UsageError` where it is not installed."""
+    """Return the package. Raises `UsageError` if it is not installed."""
     try:
         import_module("pyarrow.parquet")
         return import_module("pyarrow")
@@ -26,12 +26,12 @@ def pyarrow() -> Any:
 
 
 def is_ours(table: Table) -> bool:
-    """Tell whether the writer of this project made a file."""
+    """Return whether the writer of this project made a file."""
     return MARK.items() <= (table.file.schema_arrow.metadata or {}).items()
 
 
 def readable_columns(table: Table) -> Mapping[str, Any]:
-    """Return the columns that become JSON, each with the type that it is read as. Raises `ArrowInvalid` for equal names."""
+    """Return the columns that become JSON, each with the type for reading it. Raises `ArrowInvalid` for equal names."""
     names = table.file.schema_arrow.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -41,15 +41,15 @@ def readable_columns(table: Table) -> Mapping[str, Any]:
 
 
 def unreadable_columns(table: Table) -> list[str]:
-    """Return the columns of types that JSON cannot hold, such as bytes."""
+    """Return the columns of types that JSON cannot represent, such as bytes."""
     readable = readable_columns(table)
     return [name for name in table.file.schema_arrow.names if name not in readable]
 
 
 def _readable(kind: Any) -> Any:
-    """Return the type whose values become JSON without a loss; None where there is none.
+    """Return the type whose values become JSON without a loss; None if there is none.
 
-    Dates, times and decimal numbers become texts; what a dictionary encodes is read as it is meant.
+    Dates, times and decimal numbers become texts; dictionary-encoded values are read as the values themselves.
     """
     pa = pyarrow()
     types = pa.types
@@ -71,13 +71,13 @@ def _readable(kind: Any) -> Any:
 
 
 def is_text(kind: Any) -> bool:
-    """Tell whether a column, as it is read, holds strings."""
+    """Return whether a column, as it is read, contains strings."""
     types = pyarrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def is_integer(kind: Any) -> bool:
-    """Tell whether a column holds whole numbers."""
+    """Return whether a column contains whole numbers."""
     return bool(pyarrow().types.is_integer(kind))
 
 
@@ -91,7 +91,7 @@ def batches(table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T
 
 
 def json_rows(table: Any) -> list[Json]:
-    """Return rows as JSON objects. Raises `UnicodeDecodeError` where a string of one is not UTF-8."""
+    """Return rows as JSON objects. Raises `UnicodeDecodeError` for a string that is not UTF-8."""
     rows: list[Json] = table.to_pylist()
     types = pyarrow().types
     odd = [field.name for field in table.schema if types.is_floating(field.type) or types.is_nested(field.type)]

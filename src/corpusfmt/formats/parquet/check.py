@@ -18,9 +18,9 @@ EMPTY_FILE = RULES.finding(
     "empty-file",
     """A file has no rows.
 
-    Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
-    Example: the last shard of a set that was cut into too many.
-    Fix: delete it, or write it again.
+    Why: it may be intended, but usually a filter dropped everything or a writer failed.
+    Example: the last shard of a set that was split into too many.
+    Fix: delete the file, or write it again.
     """,
     severity=Severity.WARNING,
 )
@@ -28,9 +28,9 @@ EMPTY_FILE = RULES.finding(
 COLUMNS_DIFFER = RULES.finding(
     "PQT204",
     "columns-differ",
-    """The columns of a file are not those of the first file of the corpus, by name, type and order.
+    """The columns of a file differ from the first file of the corpus, by name, type or order.
 
-    Why: readers take the columns of one file for those of all; some stop, some fill in nulls.
+    Why: readers expect the columns of one file in all files; some stop, some fill in nulls.
     Example: a shard that an older program wrote.
     Fix: write all files with the same columns.
     """,
@@ -55,7 +55,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
                     _judge_text(row, judge)
                     judge.coverage.documents += 1
                 if not judge.coverage.documents:
-                    hint = "delete it, or write it again"
+                    hint = "delete the file, or write it again"
                     judge.report(EMPTY_FILE, Problem("no rows", Location(entry.path), hint))
     except Trouble as trouble:
         judge.report(*trouble.fault)
@@ -76,4 +76,4 @@ def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptio
         first, expected = facts[0]
         if columns != expected:
             hint = "write all files with the same columns"
-            judge.report(COLUMNS_DIFFER, Problem(f"other columns than `{first}`", Location(path), hint))
+            judge.report(COLUMNS_DIFFER, Problem(f"the columns differ from `{first}`", Location(path), hint))

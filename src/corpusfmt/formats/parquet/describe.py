@@ -24,9 +24,9 @@ def _columns(files: Mapping[str, Entry]) -> Mapping[str, str] | None:
     try:
         return column_types(files["table"])
     except Trouble:
-        return None  # reading it has said so
+        return None  # the reader reports it
 
 
 DESCRIBERS: Mapping[str, Describer] = {
-    VERSION: Describer("Documents as rows of Parquet files", _rows, columns=_columns)
+    VERSION: Describer("Documents as rows of Parquet files", _rows, columns=_columns, is_open=True)
 }

@@ -21,19 +21,19 @@ _OTHER_DATA = (".jsonl", ".txt.gz")
 NO_PARQUET_FILE = RULES.finding(
     "PQT101",
     "no-parquet-file",
-    """There is no file whose name ends in `.parquet`.
+    """The path contains no file with the suffix `.parquet`.
 
-    Why: nothing was checked, and nothing can be read; most often the path is wrong.
+    Why: there is nothing to check or read; usually the path is wrong.
     Example: an empty folder.
-    Fix: name the folder that holds the files, or one of them.
+    Fix: pass the folder that contains the files, or one of them.
     """,
 )
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a Parquet file, and a folder with Parquet files that no other format lays claim to.
+    """Claim a Parquet file, and a folder with Parquet files that no other format claims.
 
-    With a description beside them, files of other makers are the description's business.
+    Next to a description, files from other writers belong to the description.
     """
     if entry.kind != "directory":
         return Detection(VERSION, f"the suffix {_SUFFIX}") if _is_data(entry) else None
@@ -54,7 +54,7 @@ def _is_data(entry: Entry) -> bool:
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
-    """List the files below a path. Raises `UsageError` where they cannot be read for want of pyarrow."""
+    """List the files below a path. Raises `UsageError` if they cannot be read without pyarrow."""
     pyarrow()
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
     shards: list[Shard] = []
@@ -64,13 +64,13 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         elif not is_hidden(each.path):
             report_barred(each, judge)
     if not shards:
-        hint = "name the folder that holds the files, or one of them"
+        hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
 
 
 def left_unread(shard: Shard) -> Mapping[str, int]:
-    """Return the columns that cannot become JSON, each with the number of rows; none for a file that is broken anyway."""
+    """Return the columns that cannot become JSON, each with the number of rows; none for a corrupt file."""
     try:
         with shard.files["table"].open() as file:
             table = Table(file, shard.files["table"].path)

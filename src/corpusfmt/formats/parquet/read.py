@@ -27,11 +27,11 @@ from corpusfmt.rules import Grading, Judge
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
-    """Yield the rows of a file as documents; one that cannot be one, and a file that breaks off, as `Rejected`.
+    """Yield the rows of a file as documents; unsuitable rows, and a file that breaks off, become `Rejected`.
 
-    Files that corpusfmt wrote give back the documents that they were written from. Of others, the columns of text and id
-    are those that `options.reading` names; strings called source, added and created are fields of the document, every
-    other column is an entry of its metadata. Without ids, they are made of file, row and text, and marked so.
+    Files from corpusfmt give back their original documents. In others, `options.reading` names the columns of text and
+    id; strings called source, added and created are fields of the document, every other column is an entry of its
+    metadata. Missing ids are made from file, row and text, and marked as such.
     """
     entry = shard.files["table"]
     try:

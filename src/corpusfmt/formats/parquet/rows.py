@@ -1,4 +1,4 @@
-"""Internal: Tables and their rows: which columns hold what, and what a row must have."""
+"""Internal: Tables and their rows: the contents of columns, and the values that a row must have."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 TEXT, ID = "text", "id"
-#: Columns of our own files that hold JSON.
+#: Columns of corpusfmt's own files that contain JSON.
 JSON_COLUMNS = ("metadata", "attributes", "extra")
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a file with the types that they are read as, and how those are called that make a document."""
+    """The columns of a file with the types for reading them, and the names of those that make a document."""
 
     at: Location
     names: tuple[str, ...]
@@ -57,34 +57,34 @@ class Row(Struct, frozen=True):
 PARQUET_BROKEN = RULES.finding(
     "PQT102",
     "parquet-broken",
-    """A file is no Parquet file, or what it holds does not decode.
+    """A file is not a Parquet file, or is corrupt.
 
-    Why: the rows from there on are lost.
-    Example: a download that was cut short, so that the footer is missing; a flipped bit under a page checksum.
-    Fix: fetch or write the file again.
+    Why: all further rows are lost.
+    Example: a truncated download without the footer; a flipped bit under a page checksum.
+    Fix: download or write the file again.
     """,
 )
 
 
 @RULES.rule("PQT201", "column-missing", on=Columns)
 def column_missing(columns: Columns) -> Iterator[Problem]:
-    """There is no column of the name that is to hold the text, or the id.
+    """The text column, or the requested id column, is missing.
 
-    Why: without a text there is no document. A column of ids is needed only where it was asked for.
+    Why: a document needs a text. A column of ids is needed only if `--id-field` names it.
     Example: the text is called `content`.
     Fix: name the columns with --text-field and --id-field when converting.
     """
     for option, name in (("--text-field", columns.text), ("--id-field", columns.id)):
         if name is not None and name not in columns.names:
             there = ", ".join(f"`{each}`" for each in columns.names[:10])
-            yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name it with {option}")
+            yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name the column with {option}")
 
 
 @RULES.rule("PQT202", "column-type", on=Columns)
 def column_type(columns: Columns) -> Iterator[Problem]:
-    """The column of texts does not hold strings, or that of ids neither strings nor whole numbers.
+    """The text column does not contain strings, or the id column neither strings nor whole numbers.
 
-    Why: a text of another kind is none, and an id must be written the same by everybody.
+    Why: only strings are text, and other numbers have several spellings as ids.
     Example: a text as bytes, ids as floating-point numbers.
     Fix: write the column as strings.
     """
@@ -100,11 +100,11 @@ def column_type(columns: Columns) -> Iterator[Problem]:
 
 @RULES.rule("PQT203", "column-not-read", on=Columns, severity=Severity.WARNING)
 def column_not_read(columns: Columns) -> Iterator[Problem]:
-    """A column is of a type that JSON cannot hold.
+    """A column has a type that JSON cannot represent.
 
-    Why: a conversion leaves it out, which it declares as a loss.
+    Why: a conversion drops it, which it declares as a loss.
     Example: an image as bytes.
-    Fix: leave the column out, or write it as strings.
+    Fix: remove the column, or write it as strings.
     """
     for name in columns.unreadable:
         yield Problem(f"column `{name}` cannot become JSON", columns.at, "leave it out, or write it as strings")
@@ -112,42 +112,42 @@ def column_not_read(columns: Columns) -> Iterator[Problem]:
 
 @RULES.rule("PQT301", "text-null", on=Row)
 def text_null(row: Row) -> Iterator[Problem]:
-    """A row has null for a text. The empty string is a text.
+    """The text of a row is null. The empty string is accepted.
 
-    Why: there is no document to make of it.
+    Why: the row cannot become a document.
     Example: a text that was lost in a join.
-    Fix: write the text, or leave the row out.
+    Fix: add the text, or remove the row.
     """
     if row.fields[row.columns.text] is None:
-        yield Problem("the text is null", row.at, "write the text, or leave the row out")
+        yield Problem("the text is null", row.at, "add the text, or remove the row")
 
 
 @RULES.rule("PQT302", "id-null", on=Row)
 def id_null(row: Row) -> Iterator[Problem]:
-    """A row has null or the empty string for an id, in a file that has ids.
+    """The id of a row is null or empty, in a file with ids.
 
-    Why: nothing then tells the document from others.
+    Why: the document cannot be identified.
     Example: an id that was lost in a join.
-    Fix: give the row an id of its own.
+    Fix: give the row a unique id.
     """
     if row.columns.id is not None and row.fields[row.columns.id] in {None, ""}:
-        yield Problem("the id is null or empty", row.at, "give the row an id of its own")
+        yield Problem("the id is null or empty", row.at, "give the row a unique id")
 
 
 JSON_COLUMN_MALFORMED = RULES.finding(
     "PQT303",
     "json-column-malformed",
-    """A column that corpusfmt writes as JSON (metadata, attributes, extra) does not hold a JSON object.
+    """A column that corpusfmt writes as JSON (metadata, attributes, extra) does not contain a JSON object.
 
     Why: the fields of the document cannot be restored from it.
-    Example: a file that was changed by another tool, its marks kept.
+    Example: a file that another tool changed while keeping corpusfmt's mark.
     Fix: write the file again from its source.
     """,
 )
 
 
 def judge_row(row: Columns | Row | Fault, judge: Judge) -> None:
-    """Judge the columns of a file, or a row and what its columns of JSON hold; report what stands for one."""
+    """Judge the columns of a file, or a row and the content of its JSON columns; report a fault in place of one."""
     if isinstance(row, Fault):
         judge.report(*row)
         return
@@ -157,7 +157,7 @@ def judge_row(row: Columns | Row | Fault, judge: Judge) -> None:
 
 
 def _faults_of_json(row: Row) -> Iterator[Fault]:
-    """Yield what is wrong with the columns that corpusfmt writes as JSON."""
+    """Yield the faults of the columns that corpusfmt writes as JSON."""
     for name in JSON_COLUMNS if row.columns.ours else ():
         text = row.fields.get(name)
         try:
@@ -176,7 +176,7 @@ def _faults_of_json(row: Row) -> Iterator[Fault]:
 
 
 def columns_of(table: Table, at: Location, reading: ReadOptions) -> Columns:
-    """Return what the columns of a file are."""
+    """Return the columns of a file."""
     names = tuple(table.file.schema_arrow.names)
     named_id = reading.id_field or (ID if ID in names else None)
     return Columns(
@@ -186,12 +186,12 @@ def columns_of(table: Table, at: Location, reading: ReadOptions) -> Columns:
         tuple(unreadable_columns(table)),
         reading.text_field or TEXT,
         named_id,
-        is_ours(table) and reading == ReadOptions(),
+        is_ours(table) and (reading.text_field, reading.id_field) == (None, None),
     )
 
 
 def column_types(entry: Entry) -> dict[str, str]:
-    """Return the columns of a file that hold single values: "string", "integer", "number" or "boolean" by name.
+    """Return the columns of a file with single values: "string", "integer", "number" or "boolean" by name.
 
     Raises `Trouble` for a file that cannot be read.
     """
@@ -209,7 +209,7 @@ def column_types(entry: Entry) -> dict[str, str]:
 
 @contextmanager
 def opened(entry: Entry) -> Iterator[Table]:
-    """Open a file as a table. Raises `Trouble` for one that cannot be read, also while it is being read."""
+    """Open a file as a table. Raises `Trouble` for an unreadable one, also while it is being read."""
     at = Location(entry.path)
     try:
         file = entry.open()
@@ -219,16 +219,16 @@ def opened(entry: Entry) -> Iterator[Table]:
         try:
             pyarrow()
             yield Table(file, entry.path)
-        except (pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names that are not UTF-8
+        except (pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:  # the last: names not in UTF-8
             if isinstance(error, OSError) and error.errno is not None:
                 raise Trouble(barred(error, at)) from error
             reason = str(error).partition("\n")[0].rstrip(".")
-            problem = Problem(f"not to be read as Parquet: {reason}", at, "copy or write the file again")
+            problem = Problem(f"not readable as Parquet: {reason}", at, "copy or write the file again")
             raise Trouble(Fault(PARQUET_BROKEN, problem)) from error
 
 
 class Trouble(Exception):
-    """A file cannot be read further; carries what is to be said of it."""
+    """A file cannot be read further; has the finding about it."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault)
@@ -236,7 +236,7 @@ class Trouble(Exception):
 
 
 def rows(table: Table, columns: Columns) -> Iterator[Row | Fault]:
-    """Yield every row of a file whose columns are right, a fault for one with a string that is not UTF-8."""
+    """Yield every row of a file with correct columns, and a fault for a row with a string that is not UTF-8."""
     decoded = batches(table, columns.kinds, lambda batch: list(_decoded(batch)))
     for number, fields in enumerate(chain.from_iterable(decoded), 1):
         at = replace(columns.at, line=number)

@@ -7,5 +7,5 @@ from corpusfmt.rules import RuleSet
 
 VERSION = "1.0"
 RULES = RuleSet(GENERAL, versions=(VERSION,))
-#: The `source` of documents that come from a table of another maker without one of their own.
+#: The `source` of documents from another writer's table without sources.
 SOURCE = "parquet"

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from corpusfmt.formats.parquet.arrow import MARK, pyarrow
 from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, TEXT
-from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.parts import Item, Loaded, Writer
 from corpusfmt.formats.rows.records import NAMED
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.text import json_line
@@ -19,7 +19,7 @@ from corpusfmt.model import Document, Json
 _COLUMNS = (ID, TEXT, *NAMED, *JSON_COLUMNS)
 _ROWS_A_GROUP = 16 * 1024
 _BYTES_A_GROUP = 32 * 1024 * 1024
-# pyarrow 15 and 26 have other defaults for these; what is written depends on its version for its own name alone.
+# pyarrow 15 and 26 differ in these defaults; with them, the output depends on the version only by its name.
 _SETTINGS: Json = {
     "version": "2.6",
     "data_page_version": "1.0",
@@ -53,7 +53,7 @@ def _json(value: Json | None) -> str | None:
 
 
 class _Sink:
-    """A file that somebody else opens and closes, counted and hashed while it is written."""
+    """A file that its caller opens and closes, counted and hashed while it is written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -62,7 +62,7 @@ class _Sink:
         self.closed = False
 
     def write(self, data: Any) -> int:
-        # pyarrow ends its file when the writer is collected, also one that was given up on and whose file is closed.
+        # pyarrow ends its file when the writer is collected, even an abandoned one with a closed file.
         if self._file.closed:
             return len(data)
         self._file.write(data)
@@ -93,7 +93,7 @@ class _Sink:
 
 
 class TableWriter:
-    """Rows into one open file; one row group is held in memory."""
+    """Rows into one open file; one row group is kept in memory."""
 
     def __init__(self, files: Sequence[BinaryIO], _compression: CompressionName) -> None:
         pa = pyarrow()
@@ -140,5 +140,6 @@ PARQUET = Writer(
     by_language=False,
     folder=lambda name: f"data/{name}" if name else "data",
     seal=lambda _folder, _files, _aside: {},
+    loaded=lambda path: Loaded("", "data", "a document") if path.startswith("data/") else None,
     gzip=False,
 )

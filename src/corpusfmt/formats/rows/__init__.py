@@ -1,3 +1,1 @@
-"""Internal: A toolkit for formats of rows: JSON Lines, one object a line, each of them a document or something
-about one.
-"""
+"""Internal: A toolkit for row formats: JSON Lines with one object per line."""

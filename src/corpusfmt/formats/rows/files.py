@@ -1,27 +1,28 @@
-"""Internal: One file of rows: opened, decompressed to its end, and cut into blocks of whole lines."""
+"""Internal: One file of rows: open it, decompress it to its end, and split it into blocks of whole lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.general import barred, broken_stream, too_long
+from corpusfmt.formats.general import barred, broken_stream, pointer_fault, too_long
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
-from corpusfmt.model import Fault, Location, Problem
+from corpusfmt.model import Fault, Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 
 _HEAD = 4096
-# Bytes read of a file at a time: many attribute sets are open at once, and each holds one block.
+# The size of a block: many attribute sets are open at once, each with one block in memory.
 _STEP = 64 * 1024
 
 
 class Content(Struct, frozen=True):
-    """What a file's suffix announces, and what its first bytes show."""
+    """The compression in a file's suffix, and the one of its first bytes."""
 
     at: Location
     announced: Codec
@@ -29,25 +30,55 @@ class Content(Struct, frozen=True):
 
 
 def compression_rule(rules: RuleSet, code: str, spec: str = "") -> None:
-    """Give a format the rule about files whose content is not compressed as their names say."""
+    """Register the rule on files whose compression does not match their suffix."""
 
     @rules.rule(code, "unsupported-compression", on=Content, spec=spec)
     def unsupported_compression(content: Content) -> Iterator[Problem]:
-        """A file's suffix and its content disagree about its compression.
+        """The compression of a file does not match its suffix.
 
-        Why: every reader goes by the suffix; some stop, others see an empty file, with exit status 0.
+        Why: readers rely on the suffix; some stop, others see an empty file, with exit status 0.
         Example: plain JSON Lines named `.jsonl.gz`, gzip named `.jsonl`, zstd named `.gz`.
-        Fix: rename the file after its content, or compress it as its name says.
+        Fix: rename the file to match its content, or compress it to match its name.
         """
         if content.announced != content.found:
-            hint = f"rename it, or write it as {content.announced}"
+            hint = f"rename the file, or write it as {content.announced}"
             yield Problem(f"the content is {content.found}, the suffix says {content.announced}", content.at, hint)
+
+
+class DataPath(Struct, frozen=True):
+    """The path of a data file."""
+
+    at: Location
+
+
+_PATTERN = re.compile(r"[*?\[\]]")
+
+
+def path_rule(rules: RuleSet, code: str) -> None:
+    """Register the rule on paths that are patterns."""
+
+    @rules.rule(code, "glob-character-in-path", on=DataPath, severity=Severity.WARNING)
+    def glob_character_in_path(path: DataPath) -> Iterator[Problem]:
+        """The path of a data file contains `*`, `?`, `[` or `]`.
+
+        Why: loaders take such a path for a pattern, which matches other files, or none.
+        Example: `data/part[1].jsonl.gz`.
+        Fix: rename the file or folder.
+        """
+        if found := sorted(set(_PATTERN.findall(path.at.path))):
+            yield Problem(f"the path contains `{'`, `'.join(found)}`", path.at, "rename the file or folder")
+
+
+def judge_names(files: Iterable[Entry], judge: Judge) -> None:
+    """Judge the paths of data files."""
+    for file in files:
+        judge.check(DataPath(Location(file.path)))
 
 
 class RowFile:
     """One file of rows, read to its end once.
 
-    `whole` tells afterwards whether every row was seen; `bytes` counts them as they are in the file.
+    Afterwards, `whole` is whether every row was read; `bytes` is the size of the file.
     """
 
     def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
@@ -59,7 +90,7 @@ class RowFile:
         self._max_line_bytes = options.max_line_bytes
 
     def blocks(self) -> Iterator[Block | LongLine]:
-        """Yield the blocks of the file; what breaks off the stream is judged, never raised."""
+        """Yield the blocks of the file; a corrupt stream is reported, never raised."""
         try:
             with self._entry.open() as file:
                 yield from self._blocks_of(file)
@@ -71,6 +102,10 @@ class RowFile:
         at = Location(self.path)
         codec = codec_of_name(self._entry.name)
         source = _Source(file)
+        if pointer := pointer_fault(at, source.head or b""):
+            self.whole = False
+            self._judge.report(*pointer)
+            return
         if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
             self.whole = False
             return
@@ -83,12 +118,12 @@ class RowFile:
         self.bytes += chunks.bytes
 
     def too_long(self, line: LongLine) -> Fault:
-        """Return what is to be said of a line that was too long to hold."""
+        """Return the fault of a line that exceeds the limit."""
         return too_long(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
 
 
 class _Source:
-    """A file, its first bytes known, read in steps of a few kilobytes."""
+    """A file whose first bytes are known, read in steps of a few kilobytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -105,12 +140,12 @@ class _Source:
 def _found_codec(head: bytes, announced: Codec) -> str:
     found = codec_of_content(head)
     if found == "plain" and announced != "plain" and head.lstrip()[:1] != b"{":
-        return announced  # damaged, not misnamed: the stream itself will tell
+        return announced  # damaged, not misnamed: decompression reports it
     return found
 
 
 def pieces(data: bytes, size: int) -> Iterator[tuple[int, bytes]]:
-    """Split whole lines into pieces of about so many bytes, of whole lines too; yield their offsets with them."""
+    """Split whole lines into pieces of about `size` bytes, also of whole lines; yield each with its offset."""
     start = 0
     while start < len(data):
         end = data.find(b"\n", start + size) + 1 or len(data)

@@ -1,6 +1,4 @@
-"""For formats: Formats of files of rows, each row a document: all of them but the rules about a row and what it
-becomes.
-"""
+"""For formats: A row format, in which each row is a document, except for its rules on rows and its documents."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from msgspec import Struct
 from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Shard
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
 from corpusfmt.formats.general import report_barred
-from corpusfmt.formats.parts import Writer
+from corpusfmt.formats.parts import ROOT_FILES, Writer
 from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
@@ -23,13 +21,14 @@ from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import FindingType, Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 
-_OURS = ("croissant.json", "stats.json", "MANIFEST.json")
+#: What rows are, for a description.
+SUMMARY = "Documents as rows of JSON Lines"
 _STATE_FOLDER = ".corpusfmt"
-_LOOKS_LIKE_DATA = re.compile(r".*\.(?:txt|json|jsonl|ndjson|gz|zst|zstd|bz2|xz)")
+_LOOKS_LIKE_DATA = re.compile(r".*\.(?:txt|json|jsonl|ndjson|gz|zst|zstd|bz2|xz|lz4)")
 
 
 class FileFindings(Struct, frozen=True):
-    """What is reported of files: that there is none, one without rows, one that was not read."""
+    """The finding types for missing files, files without rows, and files that are not read."""
 
     none: FindingType
     empty: FindingType
@@ -37,7 +36,7 @@ class FileFindings(Struct, frozen=True):
 
 
 def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
-    """Give a format the rules that all formats of rows share, under codes of a prefix of three letters: 101 to 104, 201, 202, 301."""
+    """Register the shared rules of row formats under a prefix of three letters: 101 to 104, 201, 202, 301."""
     compression_rule(rules, f"{prefix}102")
     object_rules(rules, f"{prefix}201", f"{prefix}202")
     field_rule(rules, f"{prefix}301")
@@ -45,11 +44,11 @@ def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
         none=rules.finding(
             f"{prefix}101",
             "no-data-file",
-            """There is no file of JSON Lines.
+            """The path contains no JSON Lines file.
 
-            Why: nothing was checked, and nothing can be read; most often the path is wrong.
-            Example: an empty folder, a folder of archives that were not unpacked.
-            Fix: name the folder that holds the files, or one of them.
+            Why: there is nothing to check or read; usually the path is wrong.
+            Example: an empty folder, a folder of packed archives.
+            Fix: pass the folder that contains the files, or one of them.
             """,
         ),
         empty=rules.finding(
@@ -57,20 +56,20 @@ def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
             "empty-file",
             """A file has no rows.
 
-            Why: it may be meant so, but more often a filter dropped everything, or a writer failed.
+            Why: it may be intended, but usually a filter dropped everything or a writer failed.
             Example: a gzip file of 20 bytes.
-            Fix: delete it, or write it again.
+            Fix: delete the file, or write it again.
             """,
             severity=Severity.WARNING,
         ),
         unread=rules.finding(
             f"{prefix}104",
             "unread-file",
-            """A file looks like data, but its name is not one that files of the format have.
+            """A file looks like data, but does not have a name of the format.
 
-            Why: readers pass it over, and it was not checked.
-            Example: `data.jsonl.xz` beside `data.jsonl.gz`; what a run left behind that did not finish.
-            Fix: name and compress it like the others, or move it elsewhere.
+            Why: readers skip the file, and it was not checked.
+            Example: `data.jsonl.xz` next to `data.jsonl.gz`; a leftover of an unfinished run.
+            Fix: name and compress it like the other files, or move it elsewhere.
             """,
             severity=Severity.WARNING,
         ),
@@ -78,22 +77,22 @@ def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
 
 
 def judge_others(entries: Sequence[Entry], is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> None:
-    """Report what is barred, and what lies beside the data and looks like some."""
+    """Report barred entries, and other files that look like data."""
     for each in entries:
         hidden = is_hidden(each.path)
         if not hidden and report_barred(each, judge):
             continue
-        if each.kind == "file" and not hidden and not is_data(each) and each.name not in _OURS:
+        if each.kind == "file" and not hidden and not is_data(each) and not ROOT_FILES.fullmatch(each.name):
             looks_alike = _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name
         else:
             looks_alike = each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX)
         if looks_alike:
-            hint = "name and compress it like the others, or move it elsewhere"
+            hint = "name and compress the file like the others, or move it elsewhere"
             judge.report(unread, Problem(f"`{each.name}` was not read", Location(each.path), hint))
 
 
 class _Files(Struct, frozen=True):
-    """Where the rows of a format are: in files of a name, whose first row has some fields."""
+    """Finds the files of a format, by their names and the fields of the first row."""
 
     rules: RuleSet
     version: str
@@ -119,7 +118,7 @@ class _Files(Struct, frozen=True):
         if entry.kind == "directory":
             judge_others(entries, self.is_data, self.findings.unread, judge)
         if not files:
-            hint = "name the folder that holds the files, or one of them"
+            hint = "pass the folder that contains the files, or one of them"
             judge.report(self.findings.none, Problem("no JSON Lines found", Location("."), hint))
         shards = [Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files)]
         return Plan(self.version, shards, judge.tally, judge.coverage)
@@ -136,13 +135,11 @@ def row_format(
     fields: Sequence[FieldOf],
     records: Callable[[Shard, CheckOptions], Records],
     writer: Writer[Any] | None = None,
-    names_fields: bool = False,
-    is_general: bool = False,
 ) -> Format:
-    """Return a format whose documents are rows of files, one a row.
+    """Return a format in which each row of a file is a document.
 
-    `file_name` is a regular expression for the names of its files; `fields` are those that every row has, by which it is
-    detected and described. The rest is as in `Format`.
+    `file_name` is a regular expression for file names; every row has `fields`, which identify and describe the format. The
+    other parameters are as in `Format`.
     """
     there = _Files(rules, version, files, re.compile(file_name), [each.name for each in fields])
     rows = Rows(rules, records, files.empty)
@@ -154,10 +151,9 @@ def row_format(
         detect=there.detect,
         plan=there.plan,
         check=rows.check,
-        reader=Reader(rows.read, by_row=True, source_name=name, names_fields=names_fields),
+        reader=Reader(rows.read, by_row=True, source_name=name),
         writers={version: writer} if writer else {},
-        describers={version: Describer("Documents as rows of JSON Lines", _record_sets(fields))},
-        is_general=is_general,
+        describers={version: Describer(SUMMARY, _record_sets(fields))},
     )
 
 

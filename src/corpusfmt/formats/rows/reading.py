@@ -1,4 +1,4 @@
-"""Internal: Check and read files of rows: clean blocks at a glance, other lines by the rules."""
+"""Internal: Check and read files of rows: clean blocks at once, other lines by the rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECE = 256 * 1024
 
 
 class Rows(Struct, frozen=True):
-    """How a format of one file a shard, one document a row, is checked and read."""
+    """Checks and reads a format with one file per shard and one document per row."""
 
     rules: RuleSet
     records: Callable[[Shard, CheckOptions], Records]
@@ -48,12 +48,12 @@ class Rows(Struct, frozen=True):
                     coverage.documents += len(found)
             coverage.bytes += file.bytes
             if whole and file.whole and not coverage.documents:
-                hint = "delete it, or write it again"
+                hint = "delete the file, or write it again"
                 judge.report(self.empty, Problem(f"no {self.what}", Location(entry.path), hint))
-        return ShardResult(judge.tally, coverage)
+        return ShardResult(judge.tally, coverage, (entry.path, records.facts))
 
     def read(self, shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
-        """Yield the rows of a file as documents; one that cannot be one, and a stream that breaks off, as `Rejected`."""
+        """Yield the rows of a file as documents; unsuitable rows and a corrupt stream become `Rejected`."""
         records = self.records(shard, options)
         of_file = self._fresh_judge(shard, options)
         file = RowFile(shard.files[ROWS], of_file, options)
@@ -85,12 +85,12 @@ class Rows(Struct, frozen=True):
 
 
 def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:
-    """Yield the errors that a judge has found in a record, whose bytes are `raw`."""
+    """Yield the errors of a judge on a record with the bytes `raw`."""
     return (Rejected(each, raw) for each in judge.tally.findings if each.severity is Severity.ERROR)
 
 
 def _scanned(file: RowFile, records: Records) -> Iterator[list[Json] | Run | LongLine]:
-    """Yield the rows of a file in order, the clean ones decoded."""
+    """Yield the rows of a file in order; clean rows are decoded."""
     for block in file.blocks():
         if isinstance(block, LongLine):
             yield block

@@ -1,4 +1,4 @@
-"""For formats: Rows as objects: what holds for those of every format, and how a format takes its own."""
+"""For formats: Rows as objects: the shared rules, and the base class of a format's own records."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_text
+from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.io.jsonlines import AnyJson, decoded_lines
 from corpusfmt.io.scan import count_quotes, double_encoding_at
 from corpusfmt.io.text import StrictJson, json_type, pointer
@@ -21,14 +22,14 @@ from corpusfmt.rules import Judge, RuleSet
 
 
 class Row(Struct, frozen=True):
-    """One decoded line of any kind of file."""
+    """One decoded line of any file."""
 
     at: Location
     json: StrictJson
 
 
 class Record(Struct, frozen=True):
-    """The object on a row, and the names under which it must have a string."""
+    """The object on a row, and the names of its required strings."""
 
     at: Location
     fields: Json
@@ -36,26 +37,27 @@ class Record(Struct, frozen=True):
 
 
 def object_rules(rules: RuleSet, not_an_object_code: str, duplicate_json_key_code: str, spec: str = "") -> None:
-    """Give a format the rules about what any row is: an object, each of its names once."""
+    """Register the rules on every row: it is an object, without duplicate names."""
 
     @rules.rule(not_an_object_code, "not-an-object", on=Row, spec=spec)
     def not_an_object(row: Row) -> Iterator[Problem]:
         """A row is JSON, but not an object.
 
-        Why: what a row holds is found by names; readers stop here.
-        Example: `["a", "b"]` on a line of its own.
-        Fix: write one object a line.
+        Why: readers look up the fields of a row by name, and stop here.
+        Example: a line `["a", "b"]`.
+        Fix: write one object per line.
         """
         if not isinstance(row.json.value, dict):
-            yield Problem(f"the row is {json_type(row.json.value)}, not an object", row.at, "write one object a line")
+            message = f"the row is {json_type(row.json.value)}, expected an object"
+            yield Problem(message, row.at, "write one object per line")
 
     @rules.rule(duplicate_json_key_code, "duplicate-json-key", on=Row, spec=spec)
     def duplicate_json_key(row: Row) -> Iterator[Problem]:
         """A name occurs twice in one object.
 
-        Why: readers keep the last value without a word, so the others are lost; some keep the first.
+        Why: most readers silently keep the last value, some the first.
         Example: `{"id": "1", "text": "a", "text": "b"}`.
-        Fix: keep one of them.
+        Fix: keep one value.
         """
         if row.json.duplicate_keys:
             names = ", ".join(f"`{name}`" for name in row.json.duplicate_keys[:3])
@@ -63,20 +65,20 @@ def object_rules(rules: RuleSet, not_an_object_code: str, duplicate_json_key_cod
 
 
 def field_rule(rules: RuleSet, code: str) -> None:
-    """Give a format the rule about the strings that each row must have."""
+    """Register the rule on required strings."""
 
     @rules.rule(code, "field-missing", on=Record)
     def field_missing(record: Record) -> Iterator[Problem]:
-        """A row lacks a field that makes a document, such as its text, or has no string there. The empty string is one.
+        """A required field of a row, such as its text, is missing or not a string. The empty string is accepted.
 
-        Why: there is no document to make of the row; typed readers stop here.
+        Why: the row cannot become a document, and typed readers stop here.
         Example: `{"content": "…"}`, `{"text": null}`.
-        Fix: write the field as one string, or leave the row out; `convert --text-field` names a text that is called otherwise.
+        Fix: write the field as a string, or remove the row; `convert --text-field` names a text field with another name.
         """
         for name in record.required:
             if not isinstance(record.fields.get(name), str):
                 found = json_type(record.fields[name]) if name in record.fields else "absent"
-                yield Problem(f"`{name}` is {found}, not a string", record.at, "write it as one string")
+                yield Problem(f"`{name}` is {found}, expected a string", record.at, f"write `{name}` as a string")
 
 
 def judged_row(
@@ -89,9 +91,9 @@ def judged_row(
     times: int = 1,
     id_of: Callable[[Json], Any] = lambda row: row.get("id"),
 ) -> Json | None:
-    """Judge a line, which follows itself so many times, as a row and as a subject of its format; return its object, if any.
+    """Check a line, which is repeated `times` times, as a row and as a subject of its format; return its object, if any.
 
-    `text` is the name of a text that may be encoded twice.
+    `text` is the name of a text to check for double encoding.
     """
     decoded = json_of(line, at, judge, times)
     if decoded is None:
@@ -108,54 +110,62 @@ def judged_row(
     return row
 
 
+_STRINGS = {str}
 _decode = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 _encode = msgspec.json.Encoder().encode
 
 
 class Records(ABC):
-    """How a format takes the rows of one file: which are clean, what its rules judge, which document each is."""
+    """The rows of one file in a format: whether they are clean, the subjects of its rules, and their documents."""
 
     #: The name of the text.
     text = "text"
-    #: Names under which each row has a string.
+    #: The names of required strings.
     required: Sequence[str] = (text,)
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
         self.shard = shard
         self.options = options
+        #: What a check leaves for the judgement of all files.
+        self.facts: Any = None
 
     def are_clean(self, rows: list[Json]) -> bool:
-        """Tell whether no rule of the format has anything to say of these rows."""
-        return all(isinstance(row.get(name), str) for name in self.required for row in rows)
+        """Return whether no rule of the format can fire on these rows."""
+        return all({type(row.get(name)) for row in rows} <= _STRINGS for name in self.required)
 
     @abstractmethod
     def document(self, row: Json, number: int) -> Document:
-        """Return the document that a row without errors is, the `number`th of its file from 1."""
+        """Return the document of a row without errors, the `number`th of its file from 1."""
 
     def record(self, at: Location, row: Json) -> Struct:
-        """Return what the rules of the format judge."""
+        """Return the subject of the format's rules."""
         return Record(at, row, self.required)
 
     def id_of(self, row: Json) -> Any:
-        """Return what names the record of a row in findings, where it is a string."""
+        """Return the name of a row's record in findings, if it is a string."""
         return row.get("id")
 
     def clean(self, data: bytes) -> list[Json] | None:
-        """Return the rows of whole lines, None where a rule may have something to say."""
+        """Return the rows of whole lines, None if a rule may fire."""
         if double_encoding_at(data, 0, True) >= 0:
             return None
         rows = decoded_lines(_decode, data)
-        if rows is None or not self.are_clean(rows) or count_quotes(data) != count_quotes(_encode(rows)):
+        if rows is None or not self.are_clean(rows):
             return None
-        return rows
+        # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
+        texts = [row.pop(self.text) for row in rows]
+        quotes = count_quotes(_encode(rows)) + 4 * len(rows)
+        for row, text in zip(rows, texts, strict=True):
+            row[self.text] = text
+        return rows if quotes == count_quotes(data) else None
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
-        """Judge a line, which follows itself so many times; return its object where it has one."""
+        """Check a line, which is repeated `times` times; return its object, if any."""
         return judged_row(line, at, judge, self.record, text=self.text, times=times, id_of=self.id_of)
 
 
 def are_of(schema: Any, rows: list[Json]) -> bool:
-    """Tell whether rows are all of a type that msgspec knows, such as a `TypedDict`."""
+    """Return whether all rows have a type that msgspec supports, such as a `TypedDict`."""
     try:
         msgspec.convert(rows, list[schema])
     except msgspec.ValidationError:
@@ -164,20 +174,20 @@ def are_of(schema: Any, rows: list[Json]) -> bool:
 
 
 def language_in(metadata: Json | None) -> str | None:
-    """Return the language that a document is filed under, by its own word."""
+    """Return the language in the metadata of a document."""
     language = (metadata or {}).get("language")
     return language if isinstance(language, str) else None
 
 
-#: Strings that are fields of a document by their names.
+#: Names of strings that become fields of a document.
 NAMED = ("source", "added", "created")
 
 
 def document_of(fields: Json, text: str, identity: str | None, place: str, *, source: str) -> Document:
     """Return a record as a document, given the names of its text and its id.
 
-    Strings called source, added and created are fields of the document, every other value is an entry of its metadata. An id
-    that is not there is made of place and text, and marked so.
+    Strings called source, added and created become fields of the document, other values become metadata. A missing id is
+    made from place and text, and marked as such.
     """
     rest = dict(fields)
     content: str = rest.pop(text)
@@ -187,5 +197,5 @@ def document_of(fields: Json, text: str, identity: str | None, place: str, *, so
         rest.pop(identity, None)
     else:
         name = f"{place}:{xxh3_64_hexdigest(content.encode())}"
-        rest["corpusfmt_synthetic_id"] = True
+        rest[SYNTHETIC] = True
     return Document(name, content, **named, lang=language_in(rest), metadata=rest)

@@ -1,20 +1,25 @@
-"""For formats: Documents as rows of JSON Lines: one object a line, gzip; the files of one part in step."""
+"""For formats: Write documents as rows of JSON Lines, gzip-compressed, with the attribute files of a part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.parts import Item, Loaded, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
+from corpusfmt.io.loading import Columns
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
+_decoded = msgspec.json.Decoder(dict[str, Any]).decode
+
 
 def fields_of(document: Document) -> Json:
-    """Return a document as a row: the named fields first, then whatever else the document came with."""
+    """Return a document as a row: the named fields first, then all others."""
     row: Json = {"id": document.id, "text": document.text}
     if document.source is not None:
         row["source"] = document.source
@@ -31,48 +36,53 @@ def fields_of(document: Document) -> Json:
 
 
 def attributes_row(document: Document, attributes: Json) -> str:
-    """Return a row of an attribute set about a document, as `Document.attribute_rows` holds it."""
+    """Return a row of an attribute set on a document, as in `Document.attribute_rows`."""
     who = {"id": document.id} if document.source is None else {"source": document.source, "id": document.id}
     return json_line(who | {"attributes": attributes})[:-1].decode()
 
 
 class Row(Struct, frozen=True):
-    """A document, and the lines of attribute sets beside it, in the order of the sets."""
+    """A document, and its lines in attribute sets, in the order of the sets."""
 
     fields: Json
     beside: Sequence[str] = ()
 
 
 def names(stem: str, part: int | None) -> list[str]:
-    """Return the file name of one part of the rows of a stem; `part` is None where it has a single one."""
+    """Return the file name of one part of a stem; `part` is None if it is the only one."""
     return [f"{stem}.jsonl.gz" if part is None else f"{stem}_part_{part}.jsonl.gz"]
 
 
 class RowsWriter:
-    """JSON Lines into open files: documents, and each attribute set."""
+    """Writes JSON Lines to open files: documents, and each attribute set."""
 
     def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
         self._documents, *self._sets = [GzipWriter(file, compression) for file in files]
+        self._columns, *self._set_columns = [Columns() for _ in files]
         self.text_bytes = 0
 
     def add(self, row: Row) -> None:
         line = json_line(row.fields)
         self._documents.write(line)
+        self._columns.note(row.fields, len(line))
         self.text_bytes += len(line)
-        for stream, text in zip(self._sets, row.beside, strict=True):
-            stream.write(text.encode() + b"\n")
+        for stream, columns, text in zip(self._sets, self._set_columns, row.beside, strict=True):
+            data = text.encode() + b"\n"
+            stream.write(data)
+            columns.note(_decoded(data), len(data))
 
     def finish(self) -> list[FileFacts]:
-        """End the streams; return size and digest of each file."""
-        return [stream.finish() for stream in (self._documents, *self._sets)]
+        """End the streams; return size, digest and columns of each file."""
+        streams, columns = (self._documents, *self._sets), (self._columns, *self._set_columns)
+        return [replace(stream.finish(), columns=each.finish()) for stream, each in zip(streams, columns, strict=True)]
 
 
-def rows_writer(below: str) -> Writer[Row]:
-    """Return the writer of documents alone, in files below a folder."""
+def rows_writer(below: str, row_of: Callable[[Document], Json] = fields_of) -> Writer[Row]:
+    """Return the writer of documents without attribute sets, in files below a folder."""
 
     def item(document: Document) -> Item[Row]:
         sets = len(document.attribute_rows)
-        return Item(Row(fields_of(document)), {"attribute sets": sets} if sets else {})
+        return Item(Row(row_of(document)), {"attribute sets": sets} if sets else {})
 
     return Writer(
         item=item,
@@ -81,4 +91,5 @@ def rows_writer(below: str) -> Writer[Row]:
         by_language=False,
         folder=lambda name: f"{below}/{name}" if name else below,
         seal=lambda _folder, _files, _aside: {},
+        loaded=lambda path: Loaded("", below, "a document") if path.startswith(f"{below}/") else None,
     )

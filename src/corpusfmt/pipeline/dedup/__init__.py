@@ -1,3 +1,1 @@
-"""Internal: Stages `compact` and `dedup`: many containers joined into few, and the lines found that repeat an
-earlier one.
-"""
+"""Internal: Stages `compact` and `dedup`: join many containers into few, and find lines that repeat earlier ones."""

@@ -1,6 +1,6 @@
-"""Internal: Stage `compact`: the containers of many inputs joined into one, so that later stages open few files.
+"""Internal: Stage `compact`: join the containers of many inputs, so that later stages open few files.
 
-Without it every language would open every input's container: with the 60,000 files of a snapshot, millions of times.
+Without it every language would open the container of every input: millions of times for the 60,000 files of a snapshot.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# How many containers become one at least.
+# Fewest containers that are joined.
 _SMALLEST_GROUP = 64
-# How many lines are sorted into one section of keys at most: some 100 bytes each.
+# Most lines of a section of keys: sorting takes about 100 bytes per line.
 _LINES_A_SECTION = 1_000_000
 
 
@@ -41,22 +41,22 @@ class CompactTask(Struct, frozen=True):
 
 
 class Compacted(Struct):
-    """How many containers became one."""
+    """The number of joined containers."""
 
     containers: int
 
 
 def groups(containers: Sequence[T]) -> list[Sequence[T]]:
-    """Return which containers, given in input order, are joined: as many groups as members, so that few are open at once.
+    """Split containers, in input order, into about as many groups as each has members, so that few are open at once.
 
-    It depends on their number alone.
+    The groups depend only on the number of containers.
     """
     size = max(_SMALLEST_GROUP, math.isqrt(len(containers)))
     return [containers[first : first + size] for first in range(0, len(containers), size)]
 
 
 def compact(task: CompactTask) -> Compacted:
-    """Join containers as if their inputs had been one: lines are numbered on from one to the next."""
+    """Join containers as if their inputs had been one: line numbers continue from one to the next."""
     labels = sorted({label for _, lines in task.containers for label in lines})
     with ExitStack() as stack:
         opened = [(stack.enter_context(Container(path)), lines) for path, lines in task.containers]
@@ -73,8 +73,8 @@ def compact(task: CompactTask) -> Compacted:
 
 
 def _numbered_on(opened: Sequence[tuple[Container, dict[str, int]]], label: str, name: HashName) -> Iterator[Columns]:
-    """Yield the columns of each container, its lines numbered on from those before."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+    """Yield the columns of each container, with continued line numbers."""
+    import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
 
     first = 0
     for container, lines in opened:
@@ -87,7 +87,7 @@ def _numbered_on(opened: Sequence[tuple[Container, dict[str, int]]], label: str,
 
 
 def _merged(parts: Iterable[Columns]) -> Iterator[Columns]:
-    """Yield fewer columns of the same lines, sorted again: every range of hashes is looked for in each."""
+    """Yield fewer columns of the same lines, sorted again, because stage `dedup` searches each for every hash range."""
     held: list[Columns] = []
     lines = 0
     for part in parts:
@@ -101,7 +101,7 @@ def _merged(parts: Iterable[Columns]) -> Iterator[Columns]:
 
 
 def _in_order(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of all parts, which go on from one another, in the order of the first word, ties in order."""
+    """Return the columns of consecutive parts, stably sorted by first word."""
     import numpy as np  # noqa: PLC0415
 
     columns: Columns = np.concatenate(parts, axis=1)

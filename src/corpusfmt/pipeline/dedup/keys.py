@@ -1,20 +1,24 @@
-"""Internal: The hashes of lines: which there are, and how a container keeps those of a language."""
+"""Internal: Hashes of lines, and their form in a container."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
 import xxhash
 
+from corpusfmt.io.containers import Section
 from corpusfmt.pipeline import hot
 from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
 from corpusfmt.pipeline.recipe import HashName
 
+_WORD_BYTES = 8
+
 
 class Hash(NamedTuple):
-    """A hash of lines: what makes a set of about so many lines, and how many 64-bit words it gives, big-endian."""
+    """A hash of lines: a function that makes a set of about this many lines, and the hash's big-endian 64-bit words."""
 
     line_set: Callable[[int], LineSet | Xxh64LineSet]
     words: int
@@ -27,13 +31,32 @@ HASHES: Mapping[HashName, Hash] = {
 
 
 def keys_of(label: str) -> str:
-    """Return the key of a container under which the hashes and numbers of a language's lines stand, sorted by hash."""
+    """Return the container key of the hashes and numbers of a language's lines, sorted by hash."""
     return f"{label} keys"
 
 
 def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:
-    """Return what stands under `keys_of`: the words of the hashes, then the lines' numbers, each as a column.
+    """Return the value of `keys_of`: the words of the hashes, then the line numbers, each as a column.
 
-    `hashes` are those of consecutive lines. All are native 64-bit integers, in the order of the first word, ties in order.
+    `hashes` belong to consecutive lines. Columns are native 64-bit integers, stably sorted by first word.
     """
     return hot.sorted_keys(hashes, HASHES[name].words)
+
+
+def keys_between(section: Section, low: int, high: int, words: int) -> bytes:
+    """Return the columns of `sorted_keys`, of the hashes whose first word is from `low` to `high`, both included.
+
+    Only what is near is compared with its checksums, so the two ends are looked at again once that is done.
+    """
+    lines = len(section.unchecked) // (_WORD_BYTES * (words + 1))
+    column = section.unchecked[: lines * _WORD_BYTES].cast("Q")
+    start, end = bisect_left(column, low), bisect_right(column, high)
+    section.checked(max(start - 1, 0) * _WORD_BYTES, min(end + 1, lines) * _WORD_BYTES)
+    before, after = column[:start][-1:].tolist(), column[end : end + 1].tolist()
+    inside = column[start:end]
+    ends = [inside[0], inside[-1]] if start < end else []
+    in_order = all(each < low for each in before) and all(each > high for each in after)
+    if start > end or not in_order or not all(low <= each <= high for each in ends):
+        raise section.damaged("its keys are not in order")
+    columns = range(0, len(section.unchecked), lines * _WORD_BYTES) if lines else ()
+    return b"".join(section.checked(at + start * _WORD_BYTES, at + end * _WORD_BYTES) for at in columns)

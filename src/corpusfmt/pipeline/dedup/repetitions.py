@@ -1,8 +1,7 @@
-"""Internal: Stage `dedup`: which lines of one language are repetitions, over all inputs, in bounded memory.
+"""Internal: Stage `dedup`: find repeated lines of a language over all inputs, in bounded memory.
 
-The first occurrence in input order stays. Lines are compared by hashes of their bytes: by xxh64, as the release was
-(Ortiz Suarez, Sagot and Romary 2019, with runiq), at 10^9 lines of a language expect 0.03 false repetitions; by xxh3_128,
-none.
+The first occurrence in input order stays. Lines are compared by hash. With xxh64, as in the release (Ortiz Suarez, Sagot
+and Romary 2019, with runiq), expect 0.03 false repetitions among 10^9 lines of a language; with xxh3_128, none.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from msgspec import Struct
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
 from corpusfmt.pipeline import hot
-from corpusfmt.pipeline.dedup.keys import HASHES, keys_of
+from corpusfmt.pipeline.dedup.keys import HASHES, keys_between, keys_of
 from corpusfmt.pipeline.recipe import HashName
 
-# How many lines a bucket may have: sorting costs some 64 bytes each.
+# Most lines of a bucket: sorting takes about 64 bytes per line.
 _LINES_A_BUCKET = 2_000_000
 _FIRST_WORDS = 1 << 64
-#: What a line takes in `DedupTask.drops`, where it is a repetition: its number.
+#: Bytes of a repeated line in `DedupTask.drops`: its number.
 DROP_BYTES = 8
 
 
 class Bucket(Struct, frozen=True):
-    """One range of hashes of one language, number `number` of `of`, with about so many lines."""
+    """Hash range `number` of `of` of one language, with about `lines` lines."""
 
     label: str
     number: int
@@ -36,7 +35,7 @@ class Bucket(Struct, frozen=True):
 
 
 def buckets(label: str, lines: int) -> list[Bucket]:
-    """Return the ranges of hashes into which the lines of a language are cut: it depends on their number alone."""
+    """Return the hash ranges of a language. They depend only on its number of lines."""
     of = max(1, -(-lines // _LINES_A_BUCKET))
     return [Bucket(label, number, of, lines // of) for number in range(of)]
 
@@ -51,44 +50,44 @@ class DedupTask(Struct, frozen=True):
 
 
 class Deduplicated(Struct):
-    """How many lines of some buckets are repetitions."""
+    """The number of repeated lines in some buckets."""
 
     dropped: int
 
 
 def dedup(task: DedupTask) -> Deduplicated:
-    """Write, by language and input, the numbers of the lines to drop: sections of sorted 64-bit integers."""
+    """Write the numbers of the lines to drop, by language and input, as sections of sorted 64-bit integers."""
     dropped = 0
     with ExitStack() as stack:
         containers = [stack.enter_context(Container(path)) for path in task.containers]
         drops = ContainerWriter(stack.enter_context(publish(task.drops)))
         for bucket in task.buckets:
             for number, positions in _repeated(bucket, containers, task.hash):
-                drops.add(_drops_key(bucket.label, number), positions)
+                drops.add(drops_key(bucket.label, number), positions)
                 dropped += len(positions) // DROP_BYTES
         drops.finish()
     return Deduplicated(dropped)
 
 
-def _drops_key(label: str, number: int) -> str:
+def drops_key(label: str, number: int) -> str:
     return f"{label} {number}"
 
 
 def _repeated(bucket: Bucket, containers: Sequence[Container], name: HashName) -> list[tuple[int, bytes]]:
-    """Return the numbers of inputs with the numbers, in order, of their lines that are repetitions."""
+    """Return the numbers of inputs, each with the sorted numbers of its repeated lines."""
     low, high = (_FIRST_WORDS * edge // bucket.of for edge in (bucket.number, bucket.number + 1))
     words = HASHES[name].words
     found = []
     for number, container in enumerate(containers):
-        sections = container.sections(keys_of(bucket.label))
-        found += [(number, hot.keys_between(section, low, high - 1, words)) for section in sections]
+        sections = container.unread_sections(keys_of(bucket.label))
+        found += [(number, keys_between(section, low, high - 1, words)) for section in sections]
         container.forget()
     return hot.repetitions(found, words)
 
 
 def first_occurrences(drops: Sequence[Container], label: str, number: int) -> bytes:
-    """Return, for the lines of one input up to its last repetition, 1 for each that stays and 0 for each that goes."""
-    key = _drops_key(label, number)
+    """Return a byte per line of an input, up to its last repetition: 1 to keep the line, 0 to drop it."""
+    key = drops_key(label, number)
     found = [section.cast("Q") for container in drops for section in container.sections(key)]
     stays = bytearray(b"\1") * max((section[-1] + 1 for section in found), default=0)
     for section in found:

@@ -1,1 +1,1 @@
-"""Internal: How inputs come: listed, watched or downloaded, within the bound on scratch space; each is taken once."""
+"""Internal: Take inputs, each once: listed, watched or downloaded, within the limit on scratch space."""

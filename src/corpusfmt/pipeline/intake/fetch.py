@@ -1,4 +1,4 @@
-"""Internal: Inputs that the user's own command downloads, a few ahead of those that are worked on."""
+"""Internal: Inputs that a command of the user downloads, a few ahead of processing."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from corpusfmt.wording import clipped
 ATTEMPTS = 3
 _FIRST_PAUSE_SECONDS = 1.0
 _MOST_ERROR_BYTES = 2000
-# What only a shell makes sense of, where it is a word of its own.
+# Words with a meaning only to a shell.
 _SHELL = re.compile(r"[0-9]*(>>?|<)(&[0-9])?|\|\|?|&&?|;|2>&1")
 _HOLE = re.compile(r"\{path\}|\{output\}")
 
 
 @dataclass(slots=True)
 class Fetched:
-    """The files of a list, each downloaded by `command`; at most `ahead` of them lie on disk at any time.
+    """The files of a list, each downloaded by `command`, with at most `ahead` of them on disk at one time.
 
-    `command` holds `{path}`, a line of the list, and `{output}`, where the file is to be written. It is run without a
-    shell, up to three times for each file.
+    `command` contains `{path}`, a line of the list, and `{output}`, the file to write. It runs without a shell, up to
+    three times per file.
     """
 
     paths: Sequence[str]
@@ -46,7 +46,7 @@ class Fetched:
     ahead: int
     _pool: ThreadPoolExecutor = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
-    # As the user set it: starting a worker changes it for a moment.
+    # Copied early, because starting a worker changes it for a moment.
     _environment: Mapping[str, str] = field(default_factory=os.environ.copy)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _on_disk: set[str] = field(default_factory=set)
@@ -63,11 +63,11 @@ class Fetched:
             raise UsageError("--fetch-command needs {path} (a line of the list) and {output} (the file to write)")
         if operators := [word for word in words if _SHELL.fullmatch(word)]:
             raise UsageError(
-                f"--fetch-command is run without a shell, so `{operators[0]}` would be an argument: "
-                """write it as sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}"""
+                f"--fetch-command runs without a shell, which `{operators[0]}` needs: "
+                """write sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}"""
             )
         if shutil.which(words[0]) is None:
-            raise UsageError(f"--fetch-command: no such program: {words[0]}")
+            raise UsageError(f"--fetch-command: program {words[0]} not found")
         self._wanted = frozenset(self.paths)
         self._pool = ThreadPoolExecutor(self.ahead, thread_name_prefix="fetch")
 
@@ -118,7 +118,7 @@ class Fetched:
                 yield arrival
 
     def _has_room(self, scratch: Scratch) -> bool:
-        """Tell whether another file of the largest size so far has room; the first one shows what a size is."""
+        """Return whether there is room for another file of the largest size so far; the first one is always admitted."""
         if scratch.limit and not self._largest and self._on_disk:
             return False
         return scratch.admits(self._largest + scratch.need(self._largest))
@@ -134,19 +134,19 @@ class Fetched:
             output.parent.mkdir()
             reason = self._run(path, output)
             if not reason:
-                # The user's own command may as well have made a link.
+                # A command of the user may make a link.
                 return Arrival(Input(path, path, output.stat().st_size), entry_of(str(output), follow_links=True))
             shutil.rmtree(output.parent, ignore_errors=True)
         shutil.rmtree(own, ignore_errors=True)
         return Arrival(Input(path, path), defect=("unreadable", f"the fetch command failed {ATTEMPTS} times: {reason}"))
 
     def _run(self, path: str, output: Path) -> str:
-        """Run the command once; return why there is no file now, or nothing."""
+        """Run the command once; return why there is no file, or nothing."""
         values = {"{path}": path, "{output}": str(output)}
         words = [_HOLE.sub(lambda hole: values[hole[0]], word) for word in shlex.split(self.command)]
         with tempfile.TemporaryFile() as errors:
             try:
-                # In a session of its own, so that Ctrl-C reaches it through `close` alone, with all that it started.
+                # In a separate session, so that Ctrl-C reaches it and its children only through `close`.
                 process = subprocess.Popen(  # noqa: S603 - it is the user's own command
                     words,
                     env=self._environment,
@@ -166,10 +166,10 @@ class Fetched:
             said = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
         if status:
             return f"status {status}" + (f", {said}" if said else "")
-        return "" if output.is_file() else "it wrote no file"
+        return "" if output.is_file() else "no file was written"
 
     def done(self, arrival: Arrival, *, quarantined: bool) -> None:
-        """Delete the copy, also of what is quarantined: it can be fetched again."""
+        """Delete the copy, even of a quarantined input: it can be fetched again."""
         del quarantined
         self._on_disk.discard(arrival.input.key)
         self._scratch.hold(-arrival.input.size)
@@ -188,7 +188,7 @@ def _download(path: str) -> str:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a command with all that it started; what it has written so far does not count."""
+    """Kill a command and its children; its partial output is discarded."""
     with suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

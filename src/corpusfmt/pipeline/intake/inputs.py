@@ -1,4 +1,4 @@
-"""Internal: The WET files of a run: named, in folders, by patterns, or in a list like Common Crawl's `wet.paths`."""
+"""Internal: The WET files of a run, from paths, folders, globs, and lists like Common Crawl's `wet.paths`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
 LIST_SUFFIXES = (".paths", ".paths.gz")
 STANDARD_INPUT = "-"
 _STANDARD_INPUT_NAME = "standard-input.warc.wet"
-# Of a file name, what a task's id takes: with digest and suffix it must stay a file name.
+# Characters of a file name in a task's id: with digest and suffix it must stay a valid file name.
 _NAME_BYTES = 150
 
 
 class Input(Struct, frozen=True):
-    """One WET file as manifests and markers know it.
+    """One WET file in manifests and markers.
 
-    `path` is its name in reports, `key` tells it from all others, `size` is in bytes on disk (0: not known before it is
-    read), `version` changes when the file does.
+    `path` is its name in reports, `key` identifies it, `size` is in bytes on disk (0: unknown until it is read),
+    `version` changes when the file does.
     """
 
     path: str
@@ -47,14 +47,14 @@ class Input(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[str, str, str]:
-        """The place in the order of inputs, in which a repeated line stays where it occurs first."""
+        """The sort key of inputs; deduplication keeps the first occurrence of a line in this order."""
         return self.name, self.path, self.key
 
 
 class Arrival(Struct, frozen=True):
-    """An input that can be read as `entry`, or what is wrong so that it cannot be had.
+    """An input with the `entry` to read it from, or the `defect` that makes it unavailable.
 
-    Standard input has neither, before it is stored.
+    Standard input has neither before it is stored.
     """
 
     input: Input
@@ -63,7 +63,7 @@ class Arrival(Struct, frozen=True):
 
 
 def arrival_of(entry: Entry) -> Arrival:
-    """Return an input that is there, with the version it has now; of one that is barred, nothing is looked at."""
+    """Return an existing input with its current version; a barred one is not touched."""
     key = printable(entry.url if entry.is_remote else os.path.abspath(entry.url))  # noqa: PTH100 - symbolic links stay as they are
     if entry.is_barred:
         defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
@@ -74,13 +74,12 @@ def arrival_of(entry: Entry) -> Arrival:
 def inputs_named(
     given: Sequence[str], base: str | None = None, *, some_gone: bool = False, follow_links: bool = False
 ) -> list[Arrival]:
-    """Return the inputs that files, folders, patterns and lists name, each once, in the order of inputs.
+    """Return the inputs that files, folders, globs and lists name, each once, sorted by rank.
 
-    The lines of a list are paths below `base` (default: the list's own folder), which is their root: what leads outside of
-    it is left out, as with links, unless `follow_links`. `-` stands for standard input, whose
-    arrival has no address yet. Raises `UsageError` for a path that is none; a file that a list names and that is not
-    there is an input nevertheless, to be reported when it cannot be read. With `some_gone`, what is not there any more
-    is passed over.
+    The lines of a list are paths below `base` (default: the list's folder); files outside of it are excluded unless
+    `follow_links`. `-` is standard input, whose arrival has no entry yet. Raises `UsageError` for an unusable path. A
+    missing file that a list names is still an input, and reported when it cannot be read. With `some_gone`, missing
+    paths are skipped.
     """
     found: list[Arrival] = []
     for pattern in given:
@@ -95,7 +94,7 @@ def inputs_named(
             if not some_gone or pattern.endswith(LIST_SUFFIXES):
                 raise
     if base is not None and not any(pattern.endswith(LIST_SUFFIXES) for pattern in given):
-        raise UsageError("--base is for lists of paths (*.paths, *.paths.gz), and none is given")
+        raise UsageError("--base applies to lists of paths (*.paths, *.paths.gz), but no list is given")
     unique = {arrival.input.key: arrival for arrival in found}
     return sorted(unique.values(), key=lambda arrival: arrival.input.rank)
 
@@ -106,14 +105,14 @@ def _there(entry: Entry) -> Iterator[Arrival]:
         return
     below = list(wet_files(entry))
     if not below:
-        raise UsageError(f"no WET file (*.warc.wet.gz, *.warc.wet) in {printable(entry.url)}")
+        raise UsageError(f"{printable(entry.url)} contains no WET file (*.warc.wet.gz, *.warc.wet)")
     yield from map(arrival_of, below)
 
 
 def wet_files(folder: Entry) -> Iterator[Entry]:
-    """Yield the WET files below a folder by their names, and what is barred and may be, or hold, such files.
+    """Yield the WET files below a folder by name, and barred entries that may be or contain such files.
 
-    Hidden ones are somebody's unfinished work, or our own.
+    Hidden files are skipped: they are unfinished.
     """
     for entry in walk(folder):
         hidden = is_hidden(entry.path)
@@ -123,7 +122,7 @@ def wet_files(folder: Entry) -> Iterator[Entry]:
 
 
 def paths_listed(entry: Entry) -> list[str]:
-    """Return the paths in a list, each once. Raises `UsageError` where it is none."""
+    """Return the paths in a list, each once. Raises `UsageError` if it is not a list."""
     return list(dict.fromkeys(entries_of(entry, "paths")[0]))
 
 
@@ -131,17 +130,17 @@ def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[A
     path, folder = entry.url, entry.folder() if base is None else folder_at(base, follow_links=follow_links)
     root = folder.url
     if folder.is_remote:
-        store_of(root)  # what is missing to read from there is missing for each of them
+        store_of(root)  # fails once if a package for this store is missing, rather than for every file
     for line in paths_listed(entry):
         if folder.is_remote:
             below = line.removeprefix(root.rstrip("/") + "/")
             if is_url(below) or ".." in below.split("/"):
-                raise UsageError(f"{printable(path)} names {line}, which is not below {root}: say --base")
-            # One request for each of some 90,000 files, before the first is read, would take an hour.
+                raise UsageError(f"{printable(path)} names {line}, which is not below {root}: add --base")
+            # One request per file, for some 90,000 files, would take an hour before the first is read.
             entry = folder.unseen(below.lstrip("/"))
             yield arrival_of(entry) if entry.is_barred else Arrival(Input(entry.path, entry.url), entry)
         elif is_url(line):
-            raise UsageError(f"{printable(path)} names {line}, which is not below {root}: say --base")
+            raise UsageError(f"{printable(path)} names {line}, which is not below {root}: add --base")
         else:
             url = str(Path(root) / line)
             found = folder.child(line) or Entry(line, url, "other", reason=os.strerror(errno.ENOENT), root=folder.root)

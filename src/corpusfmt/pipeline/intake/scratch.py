@@ -1,4 +1,4 @@
-"""Internal: The bound on what a run keeps on disk beside its output."""
+"""Internal: The limit on the scratch space of a run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from corpusfmt.report.text import human_size
 
 
 class Scratch(Struct):
-    """Bytes of scratch that finished inputs take, and that running ones may take; `limit` 0 is no limit.
+    """Bytes of scratch that finished inputs take and running ones may take; `limit` 0 means no limit.
 
-    What an input will leave is estimated by the largest share of its size that one has left so far, and by its whole
-    size before the first has ended.
+    The estimate for an input is its size times the largest ratio so far of stored bytes to size (at first 1).
     """
 
     limit: int
-    #: Whether there are so many inputs that stage `compact` writes their containers once more.
+    #: Whether stage `compact` writes the containers again, because of the number of inputs.
     twice: bool = False
     used: int = 0
     _share: float = 0.0
@@ -24,11 +23,11 @@ class Scratch(Struct):
     _reserved: dict[str, int] = field(default_factory=dict)
 
     def need(self, size: int) -> int:
-        """Return the bytes that an input of this size may leave."""
+        """Return the estimated scratch bytes of an input of this size."""
         return round(size * (self._share or 1.0))
 
     def admits(self, size: int) -> bool:
-        """Tell whether so many more bytes fit beside those in use and reserved."""
+        """Return whether this many more bytes fit in addition to those in use and reserved."""
         return not self.limit or self.used + sum(self._reserved.values()) + size <= self.limit
 
     def reserve(self, key: str, size: int) -> None:
@@ -38,11 +37,11 @@ class Scratch(Struct):
         self._reserved.pop(key, None)
 
     def hold(self, size: int) -> None:
-        """Count bytes that lie there, until they are given back as a negative number."""
+        """Count bytes in use, or with a negative number free them."""
         self.used += size
 
     def keep(self, key: str, size: int, stored: int, later: int) -> None:
-        """Count what an input of this size has left: what is stored of it, and what else later stages write for it."""
+        """Count the scratch of a finished input: its stored bytes, and those that later stages write for it."""
         left = stored * (1 + self.twice) + later
         self.used += left - self._kept.get(key, 0)
         self._kept[key] = left
@@ -50,16 +49,16 @@ class Scratch(Struct):
             self._share = max(self._share, left / size)
 
     def refuse(self, name: str, size: int) -> Incomplete:
-        """Return the error that says why an input cannot be started."""
+        """Return the error for an input that does not fit."""
         return Incomplete(
-            f"{name} may need {human_size(size)} of scratch space beside the {human_size(self.used)} in use, and "
+            f"{name} may need {human_size(size)} of scratch space in addition to {human_size(self.used)} in use, and "
             f"--scratch-limit is {human_size(self.limit)}; run the same command again with a larger limit to resume"
         )
 
     def check(self) -> None:
-        """Raise `Incomplete` where what is kept, with what the later stages may write, is beyond the limit."""
+        """Raise `Incomplete` if the scratch, including that of later stages, may exceed the limit."""
         if self.limit and self.used > self.limit:
             raise Incomplete(
-                f"the stages that are left may need up to {human_size(self.used)} of scratch space, and --scratch-limit "
+                f"the remaining stages may need up to {human_size(self.used)} of scratch space, and --scratch-limit "
                 f"is {human_size(self.limit)}; run the same command again with a larger limit to resume"
             )

@@ -1,6 +1,4 @@
-"""Internal: Where the inputs of a run come from, one after the other: a list, a folder that fills, or somebody's
-own downloads.
-"""
+"""Internal: Supplies of inputs: a list, or a watched folder. `fetch` has the third, downloads."""
 
 from __future__ import annotations
 
@@ -21,47 +19,47 @@ from corpusfmt.model import Json
 from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Arrival, Input, arrival_of, wet_files
 from corpusfmt.pipeline.intake.scratch import Scratch
 
-#: The file that says that nothing more will come into a watched folder.
+#: The file that ends a watched folder.
 DONE = "_DONE"
-# A file that has not changed for so long is taken for whole.
+# A file that has not changed for this long counts as complete.
 _SETTLED_SECONDS = 2.0
 _LOOK_SECONDS = 0.5
 
 
 class Supply(Protocol):
-    """Gives inputs, and is told what became of them."""
+    """A source of inputs, which is notified when they are done."""
 
     @property
     def identity(self) -> Json:
-        """What a run has in common with an earlier one that it resumes, whichever inputs come now."""
+        """What must be the same in a run that resumes another, besides the inputs."""
 
     def remembers(self, known: Input) -> bool:
-        """Tell whether an input that an earlier run has taken counts though it does not come again."""
+        """Return whether an input of an earlier run still counts if it does not arrive again."""
 
     def lacks(self, known: Input) -> bool:
-        """Tell whether an input that counts cannot come again: what is stored of it is all there is."""
+        """Return whether an input that counts cannot arrive again, so that only its stored result exists."""
 
     def gave(self, finished: Mapping[str, int]) -> bool:
-        """Tell whether a finished run had these inputs and no others, by name and size (0: not known)."""
+        """Return whether a finished run had exactly these inputs, by name and size (0: unknown)."""
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
-        """Return how many inputs there are with those known, and how many bytes; 0 where nobody can tell."""
+        """Return the number and bytes of all inputs, known ones included; 0 if unknown."""
 
     def workers(self, jobs: int | None) -> int:
-        """Return the number of workers asked for, or else that which the inputs deserve."""
+        """Return `jobs`, or a default number of workers for the inputs."""
 
     def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
-        """Yield the inputs, None while the next one is still to come; `known` ones are done, and may be gone."""
+        """Yield the inputs, or None while waiting for the next; `known` ones are done and may be gone."""
 
     def done(self, arrival: Arrival, *, quarantined: bool) -> None:
-        """Take note that an input has its marker, or cannot have one."""
+        """Handle the end of an input: its marker is written, or it is quarantined."""
 
     def close(self) -> None:
-        """End whatever still runs."""
+        """Stop all running processes."""
 
 
 def remove_if_unchanged(arrival: Arrival) -> None:
-    """Delete a local input of which everything is stored; a file that has changed since is another one."""
+    """Delete a stored local input, unless it has changed since it was read."""
     entry = arrival.entry
     if entry and not entry.is_remote and entry.version == arrival.input.version:
         Path(entry.url).unlink(missing_ok=True)
@@ -110,7 +108,7 @@ class Listed(Struct):
             remove_if_unchanged(arrival)
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no process runs."""
 
 
 def _are_of(arrivals: Iterable[Arrival], finished: Mapping[str, int], *, some_gone: bool) -> bool:
@@ -121,7 +119,7 @@ def _are_of(arrivals: Iterable[Arrival], finished: Mapping[str, int], *, some_go
 
 
 def _spooled(state: Path, known: Input) -> Arrival:
-    """Keep standard input in a file, so that a run that is resumed needs it no more; nothing given is the same again."""
+    """Store standard input in a file for resumed runs; an empty standard input then means the stored one."""
     spool = state / "standard-input" / known.name
     first = sys.stdin.buffer.read(READ_SIZE)
     if first or not spool.exists():
@@ -135,10 +133,10 @@ def _spooled(state: Path, known: Input) -> Arrival:
 
 
 class Watched(Struct):
-    """The WET files that come into a folder, until it holds `_DONE` or `most` of them have been taken (0: no bound).
+    """The WET files that arrive in a folder, until it contains `_DONE` or `most` of them were taken (0: no limit).
 
-    A file is taken once it has not changed for two seconds, or once `_DONE` is there. One that changes after it was
-    taken is taken again.
+    A file is taken once it has not changed for two seconds, or once `_DONE` exists. If it changes later, it is taken
+    again.
     """
 
     folder: Path
@@ -183,7 +181,7 @@ class Watched(Struct):
                 yield None
                 continue
             looked = time.monotonic()
-            # Asked before the folder is listed: what lies there once it says so is whole.
+            # Check `_DONE` before listing the folder: files that exist by then are complete.
             ended = (self.folder / DONE).exists()
             for arrival in self._settled(ended=ended):
                 if self._full() and arrival.input.key not in self._taken:
@@ -221,4 +219,4 @@ class Watched(Struct):
             remove_if_unchanged(arrival)
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no process runs."""

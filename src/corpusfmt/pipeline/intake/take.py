@@ -1,6 +1,4 @@
-"""Internal: Stage `process` over inputs as they come: each classified and stored once, the bound on scratch space
-kept.
-"""
+"""Internal: Run stage `process` on inputs as they arrive, each once, within the limit on scratch space."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from msgspec import Struct, field
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
-from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.stages import Stages, StageTask, is_damaged
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry
@@ -32,7 +30,7 @@ _STAGE = "process"
 
 
 class Taken(Struct):
-    """An input and what became of it: the marker of an input that may be gone."""
+    """An input and its result: the marker of an input that may be gone."""
 
     input: Input
     processed: Processed
@@ -59,18 +57,18 @@ class Intake(Struct):
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
     _read: int = 0
-    #: Whether there was anything to take over.
+    #: Whether an earlier run had stored anything.
     resumed: bool = False
 
     @property
     def counts(self) -> Json:
-        """Return how many inputs an earlier run had taken that are as they were, and how many were read by this one."""
+        """Return the number of unchanged inputs of an earlier run, and of inputs that this run read."""
         return {"taken_over": self._taken_over, "read": self._read}
 
     def take_all(self) -> list[tuple[Path, Taken]]:
-        """Return container and result of each input, in the order of inputs, whichever came first.
+        """Return container and result of each input, sorted by rank.
 
-        Raises `Incomplete` where the bound on scratch space leaves no room, or nothing has come.
+        Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
         for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
@@ -88,7 +86,7 @@ class Intake(Struct):
             arrival = task.argument.arrival
             if isinstance(result, Died):
                 result = Taken(arrival.input, Processed(defect=("died", result.reason)))
-            # An input may be named otherwise than in the run that has stored it.
+            # The run that stored the input may have used another name for it.
             result.input = arrival.input
             self._end(arrival, result)
             before = taken.get(arrival.input.key)
@@ -97,9 +95,9 @@ class Intake(Struct):
             languages.update(result.processed.original)
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
-        self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._stands)
+        self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._is_reusable)
         if not taken:
-            raise Incomplete("no input has come: run the same command again once there are some")
+            raise Incomplete("no input has arrived: run the same command again once there are some")
         self.scratch.check()
         self._remove_others({each.input.task_id for each in taken.values()})
         self._taken_over = max(0, len(taken) - self._read)
@@ -109,9 +107,9 @@ class Intake(Struct):
         return [(self._container(each.input), each) for each in ordered]
 
     def _remembered(self) -> Iterator[Taken]:
-        """Yield what earlier runs have stored of inputs that may not come again.
+        """Yield stored results of inputs that may not arrive again.
 
-        Raises `UsageError` where it is of no use to this run, and those inputs are gone.
+        Raises `UsageError` if such an input is gone and its result cannot be used.
         """
         for fingerprint, taken in self.stages.recorded(_STAGE, Taken):
             if taken.processed.quarantined is not None or not self.supply.remembers(taken.input):
@@ -123,22 +121,32 @@ class Intake(Struct):
             elif self.supply.lacks(taken.input):
                 wrong = f"{container} is missing or damaged" if same else "stored under another recipe, filter or model"
                 raise UsageError(
-                    f"{taken.input.path} is gone, and what was stored of it is of no use ({wrong}): bring it back, "
-                    f"{'or go on with that one, ' if not same else ''}or remove {container.with_suffix('.json')} to go on without it"
+                    f"{taken.input.path} is gone, and its stored result is unusable ({wrong}): bring the file back, "
+                    f"{'use the earlier recipe, filters and model, ' if not same else ''}"
+                    f"or remove {container.with_suffix('.json')} to continue without the file"
                 )
 
-    def _stands(self, task: _TakeTask, taken: Taken) -> bool:
-        """Tell whether an earlier run's result can be used.
+    def _is_reusable(self, task: _TakeTask, taken: Taken) -> bool:
+        """Return whether an earlier run's result can be used.
 
-        What was left out is read again, since it may have been mended without a trace.
+        Excluded inputs are read again, because they may have been repaired without a visible change.
         """
         return taken.processed.quarantined is None and is_container(task.task.container)
 
     def _remove_others(self, ids: AbstractSet[str]) -> None:
-        """Remove what earlier runs have stored of inputs that are no part of this one."""
-        for path in (self.stages.folder / _STAGE).iterdir():
-            if path.stem not in ids:
-                path.unlink()
+        """Remove stored results of inputs that are not part of this run.
+
+        Raises `Incomplete` if an unreadable marker may be the last trace of an input.
+        """
+        others = [path for path in (self.stages.folder / _STAGE).iterdir() if path.stem not in ids]
+        for path in others:
+            if is_damaged(path):
+                raise Incomplete(
+                    f"{path} is damaged, and its input did not arrive again: bring the input back "
+                    "or remove the file to continue without it"
+                )
+        for path in others:
+            path.unlink()
 
     def _tasks(self, known: dict[str, Input], taken: dict[str, Taken]) -> Iterator[StageTask[_TakeTask] | None]:
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
@@ -187,7 +195,7 @@ class Intake(Struct):
             self.scratch.keep(taken.input.key, taken.input.size, left, self._later(taken.processed))
 
     def _later(self, processed: Processed) -> int:
-        """Return the bytes that the later stages write for an input at most, beside joined containers and the corpus."""
+        """Return the most bytes that later stages write for an input, besides joined containers and the corpus."""
         drops = sum(processed.stored.values()) * DROP_BYTES if self.choices.recipe.deduplication.lines else 0
         if self.choices.recipe.output.shuffle_seed is None:
             return drops

@@ -1,1 +1,1 @@
-"""Internal: Stage `package`: the documents that stay, in their order, as the files of a release."""
+"""Internal: Stage `package`: write the kept documents, in order, as the files of a release."""

@@ -1,4 +1,4 @@
-"""Internal: What goclassy writes: one plain text file for each language."""
+"""Internal: Output like goclassy's: one plain text file per language."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec.structs import replace
+
 from corpusfmt.formats.describing import BCP_47, Contents, Describer, RecordSetOf, language_in, lines_of
 from corpusfmt.formats.languages import LABELS
-from corpusfmt.formats.parts import Item, Writer
+from corpusfmt.formats.parts import TEXT, Item, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Document
 
 
 class PlainWriter:
-    """Text into one open file, as it comes."""
+    """Writes text to one open file."""
 
     def __init__(self, files: Sequence[BinaryIO], _compression: CompressionName) -> None:
         (self._file,) = files
@@ -29,12 +32,12 @@ class PlainWriter:
         self.text_bytes += len(text)
 
     def finish(self) -> list[FileFacts]:
-        """Return size and digest of the file."""
-        return [FileFacts(self.text_bytes, self._digest.hexdigest())]
+        """Return the size and digest of the file."""
+        return [FileFacts(self.text_bytes, self._digest.hexdigest(), by_line=True)]
 
 
-def empty_files(destination: Path, present: Collection[str], aside: Path) -> dict[str, FileFacts]:
-    """Write the files of the languages that are not present: the program opens all 176 before it reads anything."""
+def empty_files(destination: Place, present: Collection[str], aside: Path) -> dict[str, FileFacts]:
+    """Write empty files for the languages without text: goclassy opens all 176 before it reads anything."""
     facts = FileFacts(0, hashlib.sha256().hexdigest())
     absent = {f"classified/{label}.txt": facts for label in sorted(LABELS) if label not in present}
     for path in absent:
@@ -46,7 +49,6 @@ def _item(document: Document) -> Item[bytes]:
     return Item(f"{document.text}\n".encode())
 
 
-#: One plain text file for each language, all in one folder.
 GOCLASSY = Writer(
     item=_item,
     open_part=PlainWriter,
@@ -54,6 +56,7 @@ GOCLASSY = Writer(
     by_language=False,
     folder=lambda _label: "classified",
     seal=lambda _folder, _files, _aside: {},
+    loaded=lambda path: replace(TEXT, root="classified", rows="a line") if path.startswith("classified/") else None,
 )
 
 

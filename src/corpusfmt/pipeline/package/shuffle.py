@@ -1,7 +1,7 @@
-"""Internal: Put any number of lines in an order that a seed alone decides, in bounded memory and on local disk.
+"""Internal: Shuffle any number of lines by a seed, in bounded memory and on local disk.
 
-A line's key is the xxh64, under the seed, of its number in the order in which lines come; lines are written in the order
-of their keys. So the order depends on the seed and on how many lines there are, and on nothing else.
+A line's key is the xxh64, with the seed, of its number; lines are written in the order of their keys. The order depends
+only on the seed and the number of lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 import xxhash
 
 _MEMORY = 64 * 1024 * 1024
-# What a line in memory costs besides its bytes.
+# Memory of a line in addition to its bytes.
 _ROW_BYTES = 150
 _KEY_BYTES = 8
 # For each of up to 256 files.
@@ -32,24 +32,24 @@ class _Row(NamedTuple):
 
 
 def shuffled(lines: Iterable[bytes], seed: int, folder: Path, memory: int = _MEMORY) -> Iterator[bytes]:
-    """Yield the lines in the order that `seed` (64 bits) decides.
+    """Yield the lines, shuffled by `seed` (64 bits).
 
-    About `memory` bytes of lines are held at a time; what is more goes through files in `folder`.
+    About `memory` bytes of lines are kept in memory at one time; more lines go through files in `folder`.
     """
     rows = (_Row(xxhash.xxh64_intdigest(_NUMBER.pack(number), seed), line) for number, line in enumerate(lines))
     return _ordered(rows, 0, folder, memory)
 
 
 def bytes_on_disk(text_bytes: int, lines: int) -> int:
-    """Return what lines take in files until they are in order, by their bytes with line ends and by their number.
+    """Return the most disk space that shuffling takes, given the bytes of text with line ends and the number of lines.
 
-    One file of some 256 may lie there twice for a while, where it is too large to be sorted at once.
+    One of the 256 files may exist twice for a while, if it is too large to be sorted all at once.
     """
     return text_bytes + lines * (_HEAD.size - 1)
 
 
 def _ordered(rows: Iterator[_Row], depth: int, folder: Path, memory: int) -> Iterator[bytes]:
-    """Yield the lines of rows whose keys agree in the first `depth` bytes, in the order of their keys."""
+    """Yield the lines of rows whose keys share the first `depth` bytes, sorted by key."""
     held = []
     size = 0
     for row in rows:
@@ -69,7 +69,7 @@ def _ordered(rows: Iterator[_Row], depth: int, folder: Path, memory: int) -> Ite
 
 
 def _scattered(rows: Iterable[_Row], depth: int, folder: Path) -> list[Path]:
-    """Write rows into a file for each value of the next byte of their keys; rows keep their order within a file."""
+    """Write rows to one file per value of the next byte of their keys; rows keep their order within a file."""
     shift = 8 * (_KEY_BYTES - 1 - depth)
     files: dict[int, BinaryIO] = {}
     with ExitStack() as stack:

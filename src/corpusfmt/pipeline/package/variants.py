@@ -1,6 +1,4 @@
-"""Internal: What a recipe writes: one corpus, or the original and the deduplicated one side by side as releases
-have them.
-"""
+"""Internal: The variants that a recipe writes: one corpus, or the original next to the deduplicated one, as releases do."""
 
 from __future__ import annotations
 
@@ -14,19 +12,19 @@ from corpusfmt.formats.parts import Writer
 from corpusfmt.pipeline.package.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
 from corpusfmt.pipeline.recipe import Output, Recipe
 
-#: The `source` of documents, where the format that they are written in does not say another.
+#: The `source` of documents, unless the form has another.
 CRAWLED = "common-crawl"
-#: The attributes that say how sure the classifier is of each line.
+#: The attributes with the classifier's probability of each line.
 ATTRIBUTE_SET = "corpusfmt_langid"
 
-# The folders of the original and of the deduplicated variant: in the unshuffled and the shuffled files of 1.0, and in 21.09.
+# Folders of the original and the deduplicated variant: unshuffled 1.0, shuffled 1.0, and 21.09.
 _UNSHUFFLED = ("unshuffled/original", "unshuffled/deduplicated")
 _SHUFFLED = ("shuff-orig", "shuff-dedup")
 _PACKAGED = ("packaged_nondedup", "packaged")
 
 
 class Variant(Struct, frozen=True):
-    """One corpus of a build: whether repeated lines are gone from it, and its folder below the output."""
+    """One corpus of a build: whether it is deduplicated, and its folder below the output."""
 
     name: Literal["final", "original"]
     deduplicated: bool
@@ -34,7 +32,7 @@ class Variant(Struct, frozen=True):
 
 
 def variants(recipe: Recipe) -> list[Variant]:
-    """Return what a recipe writes, what `stats` calls final first."""
+    """Return the variants of a recipe; the first is the one that `stats` calls final."""
     if not recipe.deduplication.keep_original:
         return [Variant("final", recipe.deduplication.lines)]
     original, final = _PACKAGED
@@ -44,7 +42,7 @@ def variants(recipe: Recipe) -> list[Variant]:
 
 
 class Form(Struct, frozen=True):
-    """How documents are written and described, and the `source` that they have there."""
+    """How documents are written and described, and their `source`."""
 
     writer: Writer[Any]
     describer: Describer
@@ -52,7 +50,7 @@ class Form(Struct, frozen=True):
 
 
 def form_of(name: str) -> Form:
-    """Return the form that a recipe asks for: a format by its name, or what goclassy writes."""
+    """Return a form by name: a format, or `goclassy`."""
     if name == "goclassy":
         return Form(GOCLASSY, GOCLASSY_DESCRIBER)
     fmt, version = named_format(name)
@@ -62,13 +60,13 @@ def form_of(name: str) -> Form:
 
 
 def writer_of(form: Form, output: Output, variant: Variant) -> Writer[Any]:
-    """Return what writes a variant in the form that a recipe asks for."""
+    """Return the writer of a variant."""
     if output.language_scores:
         assert form.writer.with_sets is not None
         return form.writer.with_sets([ATTRIBUTE_SET])
     return (variant.deduplicated and form.writer.deduplicated) or form.writer
 
 
-def language_attribute(label: str) -> str:
-    """Return the name of the attribute of lines of a language: experiment, tagger and label, as the toolkit joins them."""
-    return f"{ATTRIBUTE_SET}__line__{label}"
+#: Its attribute, joined of experiment, tagger and label as in the Dolma toolkit. It has one name in all languages, because
+#: loaders make one table of all files: the language is in the metadata of the document.
+LANGUAGE_SCORE = f"{ATTRIBUTE_SET}__line__score"

@@ -1,4 +1,4 @@
-"""Internal: Stage `package`: the documents of one language as the files of a release."""
+"""Internal: Stage `package`: write the documents of one language as the files of a release."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from corpusfmt.formats.provenance import metadata_of
 from corpusfmt.formats.rows.writing import attributes_row
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.scan import count_lines, count_words
 from corpusfmt.model import Document
 from corpusfmt.pipeline.dedup.repetitions import first_occurrences
 from corpusfmt.pipeline.package.shuffle import shuffled
-from corpusfmt.pipeline.package.variants import ATTRIBUTE_SET, Form, Variant, form_of, language_attribute, writer_of
+from corpusfmt.pipeline.package.variants import ATTRIBUTE_SET, LANGUAGE_SCORE, Form, Variant, form_of, writer_of
 from corpusfmt.pipeline.process.documents import StoredDocument, stored_documents
 from corpusfmt.pipeline.recipe import Output
 from corpusfmt.pipeline.size import Size
 
 
 class PackageTask(Struct, frozen=True):
-    """Some languages over all containers, given in input order; `aside` is this task's own folder.
+    """Some languages over all containers, in input order; `aside` is the task's temporary folder.
 
-    `drops` are the containers that say which lines go, none where all stay; `variant` is what is then written.
+    `drops` are the containers with the lines to drop, if any; `variant` is the corpus to write.
     """
 
     labels: tuple[str, ...]
@@ -36,19 +37,19 @@ class PackageTask(Struct, frozen=True):
     drops: tuple[Path, ...]
     output: Output
     variant: Variant
-    destination: Path
+    destination: Place
     aside: Path
 
 
 class Packaged(Struct):
-    """What one language became: files by path below the output, and its size."""
+    """Result of a language: files by path below the output, and its size."""
 
     files: dict[str, FileFacts]
     final: Size
 
 
 def package(task: PackageTask) -> dict[str, Packaged]:
-    """Write the parts of each language, and for OSCAR its checksum list."""
+    """Write the parts of each language and, for OSCAR, its checksum list."""
     with ExitStack() as stack:
         containers = [stack.enter_context(Container(path)) for path in task.containers]
         drops = [stack.enter_context(Container(path)) for path in task.drops]
@@ -67,7 +68,7 @@ def _package(
     files = write_parts(
         writer,
         _items(writer, form.source, label, documents, output, task.aside),
-        # With attribute sets beside them, documents have no folder of their own but in the stem.
+        # Next to attribute sets, the folder of a language's documents is part of the stem.
         stem=f"{label}/{label}" if output.language_scores else label,
         part_bytes=output.part_bytes,
         compression=output.compressor,
@@ -106,7 +107,7 @@ def _documents(
 
 
 def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iterator[StoredDocument]:
-    """Yield what stays of documents; the first line of the first one has the number `first`."""
+    """Yield documents with only their kept lines; the first line of the first document has the number `first`."""
     for document in documents:
         following = first + document.lines
         if stays.find(0, first, following) < 0:
@@ -130,15 +131,15 @@ def _document(label: str, stored: StoredDocument, source: str, *, with_scores: b
         metadata=metadata_of({"version": "1.1", "record": {"headers": headers}}, language=label),
     )
     if with_scores:
-        attributes = {language_attribute(label): _spans(text, stored.probabilities())}
+        attributes = {LANGUAGE_SCORE: _spans(text, stored.probabilities())}
         document.attribute_rows = {ATTRIBUTE_SET: attributes_row(document, attributes)}
     return document
 
 
 def _spans(text: str, scores: Sequence[float]) -> list[tuple[int, int, float]]:
-    """Return `[start, end, score]` of each line, half-open, in code points; its LF belongs to a line.
+    """Return `[start, end, score]` of each line, half-open, in code points, with its LF.
 
-    So they have no gaps, as the spans of the Dolma toolkit's paragraph taggers; scores have five digits, as theirs.
+    Like the spans of the Dolma toolkit's paragraph taggers, they have no gaps, and scores have five digits.
     """
     spans = []
     start = 0

@@ -1,1 +1,1 @@
-"""Internal: Stage `process`: one WET file read, its lines cleaned, filtered, classified and stored by language."""
+"""Internal: Stage `process`: read one WET file; clean, filter and classify its lines, and store them by language."""

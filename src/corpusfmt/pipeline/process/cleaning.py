@@ -1,6 +1,4 @@
-"""Internal: What a recipe may have changed in lines before they are measured and classified: carriage returns,
-normalisation.
-"""
+"""Internal: Cleaning of lines before they are measured and classified: carriage returns, normalisation."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ STRIPPED, NORMALISED = "stripped of carriage returns", "normalised to NFC"
 
 
 def cleaned(batches: Iterable[Batch], lines: Lines, counts: Counter[str]) -> Iterator[Batch]:
-    """Yield batches with the lines that the recipe asks for, and count those that were changed."""
+    """Yield batches with their lines cleaned as the recipe asks, and count the changed lines."""
     for batch in batches:
         strip = lines.strip_carriage_returns and b"\r" in batch.text
         normalise = lines.nfc and not is_certainly_nfc(batch.text)
@@ -35,7 +33,7 @@ def _cleaned(text: bytes, counts: Counter[str], *, strip: bool, normalise: bool)
     for number, line in enumerate(lines):
         changed = line
         if strip and b"\r" in line:
-            # One inside a line separates words.
+            # A carriage return inside a line separates words.
             changed = b" ".join(filter(None, line.split(b"\r")))
             counts[STRIPPED] += 1
         if normalise and not changed.isascii():
@@ -48,7 +46,7 @@ def _normalised(line: bytes, counts: Counter[str]) -> bytes:
     try:
         text = line.decode()
     except UnicodeDecodeError:
-        return line  # it will be dropped
+        return line  # will be dropped
     if unicodedata.is_normalized("NFC", text):
         return line
     counts[NORMALISED] += 1

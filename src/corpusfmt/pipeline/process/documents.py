@@ -1,4 +1,4 @@
-"""Internal: What a container holds of a language: documents, section by section."""
+"""Internal: The documents of a language in a container, section by section."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from corpusfmt.io.streams import Chunks
 
 
 class StoredDocument(Struct, array_like=True, gc=False):
-    """One (record, language): the record's headers, a JSON object, and its kept lines, each with its LF.
+    """The kept lines of a record in one language, each with its LF, and the record's headers (a JSON object).
 
-    Where the recipe asks for them, `scores` are the lines' probabilities (float32 in native order).
+    `scores` are the lines' probabilities (float32 in native order), if the recipe asks for them.
     """
 
     headers: bytes
@@ -30,7 +30,7 @@ class StoredDocument(Struct, array_like=True, gc=False):
         return self.text.split(b"\n")[: self.lines]
 
     def only(self, choice: Sequence[bool | int]) -> StoredDocument:
-        """Return a document of some of the lines, those for which `choice` says so."""
+        """Return a document of the lines whose `choice` is true."""
         kept = list(compress(self.split(), choice))
         return StoredDocument(self.headers, len(kept), b"\n".join((*kept, b"")), self.scores_only(choice))
 
@@ -38,15 +38,14 @@ class StoredDocument(Struct, array_like=True, gc=False):
         return array("f", self.scores)
 
     def scores_only(self, choice: Sequence[bool | int]) -> bytes:
-        """Return the scores of some of the lines, where there are any."""
+        """Return the scores of the lines whose `choice` is true, if there are scores."""
         return self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
 
 
 def stored_documents(container: Container, label: str) -> Iterator[list[StoredDocument]]:
-    """Yield what a container holds of one language, section by section, in the order of its input."""
+    """Yield the documents of a language, section by section, in input order."""
     decoder = msgspec.msgpack.Decoder(list[StoredDocument])
     for section in container.sections(label):
-        with container.intact():
-            documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
+        documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
         container.forget()
         yield documents

@@ -1,6 +1,4 @@
-"""Internal: Which pages, languages and documents a run keeps, beyond the choices of lines: by address, by label, by
-length.
-"""
+"""Internal: Filters on pages, languages and documents: by URL, by label, by number of lines."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ _URL = re.compile(r"(?:[^:/?#]+://)?(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
 
 
 class Addresses(Struct, frozen=True):
-    """A file of hosts and URL prefixes, known by its content: another content is another run."""
+    """A file of hosts and URL prefixes, identified by its content."""
 
     path: str
     sha256: str
@@ -29,14 +27,14 @@ class Addresses(Struct, frozen=True):
 
 
 class AddressFilter(Struct, frozen=True):
-    """Which pages are kept: those that `allow` names (all, where there is none) and `deny` does not."""
+    """Keeps pages that `allow` names (default: all) and `deny` does not."""
 
     allow: Addresses | None = None
     deny: Addresses | None = None
 
     @property
     def fingerprint(self) -> tuple[str | None, ...]:
-        """What a result depends on: the content of the lists, not where they lie."""
+        """What results depend on: the content of the lists, not their paths."""
         return tuple(each.sha256 if each else None for each in (self.allow, self.deny))
 
 
@@ -66,7 +64,7 @@ class AddressList:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Return the host of a URL, with its port where it has one, and what follows it; scheme and user are left out."""
+    """Return the host of a URL, with its port if it has one, and the rest; scheme and user are dropped."""
     match = _URL.match(url)
     assert match is not None
     host, rest = match.groups()
@@ -84,7 +82,7 @@ def _ascii(host: str) -> str:
 def _loaded(path: str, sha256: str) -> AddressList:
     entries, found = _entries(path)
     if found != sha256:
-        raise Incomplete(f"the list of addresses {path} has changed while the run went on: start again")
+        raise Incomplete(f"the list of URLs {path} has changed during the run: start again")
     return AddressList(entries)
 
 
@@ -94,7 +92,7 @@ def _entries(path: str) -> tuple[list[str], str]:
 
 
 def addresses(path: str | None) -> Addresses | None:
-    """Read a list of addresses to know it by its content. Raises `UsageError` where it is none."""
+    """Read a URL list and identify it by its content. Raises `UsageError` if it is not one."""
     if path is None:
         return None
     entries, sha256 = _entries(path)
@@ -102,7 +100,7 @@ def addresses(path: str | None) -> Addresses | None:
 
 
 class Selector:
-    """Decides for the pages of one input, and counts by reason the lines it drops."""
+    """Filters the pages of one input, and counts dropped lines by reason."""
 
     def __init__(self, chosen: Filter, by_address: AddressFilter, dropped: Counter[str]) -> None:
         self._filter = chosen
@@ -115,7 +113,7 @@ class Selector:
         self.seen = 0
 
     def pages(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield the pages that are looked at, by their addresses; `seen` counts all."""
+        """Yield the pages whose URL is allowed; `seen` counts all."""
         for batch in batches:
             self.seen += len(batch.headers)
             yield batch if self._allow is None and self._deny is None else self._by_address(batch)
@@ -139,7 +137,7 @@ class Selector:
         return None
 
     def keeps(self, label: str, lines: int) -> bool:
-        """Tell whether a document of so many kept lines in a language is kept."""
+        """Return whether to keep a document with this label and number of kept lines; if not, count its lines."""
         if label in self._excluded or (self._languages and label not in self._languages):
             self._dropped["in a language not asked for"] += lines
         elif lines < self._filter.min_lines:

@@ -1,7 +1,7 @@
-"""Internal: What the program of Ortiz Suarez, Sagot and Romary (2019), goclassy, reads of a WET file.
+"""Internal: Read WET files as goclassy does, the program of Ortiz Suarez, Sagot and Romary (2019).
 
-Where the program itself ends with an error (a damaged gzip stream, a file without any line that is kept), the file is
-named or gives nothing here, and the others are used.
+Where goclassy ends with an error (a damaged gzip stream, a file without kept lines), this reader reports the file or
+reads nothing from it, and the other files are used.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MOST_LINE_BYTES = 1024 * 1024
 
 
 class _Unreadable(Exception):
-    """A record at which the program stops reading a file."""
+    """A record at which goclassy stops reading the file."""
 
 
 @dataclass(slots=True)
 class GoclassyReader:
-    """Reads records of every type, up to the end or to the first that cannot be read.
+    """Reads records of every type, up to the end or to the first unreadable one.
 
-    After reading, `cut` says why the rest of the file was not read, if so, and `unended` counts the last lines of
+    Afterwards `cut` says why the rest of the file was not read, if it was not, and `unended` counts the last lines of
     records that have no line feed: they are not read either.
     """
 
@@ -40,7 +40,7 @@ class GoclassyReader:
         self._file = io.BufferedReader(ChunkFile(self.chunks))
 
     def records(self) -> Iterator[WetRecord]:
-        """Yield the records without their headers, which the program drops."""
+        """Yield the records without headers, which goclassy drops."""
         number = 0
         try:
             while version := self._file.readline(_MOST_LINE_BYTES):
@@ -48,7 +48,7 @@ class GoclassyReader:
                 text, _, rest = self._body(version).rpartition(b"\n")
                 self.unended += bool(rest)
                 yield WetRecord(b"{}", text)
-                # Whatever they hold: the program takes them for the empty lines that end a record.
+                # With any content: goclassy takes them for the empty lines that end a record.
                 self._skip_line()
                 self._skip_line()
         except _Unreadable as reason:
@@ -60,17 +60,17 @@ class GoclassyReader:
         length = -1
         while (line := self._file.readline(_MOST_LINE_BYTES)) != b"\r\n":
             if not line.endswith(b"\n"):
-                raise _Unreadable("has a header without an end")
+                raise _Unreadable("has a header that does not end")
             if line.lower().startswith(_LENGTH_NAME):
                 value = line[len(_LENGTH_NAME) :].strip()
                 if length > 0 or not _LENGTH.fullmatch(value):
-                    raise _Unreadable("has no single Content-Length that is a number")
+                    raise _Unreadable("does not have exactly one Content-Length that is a number")
                 length = int(value)
         if not 0 <= length <= MOST_RECORD_BYTES:
-            raise _Unreadable(f"has no Content-Length from 0 to {MOST_RECORD_BYTES}")
+            raise _Unreadable(f"does not have a Content-Length from 0 to {MOST_RECORD_BYTES:,}")
         body = self._file.read(length)
         if len(body) < length:
-            raise _Unreadable(f"has {len(body)} bytes, its Content-Length says {length}")
+            raise _Unreadable(f"has {len(body):,} bytes, expected {length:,} (Content-Length)")
         return body
 
     def _skip_line(self) -> None:

@@ -1,4 +1,4 @@
-"""Internal: Stage `process`: one WET file into one container of documents by language."""
+"""Internal: Stage `process`: store one WET file as a container of documents by language."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
 from corpusfmt.pipeline.size import Size
 
-# What one language may hold in memory before it becomes a section of the container.
+# Bytes of a language in memory before they become a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
-# Of so many lines of a language repetitions are found at once.
+# Repetitions are found among this many lines of a language.
 _MOST_SEEN = 1_000_000
-# About what the headers of a record take.
+# Approximate size of a record's headers.
 _HEADERS_BYTES = 1024
 
 
 class ProcessTask(Struct, frozen=True):
-    """One input; `backend` and `model` are those of `Classifier`."""
+    """One input; `backend` and `model` are as for `Classifier`."""
 
     entry: Entry
     container: Path
@@ -67,12 +67,12 @@ class Fault(Struct, frozen=True):
 
 
 class Processed(Struct):
-    """What became of one input: plain data for a marker.
+    """Result of one input: plain data for a marker.
 
-    `original` says by language how much was kept, `stored` how many of its lines are in the container (without those that
-    repeat another one of this input, where repetitions go), `dropped` counts lines by reason, `cleaned` those that were
-    changed; `fault` or `defect` says why the input could not be read as WET, and then nothing of it is used; `cut` says
-    why only its beginning was read, `padding` what follows its end.
+    `original` is the kept text by language, `stored` the number of its lines in the container (when deduplicating,
+    without repetitions within the input). `dropped` counts lines by reason, `cleaned` counts changed lines. `fault` or
+    `defect` says why the input cannot be read as WET; nothing of it is used then. `cut` says why only its beginning was
+    read, `padding` what follows its end.
     """
 
     sha256: str = ""
@@ -88,14 +88,14 @@ class Processed(Struct):
 
     @property
     def quarantined(self) -> str | None:
-        """The reason why nothing of the input is used."""
+        """Why nothing of the input is used, or None."""
         if self.fault:
             return f"{self.fault.reason} (after {self.fault.offset} compressed bytes)"
         return self.defect[1] if self.defect else None
 
 
 class _Language(Struct):
-    """What one language has gathered: its size, documents since its last section, hashes of all stored lines."""
+    """The state of a language: its size, documents since its last section, hashes of all stored lines."""
 
     lines: LineSet | Xxh64LineSet
     original: Size = field(default_factory=Size)
@@ -111,7 +111,7 @@ class _Language(Struct):
 
 
 class _Piece(Struct, gc=False):
-    """Lines of one record and language that stand together in the output, each with its LF; `tail` follows them."""
+    """Lines of one record and language, together in the output and each with its LF; `tail` follows them."""
 
     label: str
     words: int
@@ -120,9 +120,9 @@ class _Piece(Struct, gc=False):
 
 
 def process(task: ProcessTask) -> Processed:
-    """Classify the lines of one WET file and store what is kept; of a file that is not whole WET nothing is kept.
+    """Classify the lines of a WET file and store the kept ones. Nothing is stored of a broken file.
 
-    With the reader of goclassy, of a file that is whole until some record all before it is kept.
+    With the reader of goclassy, the records before the first broken one are stored.
     """
     try:
         with ExitStack() as opened, publish(task.container) as file:
@@ -154,7 +154,7 @@ def process(task: ProcessTask) -> Processed:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Make a failure to read the fault of the file that is read: what else fails here is a matter of the run."""
+    """Turn a failure to read into a fault of the input; any other failure belongs to the run."""
     try:
         yield
     except OSError as error:
@@ -177,7 +177,7 @@ def _opened(entry: Entry, stack: ExitStack) -> _Source:
 
 def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:
     deduplication = task.recipe.deduplication
-    # What is forgotten is left to the stage `dedup`, and all that repeats where the original is kept too.
+    # Stage `dedup` finds the repetitions of forgotten lines, and all of them if the original is kept, too.
     line_set = partial(HASHES[deduplication.hash].line_set, 0 if deduplication.keep_original else _MOST_SEEN)
     languages: dict[str, _Language] = {}
     processed = Processed(original={}, stored={})
@@ -219,7 +219,7 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
 
 
 def _pieces(pages: Iterator[Batch], recipe: Recipe, classifier: Classifier, dropped: Counter[str]) -> Iterator[_Piece]:
-    """Yield the lines that are kept by (record, language), and count by reason those that are not."""
+    """Yield the kept lines by (record, language), and count dropped lines by reason."""
     runs = recipe.output.format == "goclassy"
     pieces = _by_batch(pages, recipe, classifier, dropped, adjacent=runs)
     return _with_blank_lines(pieces) if runs else pieces
@@ -250,9 +250,9 @@ def _by_batch(
 
 
 def _with_blank_lines(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
-    """Yield runs of lines of one language with a blank line behind those that another language follows.
+    """Yield runs of lines of one language, with a blank line after each run that another language follows.
 
-    So goclassy writes them, whether the next run is of the same record or a later one; not at the end of the file.
+    goclassy writes it if the next run is of the same record or a later one, but not at the end of the file.
     """
     held = next(pieces, None)
     for piece in pieces:

@@ -1,8 +1,8 @@
-"""Internal: Read WET files: Common Crawl's WARC files of extracted text.
+"""Internal: Read WET files, Common Crawl's WARC files of extracted text.
 
-Canonical files (WARC/1.0, CRLF header lines, exact Content-Length) are read in one go; from the first record on that is
-not canonical, warcio reads the headers, record by record. Records are framed here in any case: warcio's own iterator skips
-what follows a record that is longer than it says, and holds header lines of any length.
+Canonical records (WARC/1.0, CRLF header lines, exact Content-Length) are read in one go. From the first other record on,
+warcio parses the headers, record by record. Records are always framed here: warcio's iterator skips the excess of a
+record that is longer than its Content-Length, and reads header lines of any length into memory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ _VERSION_LINE = b"WARC/1.0\r\n"
 _END_OF_HEADER = b"\r\n\r\n"
 _END_OF_RECORD = b"\r\n\r\n"
 _MOST_HEADER_BYTES = 64 * 1024
-# Of headers that are not canonical.
 _MOST_ODD_HEADER_BYTES = 1024 * 1024
 _MOST_DIGITS = 18
-#: A record beyond this is no page: Common Crawl cuts pages at 1 MiB.
+#: A larger record is not a page: Common Crawl truncates pages at 1 MiB.
 MOST_RECORD_BYTES = 32 * 1024 * 1024
-# Records are handed on together up to this size: a call for each page would cost more than its work.
+# Records are passed on in batches of this size: a call per page would cost more than its work.
 _BATCH_BYTES = 256 * 1024
 
 
@@ -41,7 +40,7 @@ class WetRecord(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Records in a row, as columns: headers, all texts one after the other, and where each ends in that.
+    """Consecutive records as columns: headers, concatenated texts, and the end of each text.
 
     A text that is not empty ends with LF here.
     """
@@ -62,7 +61,7 @@ class Batch(NamedTuple):
 
 
 def batches(records: Iterable[WetRecord]) -> Iterator[Batch]:
-    """Yield records in batches of a size that pays."""
+    """Yield records in batches."""
     batch: list[WetRecord] = []
     size = 0
     for record in records:
@@ -82,10 +81,10 @@ class _NotCanonical(Exception):
 def wet_batches(
     open_source: Callable[[], Reader], name: str, forgiven: list[StreamFault] | None = None
 ) -> Iterator[Batch]:
-    """Yield the conversion records of a WET file, which may be opened a second time; `name` says if it is compressed.
+    """Yield the conversion records of a WET file, which may be opened twice; `name` shows its compression.
 
-    `forgiven` is as for `wet_chunks`. Raises `WetDefect` for what is no WET, `StreamFault` for a compressed stream that
-    does not read to its end.
+    `forgiven` is as for `wet_chunks`. Raises `WetDefect` if the file is not WET, `StreamFault` for a compressed stream
+    that cannot be read to its end.
     """
     seen = 0
     try:
@@ -96,14 +95,13 @@ def wet_batches(
         yield from batches(_by_warcio(wet_chunks(open_source(), name, forgiven), skip=seen))
     else:
         if not seen:
-            raise WetDefect("not-warc", "it is empty")
+            raise WetDefect("not-warc", "the file is empty")
 
 
 def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = None) -> Iterator[bytes]:
-    """Yield the chunks of a file: compressed where its name says so, or where its content does.
+    """Yield the chunks of a file, decompressed if its name or its content shows compression.
 
-    Zero bytes after the last member, as block devices pad files, take nothing from what it holds: they are noted in
-    `forgiven`.
+    Zero bytes after the last member, as block devices pad files, are harmless: they are added to `forgiven`.
     """
     head = source.read(len(GZIP_MAGIC))
     compressed = codec_of_name(name) == "gzip" or head == GZIP_MAGIC
@@ -117,7 +115,7 @@ def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = N
 
 
 class _Prefixed(Struct):
-    """A source whose first bytes were read to see what it is."""
+    """A source whose first bytes were read to detect compression."""
 
     head: bytes
     source: Reader
@@ -128,7 +126,7 @@ class _Prefixed(Struct):
 
 
 class _Stream:
-    """Takes lines and lengths off a stream of chunks."""
+    """Takes lines and byte counts off a stream of chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -136,7 +134,7 @@ class _Stream:
         self._start = 0
 
     def _fill(self, least: int = 1) -> bool:
-        """Read on, so many bytes if there are any more. Tell whether there were some."""
+        """Read at least `least` more bytes, up to the end of the stream. Return whether there were any."""
         pieces = [self._buffer[self._start :]]
         while least > 0 and (chunk := next(self._chunks, b"")):
             pieces.append(chunk)
@@ -146,7 +144,7 @@ class _Stream:
         return len(pieces) > 1
 
     def whole_records(self) -> tuple[int, Batch]:
-        """Take the canonical records that stand as a whole in a buffer of some size, and tell how many. None say nothing."""
+        """Take the complete canonical records of the buffer, with their number. None are taken if the next is not one."""
         missing = _BATCH_BYTES - (len(self._buffer) - self._start)
         if missing > 0:
             self._fill(missing)
@@ -154,7 +152,7 @@ class _Stream:
         return records, Batch(headers, text, memoryview(ends).cast("q"))
 
     def until(self, mark: bytes, limit: int) -> bytes | None:
-        """Take up to and including a mark; None at the end of the stream. Raises where it is not within the limit."""
+        """Take up to and including a mark; None at the end of the stream. Raises if it is not within the limit."""
         while (end := self._buffer.find(mark, self._start)) < 0:
             if len(self._buffer) - self._start > limit:
                 raise _NotCanonical
@@ -165,7 +163,7 @@ class _Stream:
         return self._take(end + len(mark) - self._start)
 
     def exactly(self, length: int) -> bytes:
-        """Take a number of bytes. Raises where the stream ends before."""
+        """Take this many bytes. Raises if the stream ends before."""
         pieces = [self._take(min(length, len(self._buffer) - self._start))]
         missing = length - len(pieces[0])
         while missing:
@@ -182,7 +180,7 @@ class _Stream:
 
 
 def _canonical(stream: _Stream) -> Iterator[tuple[int, Batch]]:
-    """Yield how many records were taken, and those of them that are pages."""
+    """Yield the number of records taken and the pages among them."""
     while True:
         while (taken := stream.whole_records())[0]:
             yield taken
@@ -200,7 +198,7 @@ def _canonical(stream: _Stream) -> Iterator[tuple[int, Batch]]:
 
 
 def _length_in(value: str) -> int | None:
-    """Return a Content-Length where it is one: Python takes time for thousands of digits, or refuses them."""
+    """Return a Content-Length, or None: Python is slow with thousands of digits, or refuses them."""
     return int(value) if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS else None
 
 
@@ -227,12 +225,12 @@ def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
         yield WetRecord(msgspec.json.encode(headers), text)
     elif kind in {"response", "resource", "request"}:
         raise WetDefect(
-            "not-wet", f"it holds `{kind}` records: a WARC file of fetched pages, not a WET file of their text"
+            "not-wet", f"contains `{kind}` records: a WARC file of fetched pages, not a WET file of their text"
         )
 
 
 class ChunkFile(io.RawIOBase):
-    """Chunks as a file, for readers that want one."""
+    """Chunks as a file."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -254,16 +252,18 @@ def _by_warcio(chunks: Iterable[bytes], skip: int) -> Iterator[WetRecord]:
     stream = io.BufferedReader(ChunkFile(chunks))
     start = stream.peek(len(_VERSION_LINE))[:16]
     if not start.startswith(b"WARC/"):
-        raise WetDefect("not-warc", f"it starts with {start[:16]!r}" if start else "it is empty")
+        raise WetDefect("not-warc", f"the file starts with {start[:16]!r}" if start else "the file is empty")
     if not start.partition(b"\n")[0].endswith(b"\r"):
-        raise WetDefect("framing", "its header lines end with LF: the WARC format asks for CRLF")
+        raise WetDefect("framing", "header lines end with LF, expected CRLF")
     number = 1
     header = _odd_header(stream, number)
     while header:
         headers, length = _odd_fields(header, number)
         text = stream.read(length)
         if len(text) < length:
-            reason = f"record {number} has {len(text)} bytes, its Content-Length says {length}: the file is cut short"
+            reason = (
+                f"record {number} has {len(text):,} bytes, expected {length:,} (Content-Length): the file is truncated"
+            )
             raise WetDefect("framing", reason)
         if number > skip:
             yield from _conversion(headers, text)
@@ -272,7 +272,7 @@ def _by_warcio(chunks: Iterable[bytes], skip: int) -> Iterator[WetRecord]:
 
 
 def _odd_header(stream: io.BufferedReader[ChunkFile], number: int, first: bytes = b"") -> bytes:
-    """Take the lines of a header up to the blank one. Raises `WetDefect` where there are too many, or none ends it."""
+    """Take the lines of a header up to the blank one. Raises `WetDefect` if it is too long or does not end."""
     lines = [first]
     room = _MOST_ODD_HEADER_BYTES - len(first)
     while room > 0:
@@ -280,10 +280,10 @@ def _odd_header(stream: io.BufferedReader[ChunkFile], number: int, first: bytes 
         lines.append(line)
         room -= len(line)
         if not line:
-            raise WetDefect("framing", f"record {number} has a header without an end: the file is cut short")
+            raise WetDefect("framing", f"record {number} has a header that does not end: the file is truncated")
         if line.endswith(b"\n") and not line.strip():
             return b"".join(lines)
-    raise WetDefect("framing", f"record {number} has a header of more than {_MOST_ODD_HEADER_BYTES} bytes")
+    raise WetDefect("framing", f"record {number} has a header of more than {_MOST_ODD_HEADER_BYTES:,} bytes")
 
 
 def _odd_fields(header: bytes, number: int) -> tuple[dict[str, str], int]:
@@ -299,18 +299,18 @@ def _odd_fields(header: bytes, number: int) -> tuple[dict[str, str], int]:
     lengths = {value for name, value in fields if name.lower() == "content-length"}
     length = _length_in(next(iter(lengths), ""))
     if length is None or len(lengths) > 1:
-        raise WetDefect("framing", f"record {number} has no single Content-Length that is a number")
+        raise WetDefect("framing", f"record {number} does not have exactly one Content-Length that is a number")
     if lines.read(1):
-        raise WetDefect("framing", f"record {number} has a header line of white space alone")
+        raise WetDefect("framing", f"record {number} has a header line of only white space")
     if length > MOST_RECORD_BYTES:
-        raise WetDefect("framing", f"record {number} has {length} bytes, more than {MOST_RECORD_BYTES}")
+        raise WetDefect("framing", f"record {number} has {length:,} bytes, expected at most {MOST_RECORD_BYTES:,}")
     return {name.lower(): value for name, value in fields}, length
 
 
 def _after_record(stream: io.BufferedReader[ChunkFile], number: int) -> bytes:
-    """Take the blank lines that end a record and the header of the next one; nothing at the end of the file.
+    """Take the blank lines that end a record and the header of the next one, or nothing at the end of the file.
 
-    Raises `WetDefect` where anything else follows: what does not count as text must not be lost.
+    Raises `WetDefect` if anything else follows, so that no text is lost.
     """
     room = _MOST_ODD_HEADER_BYTES
     blank = False

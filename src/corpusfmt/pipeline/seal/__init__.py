@@ -1,1 +1,1 @@
-"""Internal: The end of a build: what was made of what, written last; and how a corpus shows that it is finished."""
+"""Internal: The end of a build: statistics, description and manifest, written last, which mark a finished corpus."""

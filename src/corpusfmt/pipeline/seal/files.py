@@ -1,4 +1,4 @@
-"""Internal: The files that seal a corpus: written last, and withdrawn first."""
+"""Internal: The files that seal a corpus: written last and removed first."""
 
 from __future__ import annotations
 
@@ -7,41 +7,52 @@ from collections.abc import Mapping
 import msgspec
 
 from corpusfmt.description import described
+from corpusfmt.description.card import NAME as CARD
+from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.compress import FileFacts, facts_of_bytes
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.manifest.listed import publish_manifest
+from corpusfmt.manifest.model import NAME
 from corpusfmt.model import Json
 from corpusfmt.pipeline.package.variants import form_of, variants
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.summary import stats, stats_table
 from corpusfmt.pipeline.size import Sizes
 
-# What is written last, in this order.
-_SEALS = ("stats.json", "stats.md", "croissant.json", "MANIFEST.json")
+# Written last, in this order.
+_SEALS = ("stats.json", "stats.md", "croissant.json", NAME)
 
 
 def unseal(place: Workplace) -> None:
-    """Withdraw what an earlier run has sealed: it is no seal of what comes now."""
+    """Remove the seal of an earlier run."""
     place.withdraw(place.published().intersection(_SEALS))
 
 
 def seal(
     place: Workplace, recipe: Recipe, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json
 ) -> Json:
-    """Withdraw what is no part of the corpus, and write statistics, description and manifest; return the statistics."""
+    """Remove files that are not part of the corpus, and write statistics, description, card and manifest; return the
+    statistics.
+    """
+    root, target = place.destination, recipe.output.format
+    card = existing_card(root)
     place.withdraw(place.published() - outputs.keys())
     summary = stats(sizes, manifest.get("cleaned", {}))
-    root, target = place.destination, recipe.output.format
-    below = variants(recipe)[0].root
-    description = described(target, form_of(target).describer, outputs, below, root=root, name=recipe.name)
-    sealed = {
+    below, form = variants(recipe)[0].root, form_of(target)
+    description = described(target, form.describer, outputs, below, root=root, name=recipe.name)
+    # Attribute sets change the paths of a writer, not how they are loaded.
+    release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
+    written = {
         "stats.json": _pretty(summary),
         "stats.md": stats_table(sizes, deduplicated=recipe.deduplication.lines).encode(),
         "croissant.json": _pretty(description),
-        "MANIFEST.json": _pretty(manifest),
+        CARD: card_of(release, card),
     }
-    for name in _SEALS:
-        publish_bytes(root / name, sealed[name], aside=place.state)
+    for name, data in written.items():
+        publish_bytes(root / name, data, aside=place.state)
+    files = {**outputs, **{name: facts_of_bytes(data) for name, data in written.items()}}
+    publish_manifest(root, target, files, manifest, aside=place.state)
     return summary
 
 

@@ -1,6 +1,4 @@
-"""Internal: A build that has ended: the same command again has nothing to do, and another one must not touch the
-corpus.
-"""
+"""Internal: Recognise a finished build: repeating its command does nothing, and another command must not touch it."""
 
 from __future__ import annotations
 
@@ -11,36 +9,42 @@ from typing import Any
 import msgspec
 
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.io.compress import FileFacts, all_there
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.outputs import Place
+from corpusfmt.io.publish import all_there
+from corpusfmt.manifest.model import NAME as MANIFEST
+from corpusfmt.manifest.model import ListedFile
 from corpusfmt.model import Coverage, Json, Report, Tally
 from corpusfmt.pipeline.intake.supply import Supply
 
-MANIFEST, STATS = "MANIFEST.json", "stats.json"
+STATS = "stats.json"
 
 
-def is_finished(destination: Path) -> bool:
-    """Tell whether a folder holds a corpus that a build has sealed."""
-    return (destination / MANIFEST).is_file() and not Workplace.is_unfinished(destination)
+def is_finished(destination: Place, state: str | Path | None = None) -> bool:
+    """Return whether a destination contains a sealed corpus."""
+    return not Workplace.is_unfinished(destination, state) and (destination / MANIFEST).is_file()
 
 
-def report_of_finished(destination: Path, choices: Mapping[str, Any], supply: Supply) -> Report | None:
-    """Return the report of the build that made a corpus of the same inputs by the same choices; None for any other folder.
+def report_of_finished(
+    destination: Place, choices: Mapping[str, Any], supply: Supply, state: str | Path | None = None
+) -> Report | None:
+    """Return the report of the finished build with the same inputs and choices, else None.
 
-    Inputs are known by name and size. Of a corpus from which files are missing, or that was made without some of its
-    inputs, nothing is said.
+    Inputs are compared by name and size. A corpus that lacks files, or was made without some of its inputs, gives None.
     """
-    if not is_finished(destination):
+    if not is_finished(destination, state):
         return None
     try:
         manifest: Any = msgspec.json.decode((destination / MANIFEST).read_bytes())
         stats: Any = msgspec.json.decode((destination / STATS).read_bytes())
         sizes = {each["name"]: each["size"] for each in manifest["inputs"] if "sha256" in each}
-        whole = all_there(destination, msgspec.convert(manifest["files"], dict[str, FileFacts]))
+        files = msgspec.convert(manifest["files"], dict[str, ListedFile])
+        whole = all_there(destination, {path: FileFacts(each.size, each.sha256) for path, each in files.items()})
         same = {key: manifest[key] for key in choices} == msgspec.json.decode(msgspec.json.encode(choices))
         documents = stats["total"]["original"]["documents"]
         results: Json = {"stats": stats, "dropped": manifest["dropped"], "finished": True}
     except (OSError, msgspec.MsgspecError, KeyError, TypeError):
-        return None  # somebody else's files
+        return None  # not files of a build
     if not (whole and same and len(sizes) == len(manifest["inputs"]) and supply.gave(sizes)):
         return None
     inputs = len(sizes)

@@ -1,21 +1,18 @@
-"""Internal: What a manifest says of what a corpus was made of, and became."""
+"""Internal: The inputs in a manifest."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
-from corpusfmt.io.compress import FileFacts
 from corpusfmt.model import Json
 from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.process.store import Processed
 from corpusfmt.pipeline.size import Sizes
 
 
-def made(taken: Sequence[Taken], outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes]) -> Json:
-    """Return what a manifest says of what a corpus was made of, and became."""
+def made(taken: Sequence[Taken], sizes: Mapping[str, Sizes]) -> Json:
+    """Return the inputs and counts of a corpus for its manifest."""
     dropped, changed = Counter[str](), Counter[str]()
     for each in taken:
         dropped.update(each.processed.dropped)
@@ -25,7 +22,6 @@ def made(taken: Sequence[Taken], outputs: Mapping[str, FileFacts], sizes: Mappin
         "inputs": [{"name": each.input.path, "size": each.input.size} | _fate(each.processed) for each in taken],
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
         **({"cleaned": dict(sorted(changed.items()))} if changed else {}),
-        "files": {path: msgspec.to_builtins(facts) for path, facts in outputs.items()},
     }
 
 

@@ -1,4 +1,4 @@
-"""Internal: The size of what was built, by language: for machines, and as the table of the OSCAR paper."""
+"""Internal: Sizes of a built corpus by language: for machines, and as the table of the OSCAR paper."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def sizes_of(taken: Sequence[Taken], packaged: Mapping[str, Packaged]) -> dict[s
 
 
 def stats(sizes: Mapping[str, Sizes], cleaned: Mapping[str, int]) -> Json:
-    """Return documents, lines, words and bytes of text of each language, before and after deduplication, and in all.
+    """Return documents, lines, words and bytes of text, per language and in total, before and after deduplication.
 
-    `cleaned` counts lines that were changed, by what was done to them; nothing is said where none was.
+    `cleaned` counts changed lines by kind of change; it is left out if there are none.
     """
     languages = {label: msgspec.to_builtins(each) for label, each in sorted(sizes.items())}
     total = {
@@ -38,9 +38,9 @@ def stats(sizes: Mapping[str, Sizes], cleaned: Mapping[str, int]) -> Json:
 
 
 def stats_table(sizes: Mapping[str, Sizes], *, deduplicated: bool) -> str:
-    """Return a Markdown table of size in bytes and words by language, largest first, and in all.
+    """Return a Markdown table of bytes and words by language, largest first, and in total.
 
-    It has the columns of Table 2 of Ortiz Suarez, Sagot and Romary (2019).
+    The columns are those of Table 2 of Ortiz Suarez, Sagot and Romary (2019).
     """
     after = "deduplicated" if deduplicated else "final"
     rows = [

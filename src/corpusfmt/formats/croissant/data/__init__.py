@@ -1,4 +1,4 @@
-"""Internal: Records behind a description: read from local files as a stream."""
+"""Internal: The records of a description, streamed from local files."""
 
-#: The `source` of documents whose records have none.
+#: The `source` of documents from records without one.
 SOURCE = "croissant"

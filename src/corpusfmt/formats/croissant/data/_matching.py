@@ -1,6 +1,4 @@
-"""Internal: The helper process of `patterns`: runs regular expressions, one request a line. Imports nothing of
-corpusfmt.
-"""
+"""Internal: The helper process of `patterns`: runs regular expressions, one request per line. Does not import corpusfmt."""
 
 from __future__ import annotations
 
@@ -9,18 +7,18 @@ import re
 import sys
 from typing import Any
 
-# Linux alone counts what is asked for and not what is reserved.
+# Only Linux counts the memory that is used, not the memory that is reserved.
 _MOST_MEMORY = 384 * 1024 * 1024
 
 
 class _TooLong(Exception):
-    """Texts become too long as they are replaced."""
+    """The replaced texts are too long."""
 
 
 def answer(pattern: str, replacement: str | None, texts: list[str], most: int) -> list[str | None]:
-    """Return what a pattern makes of each text: its first group that is not empty, or the text with all matches replaced.
+    """Return the first nonempty group of each text, or with a replacement, the text with all matches replaced.
 
-    Replaced texts have at most so many characters together.
+    Replaced texts have at most `most` characters in total.
     """
     compiled = re.compile(pattern)
     if replacement is None:
@@ -43,7 +41,7 @@ def _replaced(compiled: re.Pattern[str], replacement: str, text: str, most: int)
             raise _TooLong
         return value
 
-    # Each place in the text may be a match, and each group all of the text.
+    # Every position may match, and every group may be the whole text.
     longest = len(text) + (len(text) + 1) * (len(replacement) + replacement.count("\\") * len(text))
     if "\\" in replacement and longest > most:
         found = compiled.sub(counted, text)
@@ -76,9 +74,9 @@ def _reply(line: bytes) -> bytes:
     try:
         return json.dumps({"values": answer(*json.loads(line))}).encode()
     except _TooLong:
-        reply = {"error": "the texts become too long"}
+        reply = {"error": "the replaced texts are too long"}
     except MemoryError:
-        reply = {"error": "it takes too much memory"}
+        reply = {"error": "the pattern needs too much memory"}
     except (re.error, IndexError, RecursionError, OverflowError) as error:
         reply = {"error": str(error) or type(error).__name__}
     return json.dumps(reply).encode()

@@ -1,8 +1,9 @@
-"""Internal: Archives read in place, to their end and in bounded memory: nothing is ever written to disk."""
+"""Internal: Archives read in place to their end, in bounded memory: nothing is ever written to disk."""
 
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import os
 import struct
@@ -11,6 +12,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from itertools import chain
 from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple, Self, cast
 
@@ -25,12 +27,16 @@ else:
     from backports import zstd
 
 READ_SIZE = 256 * 1024
-# What of an archive has to be held whole: names and their extensions, and the directory of a zip archive.
+# The first bytes of an archive, which show that it is one.
+_HEAD = 512
+# A zip archive inside another is held in memory: its directory is at its end.
+_MOST_INNER_ZIP = 64 * 1024 * 1024
+# Limits of what must be in memory at once: names and their extensions, and the directory of a zip archive.
 _MOST_HEADER_BYTES = 1024 * 1024
 _MOST_DIRECTORY_BYTES = 16 * 1024 * 1024
 _MOST_DICTIONARY_BYTES = 128 * 1024 * 1024
 
-# What the readers of the standard library raise for damage, each in its own way.
+# The standard library's readers raise various exceptions for damage.
 _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, zstd.ZstdError, struct.error,
     EOFError, OSError, RuntimeError, NotImplementedError, ValueError, OverflowError, IndexError,
@@ -38,7 +44,7 @@ _DAMAGE = (
 
 
 class ArchiveFault(Exception):
-    """An archive does not read to its end; `minor` where all members were read, and something is wrong around them."""
+    """An archive is corrupt; `minor` if all members could be read and only the data around them is wrong."""
 
     def __init__(self, reason: str, *, minor: bool = False) -> None:
         super().__init__(reason)
@@ -46,15 +52,15 @@ class ArchiveFault(Exception):
 
 
 class Member(Struct, frozen=True):
-    """One regular file in an archive: its path as the archive has it, without `./`."""
+    """One regular file in an archive: its path as in the archive, without `./`."""
 
     path: str
-    #: Raises `ArchiveFault` too, as they are read before their archive goes on.
+    #: May also raise `ArchiveFault`.
     chunks: Iterator[bytes]
 
 
 def is_archive(head: bytes) -> bool:
-    """Tell whether the first 512 bytes of a file are those of an archive that can be read here."""
+    """Return whether the first 512 bytes of a file belong to a supported archive."""
     return head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar" or _codec(head) != "plain"
 
 
@@ -67,10 +73,10 @@ def _any(_path: str) -> bool:
 
 
 def members(open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str], bool] = _any) -> Iterator[Member]:
-    """Yield the files of a zip or tar (plain, gz, bz2, xz, zst). What is not read of a member is read before the next.
+    """Yield the files of a zip or tar (plain, gz, bz2, xz, zst). The rest of a member is read before the next one.
 
-    `selects` says by their path which members are wanted; the others are passed over, and not judged.
-    Raises `ArchiveFault` at the damage, after the members before it; `LimitReached` naming `path` at a bound of the run.
+    `selects` tests the paths of members; the others are skipped and not checked.
+    Raises `ArchiveFault` at the damage, after the members before it; `LimitReached` for `path` at a limit of the run.
     """
     with open_file() as file:
         head = file.read(8)
@@ -79,8 +85,36 @@ def members(open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str
         yield from _whole(found)
 
 
+class TooLarge(Exception):
+    """A zip archive inside another does not fit in memory."""
+
+
+def peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes, for `is_archive`, and all chunks."""
+    head = b""
+    while len(head) < _HEAD and (chunk := next(chunks, b"")):
+        head += chunk
+    return head[:_HEAD], chain([head], chunks)
+
+
+def members_inside(
+    head: bytes, chunks: Iterator[bytes], path: str, selects: Callable[[str], bool] = _any
+) -> Iterator[Member]:
+    """Yield the files of an archive inside another, like `members`. Also raises `TooLarge`."""
+    if not head.startswith(b"PK"):
+        yield from _whole(_tar_members(_Unpacked(chunks), head, path, selects, inside=True))
+        return
+    held = io.BytesIO()
+    for chunk in chunks:
+        held.write(chunk)
+        if held.tell() > _MOST_INNER_ZIP:
+            raise TooLarge(f"`{path}` is a zip of over {_MOST_INNER_ZIP:,} bytes inside another archive: unpack it")
+    held.seek(0)
+    yield from _whole(_zip_members(held, path, selects, inside=True))
+
+
 def _whole(found: Iterator[Any]) -> Iterator[Any]:
-    """Yield what a reader finds, the ways of damage brought to one."""
+    """Yield the items of a reader, and convert its exceptions to `ArchiveFault`."""
     try:
         yield from found
     except StreamFault as fault:
@@ -102,7 +136,7 @@ def _path_in(name: str) -> str:
 
 
 class _Directory:
-    """A zip archive as a file whose directory, which is read at once, is not too large."""
+    """A zip archive as a file that limits the size of the directory, which is read at once."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -111,12 +145,14 @@ class _Directory:
     def read(self, size: int = -1, /) -> bytes:
         data = self._file.read(min(size, _MOST_DIRECTORY_BYTES + 1) if size >= 0 else _MOST_DIRECTORY_BYTES + 1)
         if len(data) > _MOST_DIRECTORY_BYTES:
-            raise ArchiveFault(f"its directory has more than {_MOST_DIRECTORY_BYTES} bytes")
+            raise ArchiveFault(f"the directory has more than {_MOST_DIRECTORY_BYTES:,} bytes")
         return data
 
 
-def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
-    account = Account(path, file=file)
+def _zip_members(
+    file: BinaryIO, path: str, selects: Callable[[str], bool], *, inside: bool = False
+) -> Iterator[Member]:
+    account = Account(path, inside=inside, file=file)
     with zipfile.ZipFile(cast("BinaryIO", _Directory(file))) as archive:
         stored = sorted(archive.infolist(), key=attrgetter("header_offset"))
         ends = [*(info.header_offset for info in stored[1:]), archive.start_dir]
@@ -131,7 +167,7 @@ def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> I
 
 _DIRECTORY_END = b"PK\x05\x06"
 _DIRECTORY_END_BYTES = 22
-# With the longest comment there is.
+# Including the longest possible comment.
 _MOST_DIRECTORY_END = _DIRECTORY_END_BYTES + 65_535
 
 
@@ -154,15 +190,17 @@ _ENCRYPTED = 0x1
 
 
 def _content(file: BinaryIO, info: zipfile.ZipInfo, end: int, account: Account) -> Iterator[bytes]:
-    """Yield a member that lies before `end` uncompressed, in steps of bounded size: those of the standard library are not. Its CRC is checked."""
+    """Yield the content of a member that ends before `end` in chunks of bounded size, unlike the standard library's, and
+    check its CRC.
+    """
     if info.flag_bits & _ENCRYPTED:
         raise zipfile.BadZipFile(f"`{info.filename}` is encrypted")
     file.seek(info.header_offset)
     magic, name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
     if magic != b"PK\x03\x04":
-        raise zipfile.BadZipFile(f"`{info.filename}` is not where the directory says")
+        raise zipfile.BadZipFile(f"`{info.filename}` is not at its offset in the directory")
     if file.seek(name + extra, 1) + info.compress_size > end:
-        raise zipfile.BadZipFile(f"`{info.filename}` overlaps with what follows it")
+        raise zipfile.BadZipFile(f"`{info.filename}` overlaps the next member")
     checksum = size = before = 0
     for output, taken in _decoded(file, info):
         checksum = zlib.crc32(output, checksum)
@@ -172,11 +210,11 @@ def _content(file: BinaryIO, info: zipfile.ZipInfo, end: int, account: Account) 
         if output:
             yield output
     if (checksum, size) != (info.CRC, info.file_size):
-        raise zipfile.BadZipFile(f"bad CRC-32 or size of `{info.filename}`")
+        raise zipfile.BadZipFile(f"`{info.filename}` has the wrong CRC-32 or size")
 
 
 def _decoded(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[tuple[bytes, int]]:
-    """Yield what a member holds, each time with how many of its bytes were taken."""
+    """Yield the content of a member, each chunk with the number of compressed bytes consumed."""
     method = _method(file, info)
     left = info.compress_size - method.head
     while taken := file.read(min(left, READ_SIZE)):
@@ -189,11 +227,11 @@ def _decoded(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[tuple[bytes, int
                 return
             data = method.left_in(method.decoder, output)
     if left or not method.needs_no_end:
-        raise EOFError(f"`{info.filename}` is cut short")
+        raise EOFError(f"`{info.filename}` is truncated")
 
 
 class _Method(NamedTuple):
-    """How a member is decoded, behind a header of so many bytes: by a decoder as `io.streams` has them."""
+    """How a member is decoded: the length of its header, and a decoder as in `io.streams`."""
 
     decoder: Any
     left_in: Callable[[Any, bytes], bytes | None] = left_in
@@ -202,7 +240,7 @@ class _Method(NamedTuple):
 
 
 class _Stored:
-    """No decoder."""
+    """The decoder of an uncompressed member."""
 
     needs_input = True
     eof = False
@@ -215,7 +253,7 @@ _ZSTANDARD = 93
 
 
 def _method(file: BinaryIO, info: zipfile.ZipInfo) -> _Method:
-    """Return how to decode a member, behind whose header the file stands."""
+    """Return how to decode a member. The file is positioned after its header."""
     if info.compress_type == zipfile.ZIP_STORED:
         return _Method(_Stored(), needs_no_end=True)
     if info.compress_type == zipfile.ZIP_DEFLATED:
@@ -235,7 +273,7 @@ def _lzma(file: BinaryIO, *, ends: bool) -> _Method:
     (properties,) = struct.unpack("<2xH", head[:4])
     dictionary = int.from_bytes(head[5:], "little")
     if properties != 5 or dictionary > _MOST_DICTIONARY_BYTES:
-        raise ArchiveFault(f"its LZMA dictionary has {dictionary} bytes, the limit is {_MOST_DICTIONARY_BYTES}")
+        raise ArchiveFault(f"the LZMA dictionary has {dictionary:,} bytes, the limit is {_MOST_DICTIONARY_BYTES:,}")
     rest, lc = divmod(head[4], 9)
     pb, lp = divmod(rest, 5)
     filters = [{"id": lzma.FILTER_LZMA1, "dict_size": max(dictionary, 4096), "lc": lc, "lp": lp, "pb": pb}]
@@ -246,14 +284,14 @@ def _lzma(file: BinaryIO, *, ends: bool) -> _Method:
 # --- tar ---
 
 
-# Its kinds of damaged headers are public, but not in the stubs.
+# These exceptions are public, but missing from the stubs.
 _TARFILE: Any = tarfile
 
 
 class _Info(tarfile.TarInfo):
-    """A member whose header is not held where it is too large, and which is no sparse file.
+    """A member with a header of limited size, not a sparse file.
 
-    A header that is damaged is a fault; for `tarfile` it is the end of the archive, if it is not the first.
+    A damaged header is a fault; `tarfile` takes it for the end of the archive unless it is the first.
     """
 
     @classmethod
@@ -280,10 +318,10 @@ class _Info(tarfile.TarInfo):
 
 
 class _Archive(tarfile.TarFile):
-    """An archive whose headers are not held where they are too large: the global ones, and those before one member."""
+    """An archive with limited headers: the global ones, and the ones before each member."""
 
     tarinfo = _Info
-    #: Whether the blocks of zeros that end an archive were found.
+    #: Whether the blocks of zeros at the end of the archive were found.
     ended = False
     _global = _held = 0
 
@@ -291,7 +329,7 @@ class _Archive(tarfile.TarFile):
         self._held = self._held + info.size if info.type in _EXTENSIONS else self._global
         self._global += info.size if info.type == tarfile.XGLTYPE else 0
         if self._held > _MOST_HEADER_BYTES:
-            raise ArchiveFault(f"headers of {self._held} bytes, the limit is {_MOST_HEADER_BYTES}")
+            raise ArchiveFault(f"headers of {self._held:,} bytes, the limit is {_MOST_HEADER_BYTES:,}")
 
 
 _SPARSE = "a member is a sparse file; pack it without --sparse"
@@ -301,13 +339,13 @@ _EXTENSIONS = (
 
 
 class _Unpacked:
-    """Chunks as a file that is read on and on."""
+    """Chunks as a sequential file."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
         self._rest = b""
 
-    def read(self, size: int, /) -> bytes:
+    def read(self, size: int = READ_SIZE, /) -> bytes:
         pieces = []
         while size and (self._rest or (rest := next(self._chunks, b""))):
             data = self._rest or rest
@@ -317,12 +355,14 @@ class _Unpacked:
         return b"".join(pieces)
 
 
-def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
-    chunks = iter(Chunks(file, _codec(head), path))
+def _tar_members(
+    file: BinaryIO | _Unpacked, head: bytes, path: str, selects: Callable[[str], bool], *, inside: bool = False
+) -> Iterator[Member]:
+    chunks = iter(Chunks(file, _codec(head), path, inside=inside))
     with _Archive.open(fileobj=cast("Any", _Unpacked(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
         while (info := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]
-            if info.isreg() and selects(_path_in(info.name)):  # links and devices hold nothing
+            if info.isreg() and selects(_path_in(info.name)):  # links and devices have no content
                 found = _whole(_pieces(archive.extractfile(info)))
                 yield Member(_path_in(info.name), found)
                 _read_to_its_end(found)

@@ -1,4 +1,4 @@
-"""Internal: The rows of one file, many at a time and column by column, with the place of each row."""
+"""Internal: Batches of rows from one file, column by column, with the place of each row."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from corpusfmt.io.lines import Line
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Fault, Location
 
-#: How much makes a batch.
+#: The size of a batch.
 BATCH_ROWS = 4096
 BATCH_BYTES = 4 * 1024 * 1024
-#: As many names of columns as a hint lists.
+#: The number of column names in a hint.
 NAMES_SHOWN = 20
 
 
 class Take(NamedTuple):
-    """What is taken out of a source: `column`, `jsonPath`, `fileProperty` or (out of a record set) `field`, and its name."""
+    """What is read from a source: `column`, `jsonPath`, `fileProperty` or (from a record set) `field`, and its name."""
 
     kind: str
     name: str
 
 
 class NoColumn(Struct, frozen=True):
-    """A file does not have what is taken out of it; becomes a fault where the field is known."""
+    """A file lacks a column or path; becomes a fault once the field is known."""
 
     take: Take
     at: Location
     hint: str
 
 
-#: What reading can show to be wrong.
+#: What can be wrong with data.
 Trouble = Fault | NoColumn
 
 
 class NotRead(Exception):
-    """Data cannot be read here, through no fault of its own: it is on the web, needs a package, is too large.
+    """Data cannot be read although nothing is wrong with it: it is on the web, needs a package or is too large.
 
-    The message says what to do; `path` is the file, where it is one.
+    The message says what to do; `path` is the file, if there is one.
     """
 
     def __init__(self, reason: str, path: str = "") -> None:
@@ -51,7 +51,7 @@ class NotRead(Exception):
 
 
 class Broken(Exception):
-    """A file does not read further; carries what is wrong with it."""
+    """A file cannot be read any further because of `fault`."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault)
@@ -59,7 +59,7 @@ class Broken(Exception):
 
 
 class Lacking(Exception):
-    """A file has nothing to read, as it has not what is taken out of it."""
+    """A file has nothing to read because it lacks a column or path."""
 
     def __init__(self, fault: NoColumn) -> None:
         super().__init__(fault)
@@ -67,9 +67,9 @@ class Lacking(Exception):
 
 
 class Batch(Struct):
-    """Some rows: a list of values for each take, all of the same length, and what is wrong with rows that are left out.
+    """Some rows: a list of values for each take, all of the same length, and the faults of rejected rows.
 
-    Where a row is, `place` says, or the line that it starts in; without both, rows are numbered from `first`.
+    `place` or the line where it starts locates a row; without either, rows are numbered from `first`.
     """
 
     path: str
@@ -90,9 +90,9 @@ class Batch(Struct):
 
 
 class Absent:
-    """Columns that no file of a source has: what the rows of one file lack, those of another may have.
+    """Columns that no file of a source has: rows of one file may lack a member that another file has.
 
-    That is known of JSON behind its rows; tables without a column are not read at all.
+    JSON shows this only after its rows; a table that lacks a column is not read at all.
     """
 
     def __init__(self, empty: Mapping[Take, Sequence[Any]]) -> None:
@@ -102,7 +102,7 @@ class Absent:
         self._times: Counter[Take] = Counter()
 
     def of_file(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield the batches of one file, the faults of this kind kept."""
+        """Yield the batches of one file, and keep the faults of missing columns."""
         has_content = False
         for batch in batches:
             has_content = has_content or batch.size > 0
@@ -116,14 +116,14 @@ class Absent:
         self._files += has_content
 
     def rest(self) -> Iterator[Batch]:
-        """Yield, after the last file, the faults of columns that no file has, in a batch without rows."""
+        """Yield the faults of columns that no file has, in a batch without rows, after the last file."""
         faults: list[Trouble] = [fault for take, fault in self._first.items() if self._times[take] == self._files]
         if faults:
             yield Batch("", 0, self._empty, faults=faults)
 
 
 def nowhere(path: str, takes: Sequence[Take], header: Sequence[str] = ()) -> list[NoColumn]:
-    """Return the faults that a file has nothing where some takes lead, with the columns that are likely meant."""
+    """Return a fault for each take that a file lacks, with the column that was probably meant."""
     columns = f"the columns are {', '.join(header[:NAMES_SHOWN])}"
     alike = dict.fromkeys(take.name.lower().strip() for take in takes)
     for each in header:

@@ -1,7 +1,6 @@
-"""Internal: Values as their data types have them: nothing is cut, rounded or guessed. What cannot be one raises
-`ValueError`.
+"""Internal: Casts to data types: nothing is truncated, rounded or guessed. A cast raises `ValueError` for other values.
 
-Values are those of JSON, and bytes; dates and times stay ISO 8601 text. None is no value, of any type.
+Values are JSON values or bytes; dates and times stay ISO 8601 text. None means no value, of any type.
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from math import isinf
 from typing import Any
 
+from corpusfmt.formats.croissant.model.arrays import ArrayShape, shape_fault, shown_shape
 from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
@@ -28,19 +29,21 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(Z|[+-]\d\d:?\d
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _SIDES = 4
 
-#: Why a value is not of a type.
+#: Why a value does not have a type.
 Reason = str | NumberFault
 
 
 def _fault(value: Any, wanted: str) -> ValueError:
-    return ValueError(f"`{clip(value) if not isinstance(value, bytes) else f'{len(value)} bytes'}`, expected {wanted}")
+    return ValueError(
+        f"`{clip(value) if not isinstance(value, bytes) else f'{len(value):,} bytes'}`, expected {wanted}"
+    )
 
 
 def _text_of(value: bytes) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"bytes that are not UTF-8 from byte {error.start} on, expected text") from error
+        raise ValueError(f"not UTF-8 from byte {error.start} on, expected text") from error
 
 
 def json_value(text: str | bytes) -> Any:
@@ -84,7 +87,7 @@ def to_integer(value: Any) -> int:
 
 
 def _in_range(digits: str) -> float:
-    """Return the number that digits say. Raises `NumberFault` where they say more than any float."""
+    """Return the number in digits. Raises `NumberFault` if it exceeds the range of floats."""
     value = float(digits)
     if isinf(value):
         raise NumberFault(digits, None, 1)
@@ -159,7 +162,7 @@ def _stripped(value: str | bytes) -> str:
     return (value if isinstance(value, str) else _text_of(value)).strip(" \t\r\n")
 
 
-#: How values become those of a type; a type that is not here takes them as they are.
+#: The cast of each type; other types leave values unchanged.
 CASTS: dict[str, Cast] = {
     "sc:Boolean": to_boolean,
     "sc:Integer": to_integer,
@@ -180,7 +183,7 @@ CASTS: dict[str, Cast] = {
 DATES = frozenset({"sc:Date", "sc:DateTime"})
 NUMBERS = frozenset({"sc:Integer", "sc:Float", "sc:Number"})
 
-# Letters of CLDR's date patterns and what strptime calls them; longer runs first.
+# Letters of CLDR date patterns and their strptime equivalents; longer runs first.
 _CLDR = {
     "yyyy": "%Y", "y": "%Y", "yy": "%y", "MMMM": "%B", "MMM": "%b", "MM": "%m", "M": "%m", "dd": "%d", "d": "%d",
     "HH": "%H", "H": "%H", "hh": "%I", "h": "%I", "mm": "%M", "m": "%M", "ss": "%S", "s": "%S", "a": "%p",
@@ -192,7 +195,7 @@ _TIMES = re.compile(r"%[HIMSpfzZcX]")
 
 
 def date_pattern(pattern: str) -> str | None:
-    """Return a pattern of dates, of CLDR or strftime, as strptime reads it; None for one that cannot be read here."""
+    """Return a CLDR or strftime date pattern in the form for strptime; None for an unsupported one."""
     if "%" in pattern:
         return pattern
     found = []
@@ -214,7 +217,7 @@ def date_pattern(pattern: str) -> str | None:
 
 
 def date_in(pattern: str) -> Cast:
-    """Return a cast for dates that are written after a pattern of strptime; they become ISO 8601 text."""
+    """Return a cast for dates in a strptime pattern to ISO 8601 text."""
     has_time = _TIMES.search(pattern) is not None
 
     def cast(value: Any) -> str:
@@ -222,26 +225,26 @@ def date_in(pattern: str) -> Cast:
         try:
             found = datetime.strptime(text, pattern)  # noqa: DTZ007 - a zone is kept where the text has one
         except ValueError:
-            raise _fault(value, f"a date as in `{pattern}`") from None
+            raise _fault(value, f"a date in the format `{pattern}`") from None
         return found.isoformat() if has_time else found.date().isoformat()
 
     return cast
 
 
 def grouped(cast: Cast) -> Cast:
-    """Return a cast for numbers whose thousands are set apart by commas."""
+    """Return a cast for numbers with commas as thousands separators."""
     return lambda value: cast(value.replace(",", "")) if isinstance(value, str) else cast(value)
 
 
 def one(cast: Cast, value: Any) -> Any:
-    """Cast what must be a single value."""
+    """Cast a single value."""
     if isinstance(value, list) and cast not in (to_box, unchanged):
-        raise ValueError(f"a list of {len(value)} values, and the field is not `repeated`")
+        raise ValueError(f"a list of {len(value)} values, but the field is not `repeated`")
     return cast(value)
 
 
 def many(cast: Cast, value: Any) -> list[Any]:
-    """Cast each value of a list; text that is a JSON list is read as one, and any other value is a list of one."""
+    """Cast each value of a list; text may be a JSON list, and any other value counts as a list of one."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             inside = json_value(value)
@@ -254,9 +257,26 @@ def many(cast: Cast, value: Any) -> list[Any]:
     return [None if each is None else cast(each) for each in values]
 
 
-def cast_all(cast: Cast, values: Sequence[Any], *, repeated: bool) -> tuple[list[Any], dict[int, Reason]]:
-    """Return the values of a column as a type has them, and what is wrong with those that cannot be, by index."""
-    how = many if repeated else one
+def shaped(shape: ArrayShape, cast: Cast, value: Any) -> list[Any]:
+    """Cast each value of a list with a given shape; lists are read as in `many`."""
+    found = many(unchanged, value)
+    fault = shape_fault(found, shape)
+    if fault is not None:
+        raise ValueError(f"a list that {fault} (`arrayShape` {shown_shape(shape)})")
+    return _cast_within(cast, found)
+
+
+def _cast_within(cast: Cast, value: list[Any]) -> list[Any]:
+    return [
+        None if each is None else _cast_within(cast, each) if isinstance(each, list) else cast(each) for each in value
+    ]
+
+
+def cast_all(
+    cast: Cast, values: Sequence[Any], *, repeated: bool, shape: ArrayShape | None = None
+) -> tuple[list[Any], dict[int, Reason]]:
+    """Return the cast values of a column, and why others cannot be cast, by index."""
+    how = partial(shaped, shape) if shape is not None else many if repeated else one
     found: list[Any] = []
     faults: dict[int, Reason] = {}
     for index, value in enumerate(values):

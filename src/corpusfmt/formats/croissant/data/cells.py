@@ -1,8 +1,7 @@
-"""Internal: Tables judged a block at a time: the cells of many rows as arrays, and what can be said of a column
-without a loop.
+"""Internal: Tables checked block by block: the cells of many rows as arrays, and column checks without a loop.
 
-Only what is plainly right is accepted here. Whatever is not, down to a single cell, is left to the reader of the
-standard library and to the casts, so that both come to the same verdict.
+Only cells that are clearly valid are accepted here. The standard library's reader and the casts decide on all others,
+so both ways give the same verdict.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ if TYPE_CHECKING:
     Hashes = npt.NDArray[np.uint64]
 
 _QUOTE, _LF, _CR = 34, 10, 13
-# Numbers of more characters are left to the casts; so many digits fit 64 bits whatever they are.
+# Longer numbers are left to the casts; any number of this many digits fits 64 bits.
 _MOST_DIGITS = 18
 _MOST_CHARACTERS = 24
 _DATE = b"0000-00-00"
-# Stands behind a block, so that words of 8 bytes may be read over its end.
+# Follows a block, so 8-byte words can be read beyond its end.
 _PADDING = b"\0" * 8
 
 
 class Column(Struct, frozen=True):
-    """The cells of one column of a block: where each starts and ends in `buffer`, its quotes left out."""
+    """The cells of one column of a block: the start and end of each in `buffer`, without its quotes."""
 
     data: bytes
     buffer: npt.NDArray[np.uint8]
     starts: Ints
     ends: Ints
-    #: Cells with a doubled quote inside, whose bytes are not their text.
+    #: Cells that contain doubled quotes, so their bytes are not their text.
     escaped: Mask | None
 
     @property
@@ -56,19 +55,19 @@ class Column(Struct, frozen=True):
 
 
 class Uneven(Exception):
-    """A block is no plain table; `is_open` where it ends within quotes, which the next block may close."""
+    """A block is not a simple table; `is_open` if it ends inside quotes, which the next block may close."""
 
     def __init__(self, *, is_open: bool = False, is_odd: bool = False) -> None:
         super().__init__()
         self.is_open = is_open
-        #: Whether quotes stand where only a reader can tell what they mean, so that rows may cross the end of the block.
+        #: Whether quotes are in places that only the reader can interpret, so rows may cross the end of the block.
         self.is_odd = is_odd
 
 
 def split(data: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> tuple[int, list[Column]]:
     """Return the number of rows in whole lines of UTF-8 text, and the wanted columns.
 
-    Raises `Uneven` where a row is not of the width, or quotes are not where they belong.
+    Raises `Uneven` if a row has another width or quotes are misplaced.
     """
     import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
@@ -92,7 +91,7 @@ def split(data: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> tup
         line_ends = ends[width - 1 :: width]
         ends[width - 1 :: width] = line_ends - ((buffer[np.maximum(line_ends - 1, 0)] == _CR) & (line_ends > 0))
     if width == 1 and (starts == ends).any():
-        raise Uneven  # an empty line is no row
+        raise Uneven  # an empty line is not a row
     first, last = starts.reshape(-1, width), ends.reshape(-1, width)
     return len(first), [_column(data, buffer, first[:, at], last[:, at], quoted=quoted) for at in wanted]
 
@@ -116,7 +115,7 @@ def _column(data: bytes, buffer: npt.NDArray[np.uint8], starts: Ints, ends: Ints
 
 
 def _outside(buffer: npt.NDArray[np.uint8], delimiter: int) -> Mask:
-    """Return which bytes are outside of quotes. Raises `Uneven` where a quote is not at the border of a cell."""
+    """Return which bytes are outside quotes. Raises `Uneven` if a quote is not at the edge of a cell."""
     import numpy as np  # noqa: PLC0415
 
     quotes = np.flatnonzero(buffer == _QUOTE)
@@ -124,13 +123,13 @@ def _outside(buffer: npt.NDArray[np.uint8], delimiter: int) -> Mask:
     border = np.zeros(256, dtype=np.bool_)
     border[[delimiter, _LF, _QUOTE]] = True
     before = border[buffer[np.maximum(opening - 1, 0)]] | (opening == 0)
-    border[_CR] = True  # which stands before LF alone here
+    border[_CR] = True  # which occurs only before LF here
     after = border[buffer[np.minimum(closing + 1, len(buffer) - 1)]]
     if not before.all() or not after.all():
         raise Uneven(is_odd=True)
     if len(quotes) % 2:
         raise Uneven(is_open=True)
-    # A quote doubled outside of quotes, as in `a,"",b`, is an empty cell; `""a` was refused above.
+    # A doubled quote outside quotes, as in `a,"",b`, is an empty cell; `""a` was rejected above.
     inside = np.zeros(len(buffer) + 1, dtype=np.int8)
     inside[opening] = 1
     inside[closing] -= 1
@@ -139,7 +138,7 @@ def _outside(buffer: npt.NDArray[np.uint8], delimiter: int) -> Mask:
 
 
 def left_over(column: Column, cast: Cast) -> Ints:
-    """Return the rows of a column that are not plainly of a type; only they need a cast."""
+    """Return the rows of a column that do not clearly have a type; only they need a cast."""
     import numpy as np  # noqa: PLC0415
 
     if cast in (to_text, unchanged):
@@ -184,15 +183,15 @@ def _no_date(column: Column) -> Ints:
     month = (cells[5] - np.uint8(ord("0"))) * np.uint8(10) + (cells[6] - np.uint8(ord("0")))
     day = (cells[8] - np.uint8(ord("0"))) * np.uint8(10) + (cells[9] - np.uint8(ord("0")))
     year = (cells[0] | cells[1] | cells[2] | cells[3]) != ord("0")
-    # The 29th and later are left to the calendar.
+    # The cast checks the 29th and later against the calendar.
     plain &= year & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 28)
     return np.flatnonzero(~(plain | (lengths == 0)))
 
 
 def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
-    """Return the hash of each cell's key: of its bytes, where they are its key, else of that of the value.
+    """Return the hash of each cell's key: the hash of its bytes if they are the key, else of the value's key.
 
-    Raises `ValueError` where a cell of the `rest` has no value of the type.
+    Raises `ValueError` if a cell of the `rest` has no value of the type.
     """
     import numpy as np  # noqa: PLC0415
 
@@ -214,7 +213,7 @@ def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
 
 
 def hashes_of(keys: Sequence[bytes]) -> Hashes:
-    """Return the hash of each of some keys, as `hashes` gives it."""
+    """Return the hash of each key, consistent with `hashes`."""
     import numpy as np  # noqa: PLC0415
 
     lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
@@ -224,7 +223,7 @@ def hashes_of(keys: Sequence[bytes]) -> Hashes:
 
 
 def hashes(buffer: npt.NDArray[np.uint8], starts: Ints, lengths: Ints) -> Hashes:
-    """Return a 64-bit hash of each piece of a buffer, behind which at least 8 more bytes are readable."""
+    """Return a 64-bit hash of each piece of a buffer, which must be readable 8 bytes beyond the last one."""
     import numpy as np  # noqa: PLC0415
 
     readable = np.lib.stride_tricks.as_strided(buffer, (len(buffer) + len(_PADDING),), (1,))

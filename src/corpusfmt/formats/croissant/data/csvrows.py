@@ -1,4 +1,4 @@
-"""Internal: Rows of CSV and TSV files, with the line that each starts in."""
+"""Internal: Rows of CSV and TSV files, with the line where each starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def table(path: str, found: Iterable[Line | LongLine], delimiter: str, takes: Sequence[Take]) -> Iterator[Batch]:
-    """Yield the rows of a CSV or TSV file. An empty cell is no value; rows of another width than the header are faults."""
+    """Yield the rows of a CSV or TSV file. An empty cell means no value; a row of another width than the header is a fault."""
     source = TableLines(path, found)
     header = header_of(path, source.text(), delimiter)
     yield from body(source, delimiter, header, takes)
@@ -42,12 +42,12 @@ def header_of(path: str, text: Iterator[str], delimiter: str) -> list[str]:
 
 
 def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[Line | LongLine]:
-    """Yield the lines of a piece of a file with their places in the file, which the piece starts at."""
+    """Yield the lines of a piece of a file with their places in the file; the piece starts at `line` and `byte`."""
     return (replace(each, line=each.line + line - 1, byte=each.byte + byte) for each in found)
 
 
 def places_of(header: Sequence[str], names: Iterable[str]) -> dict[str, int]:
-    """Return the columns of some names, the first of each name."""
+    """Return the first column of each name."""
     wanted = frozenset(names)
     places: dict[str, int] = {}
     for place, name in enumerate(header):
@@ -101,41 +101,42 @@ def _batches(source: TableLines, delimiter: str, width: int, places: Mapping[Tak
             kept.append(row)
             starts.append(source.first_line)
         elif row and not source.is_broken:
-            faults.append(_odd_width(Location(source.path, line=source.first_line), len(row), width))
+            faults.append(odd_width(Location(source.path, line=source.first_line), len(row), width))
     faults += source.take_faults()
     yield batch()
     if broken is not None:
         raise Broken(broken)
 
 
-def _odd_width(at: Location, cells: int, width: int) -> Fault:
-    message = f"a row of {cells} cells, the header has {width}"
-    return Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that hold the delimiter or a line end"))
+def odd_width(at: Location, cells: int, width: int) -> Fault:
+    """Return the fault that a row and the header differ in their number of cells."""
+    message = f"the row has {cells} cells, the header {width}"
+    return Fault(DATA_ROW_WIDTH, Problem(message, at, "quote cells that contain the delimiter or a line break"))
 
 
 def _unreadable(path: str, line: int, error: str) -> Fault:
     at = Location(path, line=line)
     return Fault(
         DATA_ARCHIVE_CORRUPT,
-        Problem(f"the table does not read on: {error}", at, "quote the cell, or write it as UTF-8"),
+        Problem(f"the table cannot be read further: {error}", at, "quote the cell, or encode it as UTF-8"),
     )
 
 
-# What a line takes beyond its text: of a cell with many, that is most.
+# The memory that a line takes beyond its text: most of it for a cell with many lines.
 _LINE_OF_A_ROW_BYTES = 60
 
 
 class TableLines:
-    """The lines of a table for the CSV reader, with their number, and those of them that are no text."""
+    """The lines of a table for the CSV reader, with their numbers and the faults of lines that are not text."""
 
     def __init__(self, path: str, found: Iterable[Line | LongLine], line: int = 0) -> None:
         self.path = path
         self._found = iter(found)
-        #: The line that was read last.
+        #: The last line that was read.
         self.line = line
-        #: Bytes since a batch was last made of them.
+        #: Bytes since the last batch.
         self.taken = 0
-        #: The lines of the row that is being read, the number of the first, and whether one of them is no text, or lost.
+        #: The lines of the current row, the number of the first, and whether one of them is not text or was skipped.
         self.row: list[str] = []
         self.first_line = line
         self.is_broken = False
@@ -144,7 +145,7 @@ class TableLines:
         self._faults: list[Trouble] = []
 
     def text(self) -> Iterator[str]:
-        """Yield each line as text with its end; those that are not UTF-8 with marks in place of what is not."""
+        """Yield each line as text with its line end; bytes that are not UTF-8 become replacement characters."""
         for line in self._found:
             self.line = line.line
             if isinstance(line, Line):
@@ -152,15 +153,15 @@ class TableLines:
             else:
                 at = Location(self.path, line=line.line, byte=line.byte)
                 self._faults.append(too_long(at, line.length, MAX_LINE_BYTES))
-                self.is_broken = self.is_broken or bool(self.row)  # else it was a row of its own
+                self.is_broken = self.is_broken or bool(self.row)  # else the line was a whole row
                 if line.line > 1:
                     continue
-                text = "\n"  # a header of such a length names no column
+                text = "\n"  # a header of this length names no columns
             if not self.row:
                 self.first_line = line.line
             self.row.append(text)
             if self._held > MAX_LINE_BYTES:
-                raise csv.Error(f"a quoted cell goes on for {len(self.row)} lines, more than there is memory for")
+                raise csv.Error(f"a quoted cell has {len(self.row):,} lines, more than fit in memory")
             yield text
         self._ended = True
 
@@ -176,13 +177,13 @@ class TableLines:
             return data.decode("utf-8", "replace") + "\n"
 
     def begin_row(self) -> None:
-        """Let go of the lines of the last row."""
+        """Forget the lines of the last row."""
         self.row.clear()
         self.is_broken = False
         self._held = 0
 
     def is_open(self, delimiter: str) -> bool:
-        """Tell whether the row that was read last ended only with the file, within quotes."""
+        """Return whether the last row ended inside quotes at the end of the file."""
         if not self._ended:
             return False
         try:
@@ -192,6 +193,6 @@ class TableLines:
         return False
 
     def take_faults(self) -> list[Trouble]:
-        """Return what was wrong with the lines since the last call."""
+        """Return the faults of the lines since the last call."""
         found, self._faults = self._faults, []
         return found

@@ -1,4 +1,4 @@
-"""Internal: A record set as a source of documents: which records are meant, which of their fields hold text and id."""
+"""Internal: A record set as a source of documents: which records, and which fields contain their text and id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from corpusfmt.formats import CheckOptions, LeftOut, Plan, ReadOptions, Rejected
 from corpusfmt.formats.croissant.data import SOURCE
 from corpusfmt.formats.croissant.data.files import Files
 from corpusfmt.formats.croissant.data.findings import RECORD_TOO_DEEP, RECORD_WITHOUT_ID, RECORD_WITHOUT_TEXT
-from corpusfmt.formats.croissant.data.reader import Record, name_of
+from corpusfmt.formats.croissant.data.manifests import Manifests
+from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, Patterns
+from corpusfmt.formats.croissant.data.reader import name_of
 from corpusfmt.formats.croissant.data.stream import (
     description_at,
     named,
@@ -27,6 +29,8 @@ from corpusfmt.formats.croissant.data.stream import (
 from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.model.nodes import Literal
 from corpusfmt.formats.croissant.ruleset import RULES
+from corpusfmt.formats.provenance import SYNTHETIC
+from corpusfmt.formats.recordsets import Record
 from corpusfmt.formats.rows.records import language_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import MAX_DEPTH, json_line, json_type
@@ -34,16 +38,16 @@ from corpusfmt.model import Document, Fault, Finding, Json, Location, Problem, T
 from corpusfmt.rules import finding_of
 
 _TEXTS, _ID = ("text", "content"), "id"
-# How deep the lists and objects of a record may nest: they become a member of the object that is a document.
+# The depth of a record's lists and objects, which become a member of the document's object.
 _MOST_LEVELS = MAX_DEPTH - 1
-# Fields that are a document's own by their names, where they hold texts.
+# Names of fields that become fields of the document if they contain text.
 _NAMED = ("source", "added", "created")
 _NOT_IN_FILE_NAMES = re.compile(r"[^\w.-]+")
 _LONGEST_NAME = 48
 
 
 class Chosen(Struct, frozen=True):
-    """A record set by its name, the field of texts, and the fields that make an id: none, one, or those of a key."""
+    """A record set by its name, its text field, and the fields of its id: none, one, or the fields of a key."""
 
     name: str
     record_set: RecordSet
@@ -52,16 +56,17 @@ class Chosen(Struct, frozen=True):
 
 
 def plan_reading(entry: Entry, options: CheckOptions) -> Plan:
-    """List the one shard that a record set is: the description, and all files of it that are on disk.
+    """List a record set's only shard: the description, and all of its files on disk.
 
-    Raises `UsageError` where no record set or field is meant, `BadInput` where the description is not understood.
+    Raises `UsageError` if the record set or a field is ambiguous or missing, `BadInput` if the description is invalid.
     """
     entry = description_at(entry)
     description = understood(entry)
     chosen = _chosen(description, options.reading)
-    files = Files(description, entry.folder())
     resources = (view for view in description.views.values() if isinstance(view, Resource))
-    data = {each.url: each for view in resources for each in files.local(view)}
+    with Patterns(TIME_LIMIT) as patterns:
+        files = Files(description, entry.folder(), options.maps, Manifests(patterns).names)
+        data = {each.url: each for view in resources for each in files.local(view)}
     roles = {"description": entry, **{f"data {number}": each for number, each in enumerate(data.values())}}
     target = _NOT_IN_FILE_NAMES.sub("_", chosen.name)[:_LONGEST_NAME].strip("._") or "records"
     shard = Shard(0, f"{entry.path} {chosen.name}", roles, target=target)
@@ -69,24 +74,24 @@ def plan_reading(entry: Entry, options: CheckOptions) -> Plan:
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected | LeftOut]:
-    """Yield the records of a record set as documents; what is wrong with the data, and unfit records, as `Rejected`.
+    """Yield the records of a record set as documents; faults in the data and unsuitable records become `Rejected`.
 
-    A text called source, added or created is a field of the document, every other value an entry of its metadata, by the
-    identifier of its field without that of the record set. Without ids, they are made of record set, number and text, and
-    marked so. Raises `UsageError` where the data cannot be read here.
+    Text called source, added or created becomes a field of the document. Other values become metadata, named by the field's
+    identifier without the record set's. Missing ids are made from record set, number and text, and marked as such. Raises
+    `UsageError` if the data cannot be read.
     """
     entry = shard.files["description"]
     description = understood(entry)
     chosen = _chosen(description, options.reading)
     maker = _Maker(chosen)
-    for each in records_of(description, entry.folder(), chosen.record_set):
+    for each in records_of(description, entry.folder(), chosen.record_set, options.maps):
         if isinstance(each, Finding):
             yield Rejected(each, b"")
         else:
             yield from maker.made(each)
 
 
-# --- what is meant ---
+# --- choose a record set and its fields ---
 
 
 def _chosen(description: Description, reading: ReadOptions) -> Chosen:
@@ -100,7 +105,7 @@ def _chosen(description: Description, reading: ReadOptions) -> Chosen:
     else:
         found = [(each, text) for each in known.values() if (text := _text_field(each, reading.text_field)) is not None]
         if len(found) != 1:
-            what = f"{'several record sets have' if found else 'no record set has'} a field of texts"
+            what = f"{'several record sets have' if found else 'no record set has'} a text field"
             option = "--record-set" if found else "--record-set and --text-field"
             raise UsageError(f"{what}: name one with {option} ({', '.join(known) or 'there are no record sets'})")
         record_set, text = found[0]
@@ -113,7 +118,7 @@ def _listed(record_set: RecordSet) -> str:
 
 
 def _text_field(record_set: RecordSet, name: str | None) -> Field | None:
-    """Return the field of a name, or one that is called as texts are; None where there is none, or several."""
+    """Return the field with this name, else the one with a usual name; None if there are none or several."""
     for each in (name,) if name is not None else _TEXTS:
         found = _fields_called(record_set, each)
         if len(found) == 1:
@@ -131,11 +136,11 @@ def _id_fields(record_set: RecordSet, name: str | None) -> tuple[Field, ...]:
     names = (value.value if isinstance(value, Literal) else value.id for value in record_set.keys)
     keys = [record_set.field_named(each) if isinstance(each, str) else None for each in names]
     whole = tuple(each for each in keys if each is not None and each in record_set.fields)
-    return whole if len(whole) == len(keys) else ()  # a part of a key identifies nothing
+    return whole if len(whole) == len(keys) else ()  # part of a key does not identify a record
 
 
 def _fields_called(record_set: RecordSet, name: str) -> list[Field]:
-    """Return the fields whose `@id` or name it is; without one, those whose `@id` ends in it."""
+    """Return the fields with this `@id` or name, else the ones whose `@id` ends with it."""
     fields = record_set.fields
     exact = [each for each in fields if name in (each.node.written_id, each.id, each.text("sc:name"))]
     return exact or [each for each in fields if re.split("[/#]", name_of(each))[-1] == name]
@@ -145,7 +150,7 @@ def _fields_called(record_set: RecordSet, name: str) -> list[Field]:
 
 
 class _Maker:
-    """Makes documents of the records of one record set, which it counts."""
+    """Converts the records of one record set to documents, and counts them."""
 
     def __init__(self, chosen: Chosen) -> None:
         self._name = chosen.name
@@ -156,21 +161,21 @@ class _Maker:
 
     def made(self, record: Record) -> Iterator[Document | Rejected | LeftOut]:
         self._number += 1
-        text = record.values[self._text]
-        identity = [record.values[name] for name in self._id]
+        text = record[self._text]
+        identity = [record[name] for name in self._id]
         unfit = _text_fault(self._text, text, record.at)
         for name, value in zip(self._id, identity, strict=True):
             unfit = unfit or _id_fault(name, value, record.at)
         if unfit is not None:
             yield _rejected(record, unfit)
             return
-        given = {name: value for name, value in record.values.items() if name != self._text and [name] != self._id}
+        given = {name: value for name, value in record.items() if name != self._text and [name] != self._id}
         left: list[str] = []
         try:
             fields = _held(self._shape.renamed(given), "", left, _MOST_LEVELS)
         except _TooDeep:
             message = f"nested deeper than {_MOST_LEVELS} levels"
-            problem = Problem(message, record.at, "flatten it, or leave the field undescribed")
+            problem = Problem(message, record.at, "flatten the value, or remove the field from the description")
             yield _rejected(record, Fault(RECORD_TOO_DEEP, problem))
             return
         yield from (LeftOut(what, record.at) for what in left)
@@ -178,7 +183,7 @@ class _Maker:
 
     def _document(self, text: str, identity: Sequence[str | int], fields: Json) -> Document:
         if not identity:
-            fields["corpusfmt_synthetic_id"] = True
+            fields[SYNTHETIC] = True
             made = f"{self._name}:{self._number}:{xxh3_64_hexdigest(text.encode())}"
         else:
             made = str(identity[0]) if len(identity) == 1 else json_line(identity)[:-1].decode()
@@ -197,7 +202,7 @@ class _Maker:
 
 
 class _Names:
-    """What the fields of records, and those nested in them, are called in metadata: without the name they are below."""
+    """The names of fields and nested fields in metadata: without their parent's name."""
 
     def __init__(self, fields: Sequence[Field], above: str) -> None:
         short = {name_of(each): name_of(each).removeprefix(f"{above}/") for each in fields}
@@ -218,13 +223,13 @@ class _Names:
 
 
 class _TooDeep(Exception):
-    """A value nests deeper than documents may."""
+    """A value nests deeper than documents can."""
 
 
 def _held(value: Any, name: str, left: list[str], levels: int) -> Any:
-    """Return a value as JSON can hold it: numbers that it does not have as their names, and null for bytes, which are `left`.
+    """Return a value as JSON: the names of numbers that JSON lacks, and null for bytes, which are added to `left`.
 
-    Raises `_TooDeep` for one of more levels.
+    Raises `_TooDeep` for a value of more than `levels` levels.
     """
     if isinstance(value, dict | list) and not levels:
         raise _TooDeep
@@ -244,8 +249,8 @@ def _held(value: Any, name: str, left: list[str], levels: int) -> Any:
 def _text_fault(field: str, value: Any, at: Location) -> Fault | None:
     if type(value) is str:
         return None
-    hint = "write the text, leave the record out, or name another field with --text-field"
-    return Fault(RECORD_WITHOUT_TEXT, Problem(f"`{field}` is {_kind(value)}, expected a text", at, hint))
+    hint = "add the text, remove the record, or name another field with --text-field"
+    return Fault(RECORD_WITHOUT_TEXT, Problem(f"`{field}` is {_kind(value)}, expected text", at, hint))
 
 
 def _id_fault(field: str, value: Any, at: Location) -> Fault | None:
@@ -253,7 +258,7 @@ def _id_fault(field: str, value: Any, at: Location) -> Fault | None:
         message = f"`{field}` is {'null' if value is None else 'empty'}"
         return Fault(RECORD_WITHOUT_ID, Problem(message, at, "give the record an id"))
     if type(value) not in (str, int):
-        message = f"`{field}` is {_kind(value)}, expected a text or a whole number"
+        message = f"`{field}` is {_kind(value)}, expected text or a whole number"
         return Fault(RECORD_WITHOUT_ID, Problem(message, at, "name another field with --id-field"))
     return None
 
@@ -263,9 +268,9 @@ def _kind(value: Any) -> str:
 
 
 def _rejected(record: Record, fault: Fault) -> Rejected:
-    """Return a record, as one line of JSON with bytes as Base64, and what is wrong with it."""
+    """Return a record as one line of JSON (bytes as Base64) with its fault."""
     try:
-        raw = json_line(record.values)[:-1]
+        raw = json_line(record)[:-1]
     except RecursionError:
         raw = b""
     return Rejected(finding_of(fault, RULES, ""), raw)

@@ -1,19 +1,30 @@
-"""Internal: The local files that a description's FileObjects and FileSets stand for, archives read in place."""
+"""Internal: The local files of a description's FileObjects and FileSets; archives are read in place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import PurePosixPath
+from typing import NamedTuple, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, is_archive, members
+from corpusfmt.formats.croissant.data.archives import (
+    READ_SIZE,
+    ArchiveFault,
+    TooLarge,
+    is_archive,
+    members,
+    members_inside,
+    peeked,
+)
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
 from corpusfmt.formats.croissant.data.globs import matches, may_match_below
-from corpusfmt.formats.croissant.model.graph import Description, FileObject, FileSet, Resource
+from corpusfmt.formats.croissant.model.graph import DataSource, Description, FileObject, FileSet, Resource
 from corpusfmt.formats.croissant.model.values import escapes
 from corpusfmt.formats.general import barred, broken_stream
 from corpusfmt.io.limits import Account
@@ -25,8 +36,8 @@ from corpusfmt.model import Fault, FindingType, Location, Problem
 class Opened(Struct, frozen=True):
     """One file that is open for reading.
 
-    `path` says where it is, for messages; `full_path` is what Croissant calls so, the path inside of its container.
-    `chunks` are its bytes as stored; `entry` is where they can be read at will, None inside of archives.
+    `path` is for messages; `full_path` is Croissant's fullpath, the path inside the container. `chunks` are the bytes as
+    stored; `entry` gives random access to them, and is None inside archives.
     """
 
     path: str
@@ -40,12 +51,23 @@ class Opened(Struct, frozen=True):
 
     @property
     def contents(self) -> Iterator[bytes]:
-        """The bytes, decompressed where the name says that they are compressed. Raises `Broken` where they do not decode."""
+        """The bytes, decompressed if the name has a compression suffix. Raises `Broken` if they do not decode."""
         return decompressed(self.chunks, self.name, self.path)
 
 
+class Listed(NamedTuple):
+    """A file that a manifest names, and the place of its name."""
+
+    name: str
+    at: Location
+
+
+#: Yields the names in one file of a resource, as extracted by a source.
+Listing = Callable[[DataSource, Resource, Opened], Iterator[Listed]]
+
+
 class NoFile(Exception):
-    """A file is not where the description says; `hint` is the repairing step. It may be a link out of the folder."""
+    """A file of the description is missing, or is a link out of the folder."""
 
     def __init__(self, reason: str, hint: str, link: Entry | None = None) -> None:
         super().__init__(reason)
@@ -53,22 +75,38 @@ class NoFile(Exception):
         self.link = link
 
     def about(self, view: Resource) -> Fault:
-        """Return what is wrong with a resource that says that it is there."""
+        """Return the fault of a resource that needs the file."""
         if self.link is not None:
             return barred(self.link, Location(self.link.path))
         return Fault(DATA_FILE_MISSING, Problem(f"{view.title}: {self}", view.place("sc:contentUrl"), self.hint))
 
 
+def mapped(description: Description, maps: Mapping[str, Entry]) -> dict[Resource, Entry]:
+    """Return the local copies of a description's files and file sets."""
+    views = (view for view in description.views.values() if isinstance(view, Resource)) if maps else ()
+    return {view: maps[name] for view in views for name in names_of(view) if name in maps}
+
+
+def names_of(view: Resource) -> list[str]:
+    """Return the names of a file or file set: its `@id`, as written or expanded, and its name."""
+    return [name for name in (view.text("sc:name"), view.id, view.node.written_id) if isinstance(name, str)]
+
+
+def is_elsewhere(path: str) -> bool:
+    """Return whether a contentUrl names a file on the web or a repository to clone."""
+    return is_uri(path) or _CLONED.match(path) is not None
+
+
 def entry_beside(folder: Entry, path: str) -> Entry:
     """Return the file or folder at a relative contentUrl. Raises `NoFile`."""
     if path.startswith(("/", "\\")) or escapes(path):
-        raise NoFile(f"`{path}` leaves the folder of the description", "put the file beside it")
+        raise NoFile(f"`{path}` points outside the description's folder", "move the file into the folder")
     try:
         entry = folder.child(path)
     except ValueError as error:
         raise NoFile(f"`{path}` cannot be read: {error}", "correct the path") from error
     if entry is None:
-        raise NoFile(f"no file `{path}` beside the description", "add it, or correct the path")
+        raise NoFile(f"no file `{path}` next to the description", "add the file, or correct the path")
     if entry.kind == "outside":
         raise NoFile(f"`{entry.path}` is not opened: {entry.reason}", "put the file itself there", entry)
     if entry.is_barred:
@@ -77,13 +115,13 @@ def entry_beside(folder: Entry, path: str) -> Entry:
 
 
 def link_on_the_way(link: Entry, path: str) -> bool:
-    """Tell whether a link is a path, or a folder on the way to it."""
+    """Return whether a link is the path itself or one of its parent folders."""
     return path == link.path or path.startswith(f"{link.path}/")
 
 
 def may_select(view: FileSet, link: Entry) -> bool:
-    """Tell whether a file set may take in a link, or something in the folder that it leads to."""
-    # The suffix of what is a folder for all we know says nothing; without `/`, patterns are tried on names, too.
+    """Return whether a file set may select a link, or something in the folder that the link points to."""
+    # The link may be a folder, so its suffix proves nothing; patterns without `/` also match names.
     patterns = [each.value for each in view.texts("cr:includes")]
     return selection(view)(link.path) or any("/" not in each or may_match_below(each, link.path) for each in patterns)
 
@@ -98,31 +136,43 @@ def raw(entry: Entry) -> Iterator[bytes]:
 
 
 def selection(view: FileSet) -> Callable[[str], bool]:
-    """Return what tells whether a file set takes in a path: one of `includes` matches it, none of `excludes` does."""
+    """Return a test whether a file set selects a path: one of `includes` matches it, and none of `excludes`.
+
+    A manifest names the files, so a set without `includes` selects all of them.
+    """
     includes = [each.value for each in view.texts("cr:includes")]
     excludes = [each.value for each in view.texts("cr:excludes")]
+    takes_all = not includes and bool(view.manifests)
 
     def selects(path: str) -> bool:
-        return any(matches(each, path) for each in includes) and not any(matches(each, path) for each in excludes)
+        is_in = takes_all or any(matches(each, path) for each in includes)
+        return is_in and not any(matches(each, path) for each in excludes)
 
     return selects
 
 
 def selects_by_name(view: FileSet, path: str) -> bool:
-    """Tell whether a path in a folder is taken in only because patterns without a slash match at any depth."""
+    """Return whether a path in a folder is selected only because patterns without a slash match at any depth."""
     with_slash = (each.value for each in view.texts("cr:includes") if "/" in each.value)
     return "/" in path and not any(matches(pattern, path) for pattern in with_slash)
 
 
 def nothing_selected(view: FileSet) -> Fault:
-    """Return the fault that a file set is empty."""
+    """Return the fault of a file set that selects no file."""
+    if view.manifests and not view.all("cr:includes"):
+        place, hint = view.place("cr:containedIn"), "write the path of a file on each line, or correct the transform"
+        return Fault(DATA_FILESET_EMPTY, Problem(f"{view.title}: the manifest names no file", place, hint))
     includes = "`, `".join(literal.value for literal in view.texts("cr:includes"))
-    hint = "next to a slash `*` stays within a folder; `**/` crosses folders"
+    hint = "write `**/` to cross folders: next to a slash, `*` stays within a folder"
     return Fault(
         DATA_FILESET_EMPTY, Problem(f"{view.title}: `{includes}` selects no file", view.place("cr:includes"), hint)
     )
 
 
+#: Containers around a file that are read, one inside another.
+MOST_NESTED = 4
+# A git address: user and host, then a path.
+_CLONED = re.compile(r"[\w.-]+@[\w.-]+:")
 _ARCHIVES = frozenset(
     f"application/{name}"
     for name in (
@@ -135,32 +185,57 @@ _ARCHIVE_NAME = re.compile(r".*\.(zip|tar|tgz|tbz2|txz|tzst|tar\.(gz|bz2|xz|zstd
 
 
 def claims_archive(view: Resource, path: str) -> bool:
-    """Tell whether a file is described as a zip or tar: by its encodingFormat, or by its name."""
+    """Return whether a file is called a zip or tar, by its encodingFormat or its name."""
     return any(each.strip().lower() in _ARCHIVES for each in view.formats) or bool(_ARCHIVE_NAME.fullmatch(path))
 
 
 def no_archive(view: Resource, path: str) -> Fault:
-    """Return the fault that a file is not the archive that it claims to be."""
+    """Return the fault of a file that is called an archive and is not one."""
     message = f"{view.title}: `{path}` is not a zip or tar archive"
-    hint = "fetch or pack it again, or correct `encodingFormat`"
+    hint = "download or pack the archive again, or correct `encodingFormat`"
     return Fault(DATA_ARCHIVE_CORRUPT, Problem(message, view.place("sc:contentUrl"), hint))
 
 
-def damaged(view: Resource, entry: Entry, fault: ArchiveFault) -> Fault:
-    """Return the fault that an archive does not read to its end, or that something is wrong around its members."""
-    what = fault if fault.minor else f"does not read to its end: {fault}"
-    message = f"{view.title}: `{entry.name}` {what}"
+def damaged(view: Resource, name: str, fault: ArchiveFault) -> Fault:
+    """Return the fault of a corrupt archive, or of wrong data around its members."""
+    what = fault if fault.minor else f"is corrupt: {fault}"
+    message = f"{view.title}: `{name}` {what}"
     return Fault(
-        DATA_ARCHIVE_CORRUPT, Problem(message, view.place("sc:contentUrl"), "fetch or pack it again", minor=fault.minor)
+        DATA_ARCHIVE_CORRUPT,
+        Problem(message, view.place("sc:contentUrl"), "download or pack the archive again", minor=fault.minor),
     )
 
 
 def no_reader(view: Resource, path: str) -> NotRead:
-    """Return that a container is of a format that nothing here reads."""
+    """Return that the format of a container is not supported."""
     said = ", ".join(view.formats) or "none"
     return NotRead(
-        f"{view.title}: members of `{path}` are not read: it is not a zip or tar (encodingFormat {said})", path
+        f"{view.title}: the members of `{path}` are not read: not a zip or tar (encodingFormat {said})", path
     )
+
+
+def _joined(folder: str, path: str) -> str:
+    return f"{folder.rstrip('/')}/{path}" if folder else path
+
+
+def containers_of(description: Description, view: Resource) -> list[FileObject]:
+    """Return the files that contain a resource, including those of a DataSource that is not a manifest."""
+    found = [description.view_of(value) for value in view.containers]
+    found += [target for each in view.manifests if not each.lists_files for target in each.target_views]
+    return [each for each in found if isinstance(each, FileObject)]
+
+
+class _Unreadable:
+    """Chunks of a file that does not exist locally."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        raise self._error
 
 
 def _anything(_path: str) -> bool:
@@ -168,7 +243,7 @@ def _anything(_path: str) -> bool:
 
 
 class _Chunked:
-    """Chunks as a file to read from, for the decompressors."""
+    """Chunks as a file, for the decompressors."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -181,14 +256,14 @@ _CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2":
 
 
 def split_codec(name: str) -> tuple[str, Codec]:
-    """Return the name of a file without the suffix of its compression, and the compression that it announces."""
+    """Return the name of a file without its compression suffix, and the codec of that suffix."""
     plain, _, suffix = name.rpartition(".")
     codec = _CODECS.get(suffix)
     return (plain, codec) if codec else (name, "plain")
 
 
 def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[bytes]:
-    """Yield the chunks of a file as its name says that they are compressed. Raises `Broken` where they do not decode."""
+    """Yield the chunks of a file, decompressed by the suffix of its name. Raises `Broken` if they do not decode."""
     try:
         yield from Chunks(_Chunked(chunks), split_codec(name)[1], path, inside=True)
     except StreamFault as fault:
@@ -196,17 +271,20 @@ def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[byte
 
 
 class Files:
-    """Opens the files behind the FileObjects and FileSets of one description, which lie in its folder."""
+    """Opens the files of one description's FileObjects and FileSets in its folder."""
 
-    def __init__(self, description: Description, folder: Entry) -> None:
+    def __init__(self, description: Description, folder: Entry, maps: Mapping[str, Entry], names_in: Listing) -> None:
         self._description = description
         self._folder = folder
+        self._copies = mapped(description, maps)
+        self._names_in = names_in
+        #: Files and sets with a manifest that is being read.
+        self._listing: set[Resource] = set()
 
     def opened(self, view: Resource) -> Iterator[Opened]:
         """Yield the files of a FileObject (one) or FileSet, in the order of their container; use each before the next.
 
-        Raises `NotRead` for what is on the web or in containers that are not followed, `Broken` for what is missing or
-        damaged.
+        Raises `NotRead` for files on the web or in unsupported containers, `Broken` for missing or corrupt files.
         """
         if isinstance(view, FileSet):
             empty = True
@@ -217,16 +295,15 @@ class Files:
                 raise Broken(nothing_selected(view))
             return
         containers = self._containers(view)
-        if not containers and view.containers:
-            raise NotRead(f"{view.title}: its container is not followed")
-        path = self._path_of(view)
         if not containers:
-            entry = self._entry(view, path)
+            entry = self._entry(view)
             if entry.kind == "directory":
-                raise NotRead(f"{view.title}: `{path}` is a folder: describe its files with a FileSet")
-            yield Opened(path, path, self._raw(view, entry), entry)
+                raise NotRead(f"{view.title}: `{entry.path}` is a folder: describe its files with a FileSet")
+            yield Opened(
+                entry.path, entry.path if view not in self._copies else entry.name, self._raw(view, entry), entry
+            )
             return
-        wanted = str(PurePosixPath(path))
+        wanted = str(PurePosixPath(self._path_of(view)))
         found = False
         for opened in self._inside(
             containers[0], lambda each: each == wanted, lambda each: link_on_the_way(each, wanted)
@@ -238,13 +315,15 @@ class Files:
             raise self._broken(view, DATA_FILE_MISSING, message, "correct the path inside the container")
 
     def local(self, view: Resource) -> Iterator[Entry]:
-        """Yield the files on disk that a FileObject or FileSet is read from; of what is not there, nothing."""
+        """Yield the existing files on disk of a FileObject or FileSet."""
         containers = self._containers(view)
         wanted = selection(view) if isinstance(view, FileSet) else _anything
+        if self._lists(view):
+            yield from self._local_of_manifests(view)
         try:
-            sources = [self._entry(each, self._path_of(each)) for each in containers]
-            if not containers:
-                sources = [self._folder if isinstance(view, FileSet) else self._entry(view, self._path_of(view))]
+            sources = [self._entry(each) for each in containers]
+            if not containers and not view.manifests:
+                sources = [self._folder_of(view) if isinstance(view, FileSet) else self._entry(view)]
         except (Broken, NotRead):
             return
         for source in sources:
@@ -253,22 +332,102 @@ class Files:
 
     def _selected(self, view: FileSet) -> Iterator[Opened]:
         wanted, behind = selection(view), partial(may_select, view)
-        containers = self._containers(view)
+        containers: list[FileObject | FileSet] = [*self._containers(view)]
+        if view in self._copies:
+            containers = [view]
         for container in containers:
             yield from self._inside(container, wanted, behind)
-        if not containers:
+        lists = self._lists(view)
+        if lists:
+            for each in self.listed(view):
+                yield self._opened_as_listed(view, each)
+        if not containers and not lists:
             if view.containers:
-                raise NotRead(f"{view.title}: its container is not followed")
+                raise NotRead(f"{view.title}: the container is not read")
             yield from self._in_folder(view, self._folder, "", wanted, behind)
 
+    def _lists(self, view: Resource) -> bool:
+        return view not in self._copies and any(each.lists_files for each in view.manifests)
+
+    def listed(self, view: Resource) -> Iterator[Listed]:
+        """Yield the files that the manifests of a file set name and its patterns select, or where they name a file.
+
+        Raises `NotRead` and `Broken` if a manifest cannot be read.
+        """
+        if view in self._listing:
+            raise NotRead(f"{view.title}: its manifest is in itself")
+        wanted = selection(view) if isinstance(view, FileSet) else str(PurePosixPath(self._path_of(view))).__eq__
+        self._listing.add(view)
+        try:
+            for manifest in view.manifests if self._lists(view) else ():
+                for target in manifest.target_views if manifest.lists_files else ():
+                    for opened in self.opened(target) if isinstance(target, Resource) else ():
+                        names = self._names_in(manifest, cast("Resource", target), opened)
+                        yield from (each for each in names if wanted(each.name))
+        finally:
+            self._listing.discard(view)
+
+    def entry_in_manifest(self, view: FileObject) -> Entry:
+        """Return the file of a FileObject that a manifest contains. Raises as `listed` and `listed_entry` do."""
+        for each in self.listed(view):
+            return self.listed_entry(view, each)
+        message = f"no manifest names `{self._path_of(view)}`"
+        raise self._broken(view, DATA_FILE_MISSING, message, "correct the path, or add it to the manifest")
+
+    def listed_entry(self, view: Resource, each: Listed) -> Entry:
+        """Return the file that a manifest names, next to the description.
+
+        Raises `NotRead` for a file on the web or from a manifest there, and `Broken` for a missing file.
+        """
+        if is_elsewhere(each.name):
+            raise NotRead(f"{view.title}: `{each.name}` is on the web, and nothing is fetched")
+        try:
+            return replace(entry_beside(self._folder, each.name), path=each.name)
+        except NoFile as fault:
+            if fault.link is not None:
+                raise Broken(barred(fault.link, Location(fault.link.path))) from None
+            if any(is_elsewhere(url) for url in self._manifest_urls(view)):
+                raise NotRead(f"{view.title}: `{each.name}` is where its manifest is from, on the web") from None
+            message = f"{view.title}: {fault}"
+            raise Broken(
+                Fault(DATA_FILE_MISSING, Problem(message, each.at, "add it, or correct the manifest"))
+            ) from None
+
+    @staticmethod
+    def _manifest_urls(view: Resource) -> Iterator[str]:
+        return (target.text("sc:contentUrl") or "" for manifest in view.manifests for target in manifest.target_views)
+
+    def _opened_as_listed(self, view: FileSet, each: Listed) -> Opened:
+        """Return a file that a manifest names; a missing one is a fault only when its bytes are read, not for its path."""
+        try:
+            entry = self.listed_entry(view, each)
+        except (Broken, NotRead) as error:
+            return Opened(each.name, each.name, _Unreadable(error))
+        return Opened(each.name, each.name, self._raw(view, entry), entry)
+
+    def _local_of_manifests(self, view: Resource) -> Iterator[Entry]:
+        for manifest in view.manifests:
+            for target in manifest.target_views:
+                if isinstance(target, Resource) and target is not view:
+                    yield from self.local(target)
+        with suppress(Broken, NotRead):
+            for each in self.listed(view):
+                with suppress(Broken, NotRead):
+                    yield self.listed_entry(view, each)
+
+    def _folder_of(self, view: FileSet) -> Entry:
+        return self._copies.get(view, self._folder)
+
     def _inside(
-        self, container: FileObject, wanted: Callable[[str], bool], behind: Callable[[Entry], bool]
+        self, container: FileObject | FileSet, wanted: Callable[[str], bool], behind: Callable[[Entry], bool]
     ) -> Iterator[Opened]:
-        """Yield the files in a container whose paths are wanted; `behind` tells of a link whether one may lie there."""
-        if container.containers:
-            raise NotRead(f"{container.title}: a container inside of another is not followed")
-        path = self._path_of(container)
-        entry = self._entry(container, path)
+        """Yield the files in a container with wanted paths; `behind` tests whether a link may lead to one."""
+        if self._is_packed(container):
+            for outer in self.opened(container):
+                yield from self._inside_packed(container, outer, wanted)
+            return
+        entry = self._entry(container)
+        path = entry.path
         if entry.kind == "directory":
             yield from self._in_folder(container, entry, f"{path.rstrip('/')}/", wanted, behind)
             return
@@ -282,19 +441,45 @@ class Files:
                     else no_reader(container, path)
                 )
             for member in members(entry.open, path, wanted):
-                yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry, member.chunks))
+                yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry.name, member.chunks))
         except ArchiveFault as fault:
             if not fault.minor:
-                raise Broken(damaged(container, entry, fault)) from fault
+                raise Broken(damaged(container, entry.name, fault)) from fault
         except OSError as error:
             message = f"`{path}` cannot be read: {reason_of(error)}"
-            raise self._broken(container, DATA_FILE_MISSING, message, "make it readable") from error
+            raise self._broken(container, DATA_FILE_MISSING, message, "make the file readable") from error
 
-    def _whole(self, container: FileObject, entry: Entry, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    def _is_packed(self, view: Resource, depth: int = 0) -> bool:
+        """Return whether a file is in an archive. Raises `NotRead` if there are too many around it, as in a cycle."""
+        if depth > MOST_NESTED:
+            raise NotRead(f"{view.title}: more than {MOST_NESTED} containers around a file are not read")
+        outer = self._containers(view)[:1]
+        return bool(outer) and (self._is_packed(outer[0], depth + 1) or self._entry(outer[0]).kind != "directory")
+
+    def _inside_packed(self, container: Resource, outer: Opened, wanted: Callable[[str], bool]) -> Iterator[Opened]:
+        """Yield the files in an archive that is in another."""
+        head, chunks = peeked(outer.chunks)
+        if not is_archive(head):
+            raise (
+                Broken(no_archive(container, outer.path))
+                if claims_archive(container, outer.name)
+                else no_reader(container, outer.path)
+            )
+        try:
+            for member in members_inside(head, chunks, outer.path, wanted):
+                content = self._whole(container, outer.name, member.chunks)
+                yield Opened(f"{outer.path}/{member.path}", member.path, content)
+        except TooLarge as error:
+            raise NotRead(f"{container.title}: {error}") from error
+        except ArchiveFault as fault:
+            if not fault.minor:
+                raise Broken(damaged(container, outer.name, fault)) from fault
+
+    def _whole(self, container: Resource, name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         try:
             yield from chunks
         except ArchiveFault as fault:
-            raise Broken(damaged(container, entry, fault)) from fault
+            raise Broken(damaged(container, name, fault)) from fault
 
     def _in_folder(
         self,
@@ -315,25 +500,42 @@ class Files:
             yield from raw(entry)
         except OSError as error:
             message = f"`{entry.name}` cannot be read: {reason_of(error)}"
-            raise self._broken(view, DATA_FILE_MISSING, message, "make it readable") from error
+            raise self._broken(view, DATA_FILE_MISSING, message, "make the file readable") from error
 
     def _path_of(self, view: Resource) -> str:
         path = view.text("sc:contentUrl")
         if not path:
-            raise NotRead(f"{view.title}: it has no contentUrl")
-        if is_uri(path):
-            raise NotRead(f"{view.title}: `{path}` is on the web, and nothing is fetched: describe a local copy")
+            raise NotRead(f"{view.title}: `contentUrl` is missing")
+        if is_elsewhere(path):
+            raise NotRead(
+                f"{view.title}: `{path}` is on the web, and nothing is fetched: describe a local copy, or name one with --map"
+            )
         return path
 
-    def _entry(self, view: Resource, path: str) -> Entry:
+    def _entry(self, view: Resource) -> Entry:
+        if view in self._copies:
+            return self._copies[view]
+        if isinstance(view, FileObject) and self._lists(view):
+            return self.entry_in_manifest(view)
+        path = self._path_of(view)
+        folder = self._folder
+        if view.containers:
+            outer = self._containers(view)[:1]
+            # CRO314 reports a cycle of containers.
+            if not outer or (outer[0].containers and outer[0] not in self._copies):
+                raise NotRead(f"{view.title}: the container is not read")
+            folder = self._entry(outer[0])
+            if folder.kind != "directory":
+                raise NotRead(f"{view.title}: a container inside another is not read")
         try:
-            return entry_beside(self._folder, path)
+            return replace(entry_beside(folder, path), path=_joined(folder.path, path))
         except NoFile as fault:
             raise Broken(fault.about(view)) from None
 
     def _containers(self, view: Resource) -> list[FileObject]:
-        found = (self._description.view_of(value) for value in view.containers)
-        return [each for each in found if isinstance(each, FileObject)]
+        if view in self._copies:
+            return []
+        return containers_of(self._description, view)
 
     @staticmethod
     def _broken(view: Resource, kind: FindingType, message: str, hint: str) -> Broken:

@@ -1,6 +1,4 @@
-"""Internal: CRO6xx, the files behind the description (--data), and CRO7xx, records that are to be documents
-(convert).
-"""
+"""Internal: CRO6xx, the files of the description (--data), and CRO7xx, records converted to documents (convert)."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ _RESOURCES = "croissant-1.0#resources"
 
 
 class Gap(Struct, frozen=True):
-    """Data that was not judged by some rules, through no fault of its own: what, and why."""
+    """Data that some rules could not check although nothing is wrong with it, and why."""
 
     codes: tuple[str, ...]
     path: str
@@ -24,10 +22,10 @@ class Gap(Struct, frozen=True):
 DATA_FILE_MISSING = RULES.finding(
     "CRO601",
     "data-file-missing",
-    """A local file is not where the description says. Files on the web are not fetched, and not judged.
+    """A local file of the description is missing. Files on the web are neither fetched nor checked.
 
     Why: the data cannot be loaded.
-    Example: `"contentUrl": "data/train.csv"`, and no such file beside the description; a path out of its folder.
+    Example: `"contentUrl": "data/train.csv"` without such a file next to the description; a path out of its folder.
     Fix: add the file, or correct the path.
     """,
     spec=_RESOURCES,
@@ -37,11 +35,11 @@ DATA_FILE_MISSING = RULES.finding(
 DATA_SIZE_MISMATCH = RULES.finding(
     "CRO602",
     "data-size-mismatch",
-    """A file is not as large as the description says; sizes with a unit may differ by 5 percent.
+    """A file does not have the size in the description. Sizes with a unit may differ by 5 percent.
 
-    Why: it was cut, or replaced.
+    Why: the file was truncated or replaced.
     Example: `"contentSize": "117743 B"` and a file of 100 bytes.
-    Fix: fetch the file again, or write the size that it has.
+    Fix: download the file again, or correct the size.
     """,
     spec="croissant-1.0#fileobject",
 )
@@ -50,11 +48,11 @@ DATA_SIZE_MISMATCH = RULES.finding(
 DATA_SHA256_MISMATCH = RULES.finding(
     "CRO603",
     "data-sha256-mismatch",
-    """The SHA-256 (or MD5) of a file is not the one that the description says.
+    """A file does not have the SHA-256 or MD5 in the description.
 
-    Why: it is another file, or a damaged one.
+    Why: the file is corrupt or was replaced.
     Example: a file that was edited after it was described.
-    Fix: fetch the file again, or write the digest that it has.
+    Fix: download the file again, or correct the digest.
     """,
     spec="croissant-1.0#checksums",
 )
@@ -63,13 +61,13 @@ DATA_SHA256_MISMATCH = RULES.finding(
 DATA_ARCHIVE_CORRUPT = RULES.finding(
     "CRO604",
     "data-archive-corrupt",
-    """An archive, table or compressed file does not read to its end, or a file is not the archive that it is described as.
-    Milder for an archive whose members are whole: a tar without an end mark, a zip with other bytes before or after it.
+    """An archive, table or compressed file is corrupt, or a file is not the archive that it claims to be. A warning if all
+    members of the archive are intact: a tar without an end mark, a zip with extra bytes before or after it.
 
-    Why: what comes after the damage is lost. Archives are read in place and in bounded memory: headers
-    of more than 1 MiB, a directory of more than 16 MiB, sparse members, zip members that overlap and a row of Parquet that does not fit are not read.
-    Example: a zip that was cut short, a member with a wrong checksum, a page of HTML saved as `data.zip`.
-    Fix: fetch or pack it again.
+    Why: the data after the damage is lost. Archives are read in place and in bounded memory, which excludes headers of more
+    than 1 MiB, a directory of more than 16 MiB, sparse members, overlapping zip members and Parquet rows that do not fit.
+    Example: a truncated zip, a member with a wrong checksum, a page of HTML saved as `data.zip`.
+    Fix: download or pack the file again.
     """,
     spec="croissant-1.0#fileset",
     grades={"minor": Severity.WARNING},
@@ -79,10 +77,10 @@ DATA_ARCHIVE_CORRUPT = RULES.finding(
 DATA_FILESET_EMPTY = RULES.finding(
     "CRO605",
     "data-fileset-empty",
-    """The patterns of a file set select nothing.
+    """The patterns of a file set select no file.
 
-    Why: in a pattern with a slash `*` does not cross folders, `**` does; what is included is then reduced by `excludes`.
-    Example: `"includes": "./*.jpg"` where all pictures are in folders.
+    Why: in a pattern with a slash, `*` does not cross folders, but `**` does. `excludes` removes files from the selection.
+    Example: `"includes": "./*.jpg"` where all images are in folders.
     Fix: write `**/*.jpg`.
     """,
     severity=Severity.WARNING,
@@ -93,11 +91,11 @@ DATA_FILESET_EMPTY = RULES.finding(
 DATA_COLUMN_MISSING = RULES.finding(
     "CRO606",
     "data-column-missing",
-    """A file has no column of the name that a field extracts, or its JSON path leads nowhere in all records. Case matters.
+    """A file lacks the column that a field extracts, or its JSON path selects nothing in any record. Case matters.
 
-    Why: the field cannot be loaded. A member that some objects of JSON lack is no value in their records, and no finding.
+    Why: the field cannot be loaded. A member that only some JSON objects lack is not a finding: those records have no value.
     Example: `"column": "userid"` where the header has `userId`; `$[*].prize` where the objects have `price`.
-    Fix: write the name as the file has it.
+    Fix: write the name exactly as in the file.
     """,
     spec="croissant-1.0#extract",
 )
@@ -106,11 +104,11 @@ DATA_COLUMN_MISSING = RULES.finding(
 DATA_ROW_WIDTH = RULES.finding(
     "CRO607",
     "data-row-width",
-    """A row of a CSV or TSV file has more or fewer cells than its header.
+    """A row of a CSV, TSV or ARFF file has more or fewer cells than its header.
 
     Why: readers shift, drop or invent values.
-    Example: a comma in a cell that is not quoted.
-    Fix: quote cells that hold the delimiter, a quote or a line end.
+    Example: an unquoted cell that contains a comma.
+    Fix: quote cells that contain the delimiter, a quote or a line break.
     """,
     spec="croissant-1.0#extract",
 )
@@ -121,9 +119,9 @@ DATA_RAGGED_COLUMNS = RULES.finding(
     "data-ragged-columns",
     """The JSON paths of one record set select different numbers of values from one file.
 
-    Why: each record takes one value of each, so the lists cannot be put side by side.
+    Why: each record takes one value from each path, so the lists do not fit together.
     Example: `$[*].id` gives 3 values and `$[*].prices[*].amount` 7.
-    Fix: let the paths lead to the same records: a list inside of each is a `repeated` field, or a record set of its own.
+    Fix: make the paths select the same records; a list in each record is a `repeated` field or a separate record set.
     """,
     spec="croissant-1.0#extract",
 )
@@ -132,11 +130,11 @@ DATA_RAGGED_COLUMNS = RULES.finding(
 DATA_VALUE_CAST = RULES.finding(
     "CRO609",
     "data-value-cast",
-    """A value in a file cannot be of the data type of its field. Nothing is rounded or cut to make it fit.
+    """A value in a file does not fit its field's data type. Nothing is rounded or truncated to make it fit.
 
-    Why: it cannot be loaded as what the field says it is, or only by changing it.
-    Example: `3.5` or `n/a` in a column of a field of type sc:Integer. An empty cell is no value, which any type takes.
-    Fix: correct the value, or the data type.
+    Why: readers cannot load it without changing it.
+    Example: `3.5` or `n/a` in the column of a field of type sc:Integer. An empty cell means no value, which every type allows.
+    Fix: correct the value or the data type.
     """,
     spec="croissant-1.0#data-types",
 )
@@ -145,11 +143,11 @@ DATA_VALUE_CAST = RULES.finding(
 DATA_TRANSFORM_FAILED = RULES.finding(
     "CRO610",
     "data-transform-failed",
-    """A transformation does not apply to a value: the pattern does not match it, or has no end in sight after 10 seconds.
+    """A transformation fails for a value: the pattern does not match, or is still running after 10 seconds.
 
-    Why: the field has no value there; readers keep the whole text, leave it out, or hang.
+    Why: the field has no value; readers keep the whole text, drop it, or hang.
     Example: `"regex": "^([0-9]+)[.]jpg$"` and a file `cover.jpg`; `"regex": "(a+)+$"` and a long text of `a`.
-    Fix: correct the pattern, or leave the file out with `excludes`; write patterns without repetition in a repetition.
+    Fix: correct the pattern, or exclude the file with `excludes`; avoid nested repetition in patterns.
     """,
     spec="croissant-1.0#transform",
 )
@@ -158,11 +156,11 @@ DATA_TRANSFORM_FAILED = RULES.finding(
 DATA_KEY_NOT_UNIQUE = RULES.finding(
     "CRO611",
     "data-key-not-unique",
-    """Two records that are read from files have the same key.
+    """Two records in files have the same key.
 
     Why: the values of the key "uniquely identify each record".
     Example: two rows with user 1 and film 2, which are the key.
-    Fix: correct one of them, or the key.
+    Fix: correct one of the records, or the key.
     """,
     spec="croissant-1.0#recordset",
 )
@@ -171,9 +169,9 @@ DATA_KEY_NOT_UNIQUE = RULES.finding(
 DATA_KEY_NULL = RULES.finding(
     "CRO612",
     "data-key-null",
-    """A record that is read from a file has no value in a field of its key.
+    """A record in a file has no value in a field of its key.
 
-    Why: nothing identifies nothing.
+    Why: the record cannot be identified.
     Example: an empty cell in the column of the key.
     Fix: give the record a key.
     """,
@@ -184,12 +182,12 @@ DATA_KEY_NULL = RULES.finding(
 DATA_FOREIGN_KEY_VIOLATION = RULES.finding(
     "CRO613",
     "data-foreign-key-violation",
-    """A value that is read from a file is not among those of the field that it references; nor is the split of a record.
+    """A value in a file, such as the split of a record, does not occur in the field that it references.
 
     Why: the "values in the Field that contains the reference are taken from the values of the target Field"; a join finds
-    nothing for it.
+    no match.
     Example: a rating of film 7, and no film 7.
-    Fix: correct the value, or add the record that it names.
+    Fix: correct the value, or add the missing record.
     """,
     spec="croissant-1.0#joins",
 )
@@ -200,10 +198,10 @@ DATA_GLOB_ANY_DEPTH = RULES.finding(
     "data-glob-any-depth",
     """A pattern without a slash selects files in folders.
 
-    Why: the specification writes `*.jpg` for all pictures of an archive, and most readers take it so; others, to which
-    `*` never crosses a folder, find nothing.
-    Example: `"includes": "*.jpg"`, and a picture `train/1.jpg`.
-    Fix: write `**/*.jpg`, which everybody reads alike; or `./*.jpg` for pictures of the top folder only.
+    Why: the specification uses `*.jpg` for all images of an archive, and most readers agree; other readers, where `*`
+    never crosses folders, find nothing.
+    Example: `"includes": "*.jpg"`, and an image `train/1.jpg`.
+    Fix: write `**/*.jpg`, which all readers understand, or `./*.jpg` for images in the top folder only.
     """,
     severity=Severity.INFO,
     spec="croissant-1.0#fileset",
@@ -213,11 +211,11 @@ DATA_GLOB_ANY_DEPTH = RULES.finding(
 DATA_FORMAT_MISMATCH = RULES.finding(
     "CRO615",
     "data-format-mismatch",
-    """A file does not start as files of its encodingFormat do. Milder for another format of the same kind.
+    """A file does not start like a file of its encodingFormat. A warning for another format of the same kind.
 
-    Why: whoever reads it by its encodingFormat fails. The first bytes of JPEG, PNG, GIF, BMP, TIFF, WebP, WAV, FLAC, Ogg
-    and PDF files are compared, where a FileObject is one or a record set takes their content; nothing is decoded.
-    Example: a page with an error message, saved as `1.jpg`; a PNG image in a file set of `image/jpeg`.
+    Why: readers that rely on the encodingFormat fail. The first bytes of JPEG, PNG, GIF, BMP, TIFF, WebP, JPEG 2000,
+    JPEG XL, WAV, AIFF, FLAC, Ogg, MP3, MIDI and PDF files are compared if the file is a FileObject or a record set reads its content; nothing is decoded.
+    Example: an error page saved as `1.jpg`; a PNG image in a file set of `image/jpeg`.
     Fix: replace the file, or correct `encodingFormat`.
     """,
     spec="croissant-1.0#fileobject",
@@ -228,11 +226,11 @@ DATA_FORMAT_MISMATCH = RULES.finding(
 DATA_MEMBER_ESCAPES = RULES.finding(
     "CRO616",
     "data-member-escapes",
-    """A member of an archive has a path that leads out of the folder that it is unpacked in.
+    """The path of an archive member points outside the folder where the archive is unpacked.
 
-    Why: a careless program that unpacks the archive writes there. Nothing is unpacked here.
+    Why: a careless program that unpacks the archive writes there. Corpusfmt does not unpack archives.
     Example: `../../home/user/.profile`, `/etc/passwd`.
-    Fix: pack the archive again with relative paths; do not unpack one of which you do not know the maker.
+    Fix: pack the archive again with relative paths; do not unpack an archive from an unknown author.
     """,
     severity=Severity.WARNING,
     spec="croissant-1.0#fileset",
@@ -242,11 +240,11 @@ DATA_MEMBER_ESCAPES = RULES.finding(
 RECORD_WITHOUT_TEXT = RULES.finding(
     "CRO701",
     "record-without-text",
-    """A record that is to be a document has no text in the field of texts. The empty text is one.
+    """A record to convert to a document has no text in its text field. An empty text is accepted.
 
-    Why: there is no document to make of it; a number or a list is not written out as if it were prose.
+    Why: a document needs text; numbers and lists are not converted to text.
     Example: an empty cell; a field of type sc:Integer named with --text-field.
-    Fix: write the text, leave the record out, or name another field with --text-field.
+    Fix: add the text, remove the record, or name another field with --text-field.
     """,
 )
 
@@ -254,9 +252,9 @@ RECORD_WITHOUT_TEXT = RULES.finding(
 RECORD_WITHOUT_ID = RULES.finding(
     "CRO702",
     "record-without-id",
-    """A record that is to be a document has no id, in a record set that has ids: no text that is not empty, no whole number.
+    """A record to convert to a document has no id in a record set with ids. An id is nonempty text or a whole number.
 
-    Why: nothing then tells the document from others, and a number with a fraction is written in several ways.
+    Why: the document cannot be identified, and numbers with fractions have several spellings.
     Example: an empty cell in the field of the key.
     Fix: give the record an id, or name another field with --id-field.
     """,
@@ -266,10 +264,10 @@ RECORD_WITHOUT_ID = RULES.finding(
 RECORD_TOO_DEEP = RULES.finding(
     "CRO703",
     "record-too-deep",
-    """The lists and objects of a record that is to be a document nest deeper than 127 levels.
+    """The lists and objects of a record to convert to a document nest deeper than 127 levels.
 
-    Why: many readers of JSON give up on it.
+    Why: many JSON readers fail on deep nesting.
     Example: a list in a list in a list, 200 times.
-    Fix: flatten the value, or leave its field out of the description.
+    Fix: flatten the value, or remove its field from the description.
     """,
 )

@@ -1,9 +1,9 @@
 """Internal: Glob patterns over paths: `*` and `?` stay within a path segment, `**` as a whole segment crosses them.
 
-A pattern without a slash is about names, as in `.gitignore`: it matches at any depth.
+A pattern without a slash matches names at any depth, as in `.gitignore`.
 
-A pattern becomes a regular expression that never goes back behind a star, so that no pattern takes more than the product
-of its length and that of the path.
+A pattern becomes a regular expression that never backtracks across a star, so matching takes at most the product of the
+lengths of pattern and path.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _CROSSING = r"(?:[^/]*+/)*?"
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Tell whether a path (POSIX, relative) matches a pattern."""
+    """Return whether a path (POSIX, relative) matches a pattern."""
     if "/" not in pattern:
         path = path.rpartition("/")[2]
     return _expression(pattern).fullmatch(f"{path}/") is not None
 
 
 def may_match_below(pattern: str, folder: str) -> bool:
-    """Tell whether a pattern can match something in a folder, whatever that holds."""
+    """Return whether a pattern can match any path in a folder."""
     wanted = pattern.removeprefix("./").lstrip("/").split("/")
     parts = folder.split("/")
     for part, of_path in zip(wanted, parts, strict=False):
@@ -35,7 +35,7 @@ def may_match_below(pattern: str, folder: str) -> bool:
 
 
 def literal_in(pattern: str) -> str:
-    """Return a piece of text that every path has which matches a pattern."""
+    """Return a text that every path matching the pattern contains."""
     if "[" in pattern or "\\" in pattern:
         return ""
     return max(re.split(r"[*?/]+", pattern.removeprefix("./")), key=len)
@@ -43,7 +43,7 @@ def literal_in(pattern: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _expression(pattern: str) -> re.Pattern[str]:
-    """Return what matches paths with a slash behind them."""
+    """Return the expression that matches paths with a trailing slash."""
     groups: list[str] = [""]
     for segment in pattern.removeprefix("./").lstrip("/").split("/"):
         if segment == "**":
@@ -68,7 +68,7 @@ def _segment(pattern: str) -> str:
 
 
 def _pieces(pattern: str) -> list[str]:
-    """Return as regular expressions what stands between the stars of a segment."""
+    """Return the parts of a segment between its stars, as regular expressions."""
     pieces = [""]
     position = 0
     while position < len(pattern):
@@ -82,7 +82,7 @@ def _pieces(pattern: str) -> list[str]:
 
 
 def _one(pattern: str, position: int) -> tuple[str, int]:
-    """Return what matches one character, and where the pattern goes on."""
+    """Return the expression for one character, and the position after it in the pattern."""
     piece = pattern[position]
     if piece == "?":
         return "[^/]", position + 1
@@ -99,7 +99,7 @@ def _one(pattern: str, position: int) -> tuple[str, int]:
 
 
 def _members(inside: str) -> str:
-    """Return the members of a class of characters; a range that ends before it begins has none."""
+    """Return the members of a character class; a reversed range is empty."""
     found = ""
     position = 0
     while position < len(inside):

@@ -1,4 +1,4 @@
-"""Internal: Judges the data behind a description: types, transformations, keys and foreign keys, in bounded memory."""
+"""Internal: Check the data of a description: types, transformations, keys and foreign keys, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from corpusfmt.formats.croissant.data.arrays import judged_arrays
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead, Take
 from corpusfmt.formats.croissant.data.cells import combined, hashes_of
 from corpusfmt.formats.croissant.data.files import Opened
@@ -31,9 +32,10 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, are_distinct
 from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
 from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
-from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, judged
+from corpusfmt.formats.croissant.data.tables import judged
 from corpusfmt.formats.croissant.data.trees import (
     Edge,
     Origin,
@@ -45,46 +47,67 @@ from corpusfmt.formats.croissant.data.trees import (
 )
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
 from corpusfmt.formats.croissant.model.wording import clip
-from corpusfmt.io.keys import ROW_BITS, KeyWriter, Place, among, few_hashes, repeated
+from corpusfmt.io.keys import ROW_BITS, Hashes, KeyWriter, Place, few_hashes, repeated
 from corpusfmt.io.keys import unmatched as absent
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
 
-# As many faults of one kind as a report shows; beyond them only the number is told.
+# The number of faults of one kind in a report; the others are only counted.
 _SHOWN = 10
 _MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:VideoObject": "videos are"}
 _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613")
 
 
-# What the check of the files tells of, where it is about the description.
-_TOLD_OF_FILES = (DATA_FILE_MISSING, DATA_FILESET_EMPTY, DATA_ARCHIVE_CORRUPT, DATA_FORMAT_MISMATCH)
-# What tells a field that is referenced from others.
+# The rules that `Storage` reports at places in the description.
+_REPORTED_OF_FILES = (DATA_FILESET_EMPTY, DATA_ARCHIVE_CORRUPT, DATA_FORMAT_MISMATCH)
+# The identity of a referenced field.
 _Name = tuple[int, int, str]
-# How often one source is read for what refers to it: several columns of a file take one time.
+# How often one source is read for its references: several columns of a file are read at once.
 _MOST_PASSES = 100
+# The number of keys that are compared in memory, in 24 bytes each.
+_MOST_HELD = 1 << 22
 # Multiples of it differ in all bits.
 _ODD, _MOST_HASH = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
+class _Block(Struct, frozen=True, eq=False):
+    """Keys of rows, as hashes: of those at some places, or of all, in order."""
+
+    hashes: npt.NDArray[np.uint64]
+    rows: npt.NDArray[np.int64] | None
+    first: int
+
+    def places(self) -> npt.NDArray[np.uint64]:
+        """Return the place of each row among all."""
+        rows = np.arange(len(self.hashes)) if self.rows is None else self.rows
+        return (rows + self.first).astype(np.uint64)
 
 
 class _Watched(Struct, eq=False):
     """Keys that one pass over a source collects: the values of some leaves of each row, as hashes on local disk.
 
-    Several share a writer: `number` keeps their rows apart, `salt` their hashes. Those that are `known` are left out: a
-    reference that is found needs no second look.
+    Several share a writer: `number` separates their rows, `salt` their hashes. `known` keys are skipped: a reference
+    that is found needs no second look.
     """
 
     key: KeyOf
     writer: KeyWriter
     number: int = 0
     salt: int = 0
-    known: npt.NDArray[np.uint64] | None = None
+    known: Hashes | None = None
     row: int = 0
+    #: Keys that may turn out to be all different, and so need no place on disk; None once they are too many.
+    held: list[_Block] | None = None
+    _held_keys: int = 0
 
     def accept(self, part: tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]) -> None:
         """Take the rows of a block."""
         hashes, present = part
-        rows = np.flatnonzero(present)
-        self._write(hashes[rows], rows)
+        if present.all():
+            self._write(hashes, None)
+        else:
+            rows = np.flatnonzero(present)
+            self._write(hashes[rows], rows)
         self.row += len(hashes)
 
     def take(self, table: Table) -> None:
@@ -95,23 +118,44 @@ class _Watched(Struct, eq=False):
             self._write(hashes, np.array(rows, dtype=np.int64))
         self.row += table.size
 
-    def _write(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
-        hashes = hashes ^ np.uint64(self.salt)
+    def _write(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64] | None) -> None:
+        if self.salt:
+            hashes = hashes ^ np.uint64(self.salt)
         if self.known is not None:
-            strange = ~among(hashes, self.known)
-            hashes, rows = hashes[strange], rows[strange]
-        self.writer.extend_array(hashes, (rows + (self.number << ROW_BITS | self.row)).astype(np.uint64))
+            strange = np.flatnonzero(~self.known.have(hashes))
+            hashes, rows = hashes[strange], strange if rows is None else rows[strange]
+        if not len(hashes):
+            return
+        block = _Block(hashes, rows, self.number << ROW_BITS | self.row)
+        if self.held is None:
+            self.writer.extend_array(hashes, block.places())
+            return
+        self.held.append(block)
+        self._held_keys += len(hashes)
+        if self._held_keys > _MOST_HELD:
+            self._let_go(self.held)
+
+    def _let_go(self, held: list[_Block]) -> None:
+        for block in held:
+            self.writer.extend_array(block.hashes, block.places())
+        self.held = None
+
+    def close(self) -> None:
+        """Write the keys that may occur twice."""
+        if self.held and not are_distinct([block.hashes for block in self.held]):
+            self._let_go(self.held)
+        self.writer.close()
 
 
 class _Target(Struct, frozen=True):
-    """Where the keys of a field that is referenced are; those of others may be there, too, with another salt."""
+    """The folder with the keys of a referenced field; it may also contain others' keys, with another salt."""
 
     folder: Path
     salt: int
 
 
 def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tuple[bytes, ...]]]:
-    """Return the keys of a table's rows, and which row each is of; of a list, each value is one."""
+    """Return the row and the key of each key in a table; each value of a list is a key."""
     rows: list[int] = []
     keys: list[tuple[bytes, ...]] = []
     columns = [table.columns[id(leaf)] for leaf in leaves]
@@ -127,36 +171,41 @@ def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tupl
 
 
 def judge_data(
-    description: Description, folder: Entry, scratch: Path | None, tell: Callable[[Fault], Any]
+    description: Description,
+    folder: Entry,
+    maps: Mapping[str, Entry],
+    scratch: Path | None,
+    report: Callable[[Fault], Any],
 ) -> tuple[int, list[Gap]]:
-    """Read the record sets of a description in a folder, and tell what is wrong with their data.
+    """Check the data of a description's record sets in a folder, and report the faults.
 
-    `scratch` is a local folder to spill to. Returns the number of records, and what rules were not run on.
+    `maps` names local copies by id; `scratch` is a local folder for temporary files. Returns the number of records and the
+    data that was not checked.
     """
-    with RecordReader(description, folder, scratch) as reader:
-        judge = _DataJudge(description, reader, tell)
+    with RecordReader(description, folder, maps, scratch) as reader:
+        judge = _DataJudge(description, reader, report)
         judge.run()
     return judge.records, judge.gaps
 
 
 class _DataJudge:
-    """Reads each record set of a description once, and tells what is wrong; what `Storage` tells is left to it."""
+    """Checks each record set of a description in one pass, and reports the faults that `Storage` does not."""
 
-    def __init__(self, description: Description, reader: RecordReader, tell: Callable[[Fault], Any]) -> None:
+    def __init__(self, description: Description, reader: RecordReader, report: Callable[[Fault], Any]) -> None:
         self._description = description
         self._reader = reader
-        self._tell = tell
+        self._report = report
         self._targets: dict[_Name, _Target | NotRead] = {}
         self._salts = (number * _ODD & _MOST_HASH for number in count())
         self._passes: Counter[int] = Counter()
         self._broken: list[Fault] = []
         self.gaps: list[Gap] = []
         self._left_out: set[Gap] = set()
-        #: Records that were read.
+        #: The number of records read.
         self.records = 0
 
     def run(self) -> None:
-        """Judge every record set."""
+        """Check every record set."""
         for view in self._description.views.values():
             if isinstance(view, RecordSet):
                 try:
@@ -170,7 +219,7 @@ class _DataJudge:
 
     def _record_set(self, record_set: RecordSet) -> None:
         if record_set.rows is not None:
-            # The description's own rules judge records in it, but not what refers from them to data in files.
+            # Rules on the description check inline records, except for their references to data in files.
             leaves = [leaf for each in record_set.fields if _refers_to_files(leaf := of_field(each))]
             self._sources(record_set, leaves, [])
             return
@@ -178,12 +227,22 @@ class _DataJudge:
         fields = record_set.key_fields
         key = _leaves_of(fields, plan.tree.leaves)
         of_rows = len(key) == len(fields) and _makes_one_of_each(plan.tree)
-        self._sources(record_set, [*plan.leaf.values(), *referring_parents(record_set)], key if of_rows else [])
+        leaves = [*plan.leaf.values(), *referring_parents(record_set), *self._of_annotations(record_set)]
+        self._sources(record_set, leaves, key if of_rows else [])
         if fields and not of_rows:
             try:
                 self._key_of_records(plan, fields)
             except NotRead as reason:
                 self._leave_out(("CRO611", "CRO612"), reason)
+
+    def _of_annotations(self, record_set: RecordSet) -> Iterator[Leaf]:
+        """Yield the annotations with values of their own: they are checked like fields, and are not part of a record."""
+        for each in record_set.every_annotation:
+            if each.sources and not each.sub_fields:
+                try:
+                    yield leaf_of(each)
+                except NotRead as reason:
+                    self._leave_out(_CODES, reason)
 
     def _sources(self, record_set: RecordSet, leaves: list[Leaf], key: list[Leaf]) -> None:
         edges = [edge for leaf in leaves for edge in _foreign(leaf)]
@@ -193,26 +252,26 @@ class _DataJudge:
             self._source(record_set, origin, own, own_key, [edge for edge in edges if edge.local.origin is origin])
 
     def _key_of_records(self, plan: RecordPlan, fields: list[Field]) -> None:
-        """Judge a key on the records as they are joined; what is wrong with their values, each source has told."""
+        """Check a key on the joined records. The faults of their values are already reported for each source."""
         key = _leaves_of(fields, plan.tree.everything())
         if len(key) < len(fields):
-            raise NotRead(f"{plan.record_set.title}: its key is in nested records, or made of other fields")
+            raise NotRead(f"{plan.record_set.title}: the key is in nested records, or has subfields")
         folder = self._folder()
-        watched = _Watched(KeyOf(key), KeyWriter(folder, 0))
+        watched = _Watched(KeyOf(key), KeyWriter(folder, 0), held=[])
         unmatched_at: set[Location] = set()
         for table in self._reader.tables(plan.tree):
             if table.size:
-                # The records of one row of the first source, one for each match, may go on in the next table.
+                # The records of one row of the first source, one for each match, may continue in the next table.
                 unmatched_at = unmatched_at & {table.at(0)} | _where_unmatched(table)
                 self._nulls(key, table, unmatched_at)
                 watched.take(table)
-        watched.writer.close()
+        watched.close()
         self._repeated(plan.record_set, lambda: self._reader.tables(plan.tree), key, folder)
 
     def _source(
         self, record_set: RecordSet, origin: Origin, leaves: list[Leaf], key: list[Leaf], edges: list[Edge]
     ) -> None:
-        """Read one source of a record set: judge its values, its key, and its foreign keys."""
+        """Read one source of a record set: check its values, its key, and its foreign keys."""
         self._collect([edge.remote for edge in edges])
         targets = []
         for edge in edges:
@@ -224,7 +283,7 @@ class _DataJudge:
         folders = list(dict.fromkeys(target.folder for _, target in targets))
         known = few_hashes(folders)
         own, references = self._folder(), self._folder()
-        watched = [_Watched(KeyOf(key), KeyWriter(own, 0))] if key else []
+        watched = [_Watched(KeyOf(key), KeyWriter(own, 0), held=[])] if key else []
         writer = KeyWriter(references, 0)
         foreign = [
             _Watched(KeyOf([edge.local], required=False), writer, number, target.salt, known)
@@ -239,7 +298,7 @@ class _DataJudge:
                 self.records += part.size
                 continue
             table = self._reader.evaluated(leaves, part)
-            # What is wrong with a record set that is drawn from is told of there.
+            # Faults in another record set that is the source are reported there.
             for fault in table.faults if isinstance(origin, Resource) else table.faults[len(part.faults) :]:
                 self._pass_on(fault)
             self.records += table.size
@@ -249,7 +308,7 @@ class _DataJudge:
                 each.take(table)
         self._not_decoded(leaves, self.records - before)
         for each in followed:
-            each.writer.close()
+            each.close()
         if key:
             self._repeated(record_set, lambda: self._tables(origin, leaves), key, own)
         self._unmatched(self._tables(origin, leaves), [edge for edge, _ in targets], absent(references, folders))
@@ -260,6 +319,8 @@ class _DataJudge:
 
             def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
                 kind = kind_of(origin, file.name)
+                if kind == "parquet":
+                    return judged_arrays(file, leaves, keys)
                 return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS else None
 
             yield from self._reader.of_files(origin, takes, quickly)
@@ -271,7 +332,7 @@ class _DataJudge:
             yield self._reader.evaluated(leaves, batch)
 
     def _collect(self, remotes: Iterable[Leaf]) -> None:
-        """Collect the keys of fields that are referenced, each once; columns of one file are read together."""
+        """Collect the keys of referenced fields once each; columns of one file are read together."""
         waiting = {name: _as_read(remote) for remote in remotes if (name := _name_of(remote)) not in self._targets}
         together: defaultdict[object, dict[_Name, Leaf]] = defaultdict(dict)
         for name, leaf in waiting.items():
@@ -285,13 +346,11 @@ class _DataJudge:
         while leaves:
             self._passes[id(origin)] += 1
             if self._passes[id(origin)] > _MOST_PASSES:
-                reason = NotRead(
-                    f"{origin.title}: it would be read more than {_MOST_PASSES} times for what refers to it"
-                )
-                self._targets |= dict.fromkeys(leaves, reason)
+                reason = f"{origin.title}: references to this source need more than {_MOST_PASSES} passes over it"
+                self._targets |= dict.fromkeys(leaves, NotRead(reason))
                 return
             missing = self._collect_in_one_pass(origin, leaves)
-            # A table without one of the columns is not read at all.
+            # A table that lacks one of the columns is not read at all.
             leaves = {
                 name: leaf
                 for name, leaf in leaves.items()
@@ -299,7 +358,7 @@ class _DataJudge:
             }
 
     def _collect_in_one_pass(self, origin: Origin, leaves: Mapping[_Name, Leaf]) -> set[Take]:
-        """Collect keys where they can be read, and return the columns that are missing."""
+        """Collect the keys that can be read, and return the missing columns."""
         folder = self._folder()
         writer = KeyWriter(folder, 0)
         followed = {}
@@ -323,7 +382,7 @@ class _DataJudge:
                     leaf = leaves[name]
                     table = self._reader.evaluated([leaf], replace(part, faults=[]))
                     if is_damaged or leaf.take in lacking or table.faults:
-                        self._targets[name] = NotRead(f"{leaf.field.title}: some of its values cannot be read")
+                        self._targets[name] = NotRead(f"{leaf.field.title}: some values cannot be read")
                     else:
                         each.take(table)
         except NotRead as reason:
@@ -336,7 +395,7 @@ class _DataJudge:
         folder.mkdir()
         return folder
 
-    # --- telling ---
+    # --- reporting ---
 
     def _leave_out(self, codes: Sequence[str], reason: NotRead) -> None:
         gap = Gap(tuple(codes), reason.path or self._description.places.path, str(reason))
@@ -352,22 +411,23 @@ class _DataJudge:
                 self.gaps.append(Gap(("CRO609",), self._description.places.path, reason, values))
 
     def _pass_on(self, fault: Fault) -> None:
-        """Tell of a fault, but for what the check of the files has told already: it stands in the description."""
-        if fault.type not in _TOLD_OF_FILES or fault.problem.at.path != self._description.places.path:
-            self._tell(fault)
+        """Report a fault, unless the check of the files reports it: a missing file, or a fault in the description."""
+        in_description = fault.problem.at.path == self._description.places.path
+        if fault.type is not DATA_FILE_MISSING and not (fault.type in _REPORTED_OF_FILES and in_description):
+            self._report(fault)
 
     def _nulls(self, key: Sequence[Leaf], table: Table, unmatched_at: Collection[Location]) -> None:
-        """Tell of records without a key, but for those that lack it since a reference leads nowhere: that is told of."""
+        """Report records without a key, unless the cause is a dangling reference, which is reported itself."""
         for leaf in key:
             for row, value in enumerate(table.columns[id(leaf)]):
                 if value is None and not (unmatched_at and table.at(row) in unmatched_at):
-                    message = f"{leaf.field.title}: a key without a value"
-                    self._tell(Fault(DATA_KEY_NULL, Problem(message, table.at(row), "give the record a key")))
+                    message = f"{leaf.field.title}: the key has no value"
+                    self._report(Fault(DATA_KEY_NULL, Problem(message, table.at(row), "give the record a key")))
 
     def _repeated(
         self, record_set: RecordSet, tables: Callable[[], Iterator[Table]], key: Sequence[Leaf], folder: Path
     ) -> None:
-        """Read the rows again whose keys have equal hashes: only those whose keys are equal are told of."""
+        """Read the rows whose keys have equal hashes again, and report those with equal keys."""
         groups = repeated(folder)
         first = next(groups, None)
         if first is None:
@@ -381,7 +441,7 @@ class _DataJudge:
             for group in chain([first], groups):
                 seen.executemany("INSERT INTO candidate VALUES (?)", ((row,) for _, row in group))
             wanted = (row for (row,) in seen.execute("SELECT row FROM candidate ORDER BY row"))
-            told = 0
+            reported = 0
             beyond: Fault | None = None
             for _, table, index in _read_again(tables(), wanted):
                 values = [table.columns[id(leaf)][index] for leaf in key]
@@ -392,17 +452,17 @@ class _DataJudge:
                 if row is None:
                     seen.execute("INSERT INTO seen VALUES (?, ?)", (joined, _spoken(at)))
                     continue
-                told += 1
-                if told <= _SHOWN:
+                reported += 1
+                if reported <= _SHOWN:
                     shown = clip(values[0] if len(values) == 1 else values)
-                    message = f"{record_set.title}: the key `{shown}` is there again, first in {row[0]}"
+                    message = f"{record_set.title}: the key `{shown}` is repeated, first {row[0]}"
                     beyond = Fault(DATA_KEY_NOT_UNIQUE, Problem(message, at, "correct one of the records, or the key"))
-                    self._tell(beyond)
-            if beyond is not None and told > _SHOWN:
-                self._tell(_counted(beyond, told - _SHOWN))
+                    self._report(beyond)
+            if beyond is not None and reported > _SHOWN:
+                self._report(_counted(beyond, reported - _SHOWN))
 
     def _unmatched(self, tables: Iterator[Table], edges: Sequence[Edge], places: Iterable[Place]) -> None:
-        """Tell of references that lead nowhere: at `places`, each the number of its edge and a row."""
+        """Report dangling references at `places`: each the number of its edge and a row."""
         left: Counter[int] = Counter()
         first: defaultdict[int, list[int]] = defaultdict(list)
         for number, row in places:
@@ -418,15 +478,15 @@ class _DataJudge:
                 edge = edges[number]
                 value = table.columns[id(edge.local)][index]
                 last[number] = unmatched(edge.local, edge.remote, value, table.at(index))
-                self._tell(last[number])
+                self._report(last[number])
                 left[number] -= 1
         for number, fault in last.items():
             if left[number]:
-                self._tell(_counted(fault, left[number]))
+                self._report(_counted(fault, left[number]))
 
 
 def _read_again(tables: Iterator[Table], rows: Iterator[int]) -> Iterator[tuple[int, Table, int]]:
-    """Yield rows of tables, which are in order, each with its table and index there."""
+    """Yield the given rows (in ascending order), each with its table and its index in that table."""
     wanted = next(rows, None)
     if wanted is None:
         return
@@ -449,7 +509,7 @@ def _counted(fault: Fault, count: int) -> Fault:
 
 
 def _spoken(at: Location) -> str:
-    place = f"line {at.line}" if at.line is not None else at.record or "the description"
+    place = f"on line {at.line}" if at.line is not None else f"in {at.record or 'the description'}"
     return f"{place} of {at.path}"
 
 
@@ -459,9 +519,9 @@ def _refers_to_files(leaf: Leaf) -> bool:
 
 
 def _as_read(remote: Leaf) -> Leaf:
-    """Return the leaf of a file that a referenced field has its values from as they are; the reference itself for others."""
+    """Return the leaf of the file whose unchanged values a referenced field takes, else the reference itself."""
     if isinstance(remote.origin, RecordSet) and remote.origin.rows is None and not remote.field.sub_fields:
-        with suppress(NotRead):  # the reference itself says it
+        with suppress(NotRead):  # the reference itself reports it
             leaf = leaf_of(remote.field)
             if isinstance(leaf.origin, Resource):
                 return leaf
@@ -473,7 +533,7 @@ def _name_of(leaf: Leaf) -> _Name:
 
 
 def _foreign(leaf: Leaf) -> Iterator[Edge]:
-    """Yield what a field references, each target once: as a field where it is one."""
+    """Yield the references of a field, each target once, as a field if it is one."""
     seen: set[int] = set()
     for edge in references_of(leaf.field, leaf):
         if id(edge.remote.field) not in seen and edge.remote.origin is not leaf.origin:
@@ -487,7 +547,7 @@ def _leaves_of(fields: Sequence[Field], leaves: Iterable[Leaf]) -> list[Leaf]:
 
 
 def _makes_one_of_each(tree: Tree) -> bool:
-    """Tell whether each row of a source makes one record: all that is joined to it is found by a key of its own."""
+    """Return whether each row of a source makes one record: every join looks up a key."""
     return all(
         join.container is not None or (join.follows and _is_key(join.remote.field) and _makes_one_of_each(join.tree))
         for join in tree.joins

@@ -1,6 +1,4 @@
-"""Internal: Where the values of a field come from, and what becomes of them on the way: source, extraction,
-transformations, type.
-"""
+"""Internal: The path of a field's values: source, extraction, transformations, type."""
 
 from __future__ import annotations
 
@@ -25,6 +23,7 @@ from corpusfmt.formats.croissant.data.casts import (
     unchanged,
 )
 from corpusfmt.formats.croissant.data.patterns import Patterns
+from corpusfmt.formats.croissant.model.arrays import ArrayShape
 from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Resource, Transform, View
 from corpusfmt.formats.croissant.model.jsonpath import PathFault, parse_path, select
 from corpusfmt.formats.croissant.model.values import compiled
@@ -32,16 +31,16 @@ from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.text import JsonFault, NumberFault
 
 _FILE_PROPERTIES = ("content", "filename", "filepath", "fullpath", "lines", "lineNumbers")
-#: Within one transformation; several in one object have no order of their own (CRO417).
+#: The order in one transform object, where the specification defines none (CRO417).
 _ORDER = ("cr:jsonQuery", "cr:jsonPath", "cr:regex", "cr:replace", "cr:separator", "cr:delimiter")
 
-#: The values of a column and what is wrong with some of them, by index.
+#: The values of a column, and the faults of some of them by index.
 Column = tuple[list[Any], dict[int, Reason]]
 Step = Callable[[Sequence[Any], Patterns], Column]
 
 
 class Leaf(Struct, eq=False):
-    """A field that has values of its own: out of `origin` comes `take`, through `steps`, as the type has it."""
+    """A field with values: `take` is read from `origin`, transformed by `steps`, and cast to the type."""
 
     field: Field
     origin: Resource | RecordSet
@@ -50,7 +49,9 @@ class Leaf(Struct, eq=False):
     type: str = ""
     cast: Cast = unchanged
     repeated: bool = False
-    #: Where the extraction stands in the description.
+    #: The shape of its lists, None for any.
+    shape: ArrayShape | None = None
+    #: The extraction in the description.
     view: View | None = None
 
     @property
@@ -59,51 +60,52 @@ class Leaf(Struct, eq=False):
         return not self.steps and not self.repeated
 
     def values(self, column: Sequence[Any], patterns: Patterns) -> Column:
-        """Return the values of this field for a column of what was taken out of the source. Raises `PatternFault`."""
+        """Return the values of this field for a column of the source. Raises `PatternFault`."""
         faults: dict[int, Reason] = {}
         for step in self.steps:
             column, wrong = step(column, patterns)
             faults |= wrong
-        found, wrong = cast_all(self.cast, column, repeated=self.repeated)
+        found, wrong = cast_all(self.cast, column, repeated=self.repeated, shape=self.shape)
         return found, wrong | faults
 
 
 def pointer_of(each: Field) -> str:
-    """Return what identifies a field within a description, with an id or without."""
+    """Return the identity of a field in a description, with or without an id."""
     return each.node.pointer
 
 
 def of_field(each: Field) -> Leaf:
-    """Return the leaf that is another field, with the values that it has."""
+    """Return the leaf whose source is another field, with that field's values."""
     owner = each.record_set
     if owner is None:
-        raise NotRead(f"{each.title}: it is in no record set")
+        raise NotRead(f"{each.title}: the field is not in a record set")
     return Leaf(each, owner, Take("field", pointer_of(each)))
 
 
 def takes_of(leaves: Iterable[Leaf]) -> list[Take]:
-    """Return what leaves take out of their source, each once, in an order that is the same in every process."""
+    """Return the takes of leaves without duplicates, in an order that is the same in every process."""
     return sorted({leaf.take for leaf in leaves})
 
 
 def leaf_of(each: Field) -> Leaf:
-    """Return the leaf of a field. Raises `NotRead` where its description does not say enough to read it."""
+    """Return the leaf of a field. Raises `NotRead` if its description is incomplete."""
     source = source_of(each)
     if source is None:
-        raise NotRead(f"{each.title}: it has no source")
+        raise NotRead(f"{each.title}: `source` is missing")
     leaf = leaf_from(each, source)
     kinds = [kind for kind in each.data_types if kind in CASTS]
     if kinds:
         leaf.type = kinds[0]
         leaf.cast = _cast(each, source, kinds[0])
-    leaf.repeated = each.is_true("cr:repeated") or each.is_true("cr:isArray") or _splits(source)
+    leaf.repeated = each.is_array or _splits(source)
+    leaf.shape = each.array_shape
     if leaf.repeated and leaf.take.kind == "jsonPath":
         leaf.take = Take("jsonPaths", leaf.take.name)
     return leaf
 
 
 def source_of(each: Field) -> DataSource | None:
-    """Return the source of a field; for one without, a reference that is written as a source, as published ones are."""
+    """Return the source of a field, else a reference in the form of a source, as published descriptions have it."""
     if each.sources:
         return each.sources[0]
     return next((reference for reference in each.references if reference.extracts), None)
@@ -112,33 +114,45 @@ def source_of(each: Field) -> DataSource | None:
 def leaf_from(each: Field, source: DataSource) -> Leaf:
     """Return the leaf of a source or reference, untyped."""
     target = next(iter(source.target_views), None)
-    steps = tuple(step for transform in source.transforms for step in _steps(transform))
+    steps = steps_of(source)
     if isinstance(target, Field):
         leaf = of_field(target)
         return Leaf(each, leaf.origin, leaf.take, steps)
     if not isinstance(target, Resource):
-        raise NotRead(f"{each.title}: its source is no file, file set or field")
+        raise NotRead(f"{each.title}: the source is not a file, file set or field")
+    take, view = taken_from(each, source)
+    return Leaf(each, target, take, steps, view=view)
+
+
+def steps_of(source: DataSource) -> tuple[Step, ...]:
+    """Return the transformations of a source, in order."""
+    return tuple(step for transform in source.transforms for step in _steps(transform))
+
+
+def taken_from(each: View, source: DataSource) -> tuple[Take, View | None]:
+    """Return the take of a source, and the view of its extraction; without one, the content or lines of files."""
     for extract in source.extracts:
         for kind in ("column", "jsonPath", "fileProperty"):
             name = extract.text(f"cr:{kind}")
             if name is not None:
                 _check(each, kind, name)
-                return Leaf(each, target, Take(kind, name), steps, view=extract)
-    return Leaf(each, target, Take("fileProperty", "content"), steps)
+                is_content = (kind, name) == ("fileProperty", "content")
+                return Take(kind, "lines" if is_content and source.reads_lines else name), extract
+    return Take("fileProperty", "lines" if source.reads_lines else "content"), None
 
 
-def _check(each: Field, kind: str, name: str) -> None:
+def _check(each: View, kind: str, name: str) -> None:
     if kind == "jsonPath":
         _path(each, name)
     if kind == "fileProperty" and name not in _FILE_PROPERTIES:
-        raise NotRead(f"{each.title}: files have no property `{clip(name)}`")
+        raise NotRead(f"{each.title}: unknown file property `{clip(name)}`")
 
 
 def _path(view: View, text: str) -> list[Any]:
     try:
         return parse_path(text)
     except PathFault as fault:
-        raise NotRead(f"{view.title}: `{clip(text)}` is no JSON path: {fault}") from None
+        raise NotRead(f"{view.title}: `{clip(text)}` is not a JSON path: {fault}") from None
 
 
 def _splits(source: DataSource) -> bool:
@@ -150,7 +164,7 @@ def _cast(each: Field, source: DataSource, kind: str) -> Cast:
     if written is not None and kind in DATES:
         pattern = date_pattern(written)
         if pattern is None:
-            raise NotRead(f"{each.title}: dates of format `{clip(written)}` are not read")
+            raise NotRead(f"{each.title}: the date format `{clip(written)}` is not supported")
         return date_in(pattern)
     if written is not None and "," in written and kind in NUMBERS:
         return grouped(CASTS[kind])
@@ -188,9 +202,7 @@ def _regex(transform: Transform, pattern: str) -> Step:
 def _replace(transform: Transform, text: str) -> Step:
     pattern, slash, replacement = text.partition("/")
     if not slash:
-        raise NotRead(
-            f"{transform.title}: `replace` is `{clip(text)}`, expected a pattern, a slash, and what replaces it"
-        )
+        raise NotRead(f"{transform.title}: `replace` is `{clip(text)}`, expected a pattern, a slash and a replacement")
     pattern = _pattern(transform, pattern)
 
     def step(column: Sequence[Any], patterns: Patterns) -> Column:
@@ -231,7 +243,7 @@ def _query(transform: Transform, text: str) -> Step:
                 tree = None
             values = select(tree, steps)
             if values is None:
-                raise NotRead(f"{transform.title}: the JSON path `{clip(text)}` is not followed")
+                raise NotRead(f"{transform.title}: the JSON path `{clip(text)}` is not supported")
             found.append(values[0] if len(values) == 1 else values or None)
         return found, faults
 
@@ -251,7 +263,7 @@ _STEPS: dict[str, Callable[[Transform, str], Step]] = {
 def _pattern(transform: Transform, text: str) -> str:
     expression = compiled(text)
     if isinstance(expression, str):
-        raise NotRead(f"{transform.title}: `{clip(text)}` is no regular expression: {expression}")
+        raise NotRead(f"{transform.title}: `{clip(text)}` is not a regular expression: {expression}")
     return expression.pattern
 
 

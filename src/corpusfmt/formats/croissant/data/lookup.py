@@ -1,4 +1,4 @@
-"""Internal: Rows by key, on local disk, so that a join takes no memory for the size of what is joined."""
+"""Internal: Rows by key, on local disk, so that the memory of a join does not grow with the data."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import msgspec
 
 from corpusfmt.formats.croissant.data.batches import NotRead
 
-# What a row of values takes in memory, and each byte of how it is stored.
+# The memory that a row of values takes, and each byte of it as stored.
 _ROW_BYTES, _EXPANSION = 128, 4
 
 
 def key_of(value: Any) -> bytes | None:
-    """Return what a value is compared by: 1, 1.0 and the text `1` are the same key. None for no value."""
+    """Return the key of a value for comparison: 1, 1.0 and the text `1` have the same key. None for no value."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -32,7 +32,7 @@ def key_of(value: Any) -> bytes | None:
 
 
 class Lookup:
-    """A table of rows by key; several rows may have the same one, and keep their order."""
+    """A table of rows by key; rows with the same key keep their order."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -41,7 +41,7 @@ class Lookup:
         self._connection.execute("CREATE TABLE found (key BLOB NOT NULL, row BLOB NOT NULL)")
 
     def add(self, rows: Iterable[tuple[Any, Sequence[Any]]]) -> None:
-        """Take rows with their keys; those without a key can never be found, and are left out."""
+        """Add rows with their keys; rows without a key can never be found and are skipped."""
         self._connection.execute("BEGIN")
         self._connection.executemany(
             "INSERT INTO found VALUES (?, ?)",
@@ -50,18 +50,18 @@ class Lookup:
         self._connection.execute("COMMIT")
 
     def ready(self) -> None:
-        """Sort what was added, to be found from now on."""
+        """Sort the rows, so that they can be found."""
         self._connection.execute("CREATE INDEX by_key ON found (key)")
 
     def find(self, value: Any) -> Iterator[tuple[list[Any], int]]:
-        """Yield the rows with the key of a value, each with about how many bytes of memory it takes."""
+        """Yield the rows with the key of a value, each with its approximate size in memory."""
         key = key_of(value)
         if key is not None:
             for (row,) in self._connection.execute("SELECT row FROM found WHERE key = ? ORDER BY rowid", (key,)):
                 yield msgspec.msgpack.decode(row), _ROW_BYTES + _EXPANSION * len(row)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._connection.close()
 
 
@@ -69,4 +69,4 @@ def _packed(row: Sequence[Any]) -> bytes:
     try:
         return msgspec.msgpack.encode(list(row))
     except OverflowError:
-        raise NotRead("integers beyond 64 bits are not joined") from None
+        raise NotRead("integers beyond 64 bits cannot be joined") from None

@@ -1,8 +1,8 @@
 """Internal: Regular expressions under a time limit.
 
-A pattern such as `(a+)+$` takes longer than the age of the world on a text of sixty characters, and nothing in this
-process could interrupt it. So patterns run in a helper process, many texts at a time; one that does not answer in time
-is killed, and its pattern told of.
+A pattern such as `(a+)+$` takes practically forever on a text of sixty characters, and this process could not interrupt
+it. Therefore patterns run in a helper process, on many texts at a time; one that exceeds the time limit is killed, and
+its pattern reported.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Self
 from corpusfmt.formats.croissant.data import _matching
 from corpusfmt.io.limits import meter
 
-#: How long one call on at most `_MOST_CHARACTERS` of text (or one longer text) may take, in seconds.
+#: The time for one call on at most `_MOST_CHARACTERS` of text (or one longer text), in seconds.
 TIME_LIMIT = 10.0
 _MOST_CHARACTERS = 1 << 20
-#: As many characters the texts of one call may become: those of the longest line.
+#: The number of characters that the replaced texts of one call may have: the length of the longest line.
 _MOST_REPLACED = 32 * 1024 * 1024
 _MOST_REPLY_BYTES = 128 * 1024 * 1024
 
 
 class PatternFault(Exception):
-    """A pattern cannot be run, or took too long."""
+    """A pattern cannot be run, or takes too long."""
 
 
 class Patterns:
-    """Runs regular expressions in a process of its own, which is started when it is first needed."""
+    """Runs regular expressions in a separate process, which starts when it is first needed."""
 
     def __init__(self, time_limit: float) -> None:
         self._time_limit = time_limit
@@ -56,9 +56,9 @@ class Patterns:
             self._process = None
 
     def first_groups(self, pattern: str, texts: Sequence[str]) -> list[str | None]:
-        """Return the first group of each text that is not empty, None where a text does not match from its start.
+        """Return the first nonempty group of each text, None if the text does not match from its start.
 
-        A pattern without groups gives all that it matches. Raises `PatternFault`.
+        A pattern without groups gives the whole match. Raises `PatternFault`.
         """
         return [value for part in _portions(texts) for value in self._ask(pattern, None, part, 0)]
 
@@ -79,7 +79,7 @@ class Patterns:
         line = self._answered(request)
         if len(line) > _MOST_REPLY_BYTES:
             self.close()
-            raise PatternFault("the texts become too long")
+            raise PatternFault("the replaced texts are too long")
         if not line.endswith(b"\n"):
             self.close()
             meter().check()
@@ -92,7 +92,7 @@ class Patterns:
         return values
 
     def _answered(self, request: bytes) -> bytes:
-        """Return the answer to a request, not whole where there is none in time. The time of the helper is the task's."""
+        """Return the answer to a request, incomplete if it does not arrive in time. The helper's time counts as the task's."""
         process = self._process or self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -114,7 +114,7 @@ class Patterns:
         return PatternFault(f"no answer within {self._time_limit:g} seconds: the pattern backtracks without end")
 
     def _started(self) -> subprocess.Popen[bytes]:
-        # Isolated, and without site packages: it starts in a fiftieth of a second, and sees nothing but its script.
+        # Isolated and without site packages, it starts within 20 ms and sees nothing but its script.
         command = [sys.executable, "-I", "-S", _matching.__file__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
         return self._process

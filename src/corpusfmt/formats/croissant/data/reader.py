@@ -1,4 +1,4 @@
-"""Internal: Reads the records of a record set: a stream of rows out of its source, with what is joined to them."""
+"""Internal: Read the records of a record set: a stream of rows from its source, joined with rows of other sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -36,12 +35,14 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, pointer_of, takes_of
 from corpusfmt.formats.croissant.data.lookup import Lookup
+from corpusfmt.formats.croissant.data.manifests import Manifests
 from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.data.rows import batches
 from corpusfmt.formats.croissant.data.trees import Join, Origin, RecordPlan, Tree, plan_records
 from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.formats.general import out_of_range
+from corpusfmt.formats.recordsets import Record
 from corpusfmt.io.limits import meter
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import NumberFault
@@ -50,54 +51,45 @@ from corpusfmt.model import Fault, Location, Problem
 T = TypeVar("T")
 
 _EXPANDED = 4096
-# The nested records of a record are one value, which is held whole.
+# The nested records of a record are one value, which must fit in memory.
 _NESTED_BYTES = 64 * 1024 * 1024
-# What transformations make of one batch is held as long as that; other values are those of the file.
+# The transformed values of one batch must fit in memory; other values come from the file.
 _TRANSFORMED_BYTES = 128 * 1024 * 1024
-# What a text in a list takes beside its characters.
+# The memory of a text in a list, in addition to its characters.
 _TEXT_BYTES = 56
 
 
 class Table(Struct):
-    """Rows with the values of leaves (by their identity), where they are, and what is wrong with those left out."""
+    """Rows with the values of leaves (by identity), their places, and the faults of rejected rows."""
 
     size: int
     columns: Mapping[int, Sequence[Any]]
     at: Callable[[int], Location]
     faults: list[Fault] = field(default_factory=list)
-    #: For each row, the nested records of each container (by the identity of its join): columns of leaves again.
+    #: For each row, the nested records of each container (by the identity of its join): again columns of leaves.
     nested: Mapping[int, Sequence[list[list[Any]]]] = field(default_factory=dict)
 
 
-#: Each of them reads all those that it draws from.
+#: Each record set reads all record sets that it draws from.
 _MOST_DRAWN = 20
 
 
-class Record(Struct, frozen=True):
-    """One record: values by the field's identifier as its author wrote it, and the place that it comes from.
-
-    Values are those of JSON, and bytes for content that is no text; dates are ISO 8601 text. Nested fields are objects,
-    repeated ones lists.
-    """
-
-    values: dict[str, Any]
-    at: Location
-
-
 class RecordReader:
-    """Reads the record sets of one description; a context manager, which ends its helpers and removes what it spilled.
+    """Reads the record sets of one description; a context manager, which ends its helpers and removes temporary files.
 
-    Raises `NotRead` where data cannot be read here at all; what is wrong with data is a fault in the stream.
+    Raises `NotRead` if data cannot be read at all; faulty data gives faults in the stream.
     """
 
-    def __init__(self, description: Description, folder: Entry, scratch: Path | None = None) -> None:
-        self.files = Files(description, folder)
+    def __init__(
+        self, description: Description, folder: Entry, maps: Mapping[str, Entry], scratch: Path | None = None
+    ) -> None:
         self.patterns = Patterns(TIME_LIMIT)
+        self.files = Files(description, folder, maps, Manifests(self.patterns).names)
         self._closing = ExitStack()
         self._scratch = scratch
         self._numbers = count()
         self._reading: list[RecordSet] = []
-        #: The fields of record sets that others draw from, by pointer.
+        #: The fields of record sets that are sources of others, by pointer.
         self._fields: dict[RecordSet, dict[str, Field]] = {}
 
     def __enter__(self) -> Self:
@@ -112,21 +104,24 @@ class RecordReader:
         self._closing.close()
 
     def spill(self, name: str) -> Path:
-        """Return a path of its own below a local folder that is removed at the end."""
+        """Return a new path in a local folder that is removed at the end."""
         assert self._scratch is not None
         return self._scratch / f"{name}-{next(self._numbers)}"
 
-    def records(self, record_set: RecordSet) -> Iterator[Record | Fault]:
-        """Yield the records of a record set, and what is wrong with the data.
+    def records(self, record_set: RecordSet, names: Sequence[str] | None = None) -> Iterator[Record | Fault]:
+        """Yield the records of a record set, and the faults in the data; with `names`, only these fields.
 
-        A record with a value that cannot be read is left out, and its faults stand in its place. One whose joined
-        record does not exist is there, with null for what it lacks, and a fault after it.
+        A record with an unreadable value is rejected: its faults take its place. A record whose joined record does not
+        exist has null for the missing values, and is followed by a fault.
         """
+        fields = [each for each in record_set.fields if names is None or name_of(each) in names]
         if record_set.rows is not None:
-            yield from _inline_records(record_set)
+            yield from _inline_records(record_set, fields)
             return
         plan = plan_records(record_set)
-        shape = _Shape(plan)
+        if len(fields) < len(record_set.fields) and _is_one_table(plan):
+            plan = plan_records(record_set, fields)
+        shape = _Shape(plan, fields)
         for table in self.tables(plan.tree):
             rows = (Record(shape.record(table, row), table.at(row)) for row in range(table.size))
             yield from _in_order(rows, table.faults)
@@ -134,7 +129,7 @@ class RecordReader:
     # --- columns ---
 
     def tables(self, tree: Tree) -> Iterator[Table]:
-        """Yield the rows of a source with the values of its leaves, joined with what hangs below it."""
+        """Yield the rows of a source with the values of its leaves, joined with the sources below it."""
         leaves = list(tree.leaves)
         leaves += [join.local for join in tree.joins if join.local not in leaves]
         lookups: list[_Lookup] = []
@@ -152,7 +147,7 @@ class RecordReader:
             each.lookup.close()
 
     def evaluated(self, leaves: Sequence[Leaf], batch: Batch) -> Table:
-        """Return the values of leaves for a batch; rows with a value that cannot be one are left out."""
+        """Return the values of leaves for a batch; rows with a value that cannot be cast are rejected."""
         faults = [each for fault in batch.faults for each in _of_fields(fault, leaves)]
         bad: set[int] = set()
         columns: dict[int, Sequence[Any]] = {}
@@ -164,8 +159,10 @@ class RecordReader:
                 raise _transform_fault(leaf, str(fault), "write a pattern without nested repetition") from fault
             held += sum(map(_size, values)) if leaf.steps else 0
             if held > _TRANSFORMED_BYTES:
-                message = f"transformed values of {batch.size} rows take more than {_TRANSFORMED_BYTES} bytes of memory"
-                raise _transform_fault(leaf, message, "transform less, or shorter texts")
+                message = (
+                    f"transformed values of {batch.size:,} rows need more than {_TRANSFORMED_BYTES:,} bytes of memory"
+                )
+                raise _transform_fault(leaf, message, "transform fewer or shorter texts")
             columns[id(leaf)] = values
             bad |= wrong.keys()
             faults += [value_fault(leaf, reason, batch.at(row)) for row, reason in wrong.items()]
@@ -176,7 +173,7 @@ class RecordReader:
         return Table(len(good), kept, lambda row: batch.at(good[row]), faults)
 
     def batches(self, origin: Origin, takes: Sequence[Take]) -> Iterator[Batch]:
-        """Yield the rows of a file, a file set or a record set; where a file does not read on, its fault is the last."""
+        """Yield the rows of a file, file set or record set; if a file cannot be read further, its fault comes last."""
         if isinstance(origin, RecordSet):
             yield from self._of_record_set(origin, takes)
         else:
@@ -185,7 +182,7 @@ class RecordReader:
     def of_files(
         self, origin: Resource, takes: Sequence[Take], quickly: Callable[[Opened], Iterator[T] | None]
     ) -> Iterator[T | Batch]:
-        """As `batches`, of a file or file set; `quickly` may have another way to read a file."""
+        """Yield like `batches` for a file or file set; `quickly` may read a file in another way."""
         empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
         opened = self.files.opened(origin)
         absent = Absent(empty)
@@ -202,9 +199,9 @@ class RecordReader:
 
     def _of_record_set(self, record_set: RecordSet, takes: Sequence[Take]) -> Iterator[Batch]:
         if record_set in self._reading:
-            raise NotRead(f"{record_set.title}: it is drawn from itself")
+            raise NotRead(f"{record_set.title}: the record set is its own source")
         if len(self._reading) >= _MOST_DRAWN:
-            raise NotRead(f"{record_set.title}: more than {_MOST_DRAWN} record sets are drawn from each other")
+            raise NotRead(f"{record_set.title}: more than {_MOST_DRAWN} record sets are sources of each other")
         if record_set not in self._fields:
             self._fields[record_set] = {pointer_of(each): each for each in record_set.every_field}
         wanted = {take: self._fields[record_set][take.name] for take in takes}
@@ -214,7 +211,7 @@ class RecordReader:
         self._reading.append(record_set)
         try:
             plan = plan_records(record_set, wanted.values())
-            shape = _Shape(plan)
+            shape = _Shape(plan, ())
             for table in self.tables(plan.tree):
                 columns = {
                     take: [shape.value(each, table, row) for row in range(table.size)] for take, each in wanted.items()
@@ -224,7 +221,7 @@ class RecordReader:
             self._reading.remove(record_set)
 
     def _look_up(self, join: Join, lookups: list[_Lookup], *, below: bool = False) -> list[Fault]:
-        """Add the rows of a join, then those of the joins below it, never their product; return what is wrong with them."""
+        """Add the rows of a join, then the rows of the joins below it, but never their product; return their faults."""
         lookup = Lookup(self.spill("joined"))
         self._closing.callback(lookup.close)
         carried = list(dict.fromkeys([*join.tree.leaves, *(each.local for each in join.tree.joins)]))
@@ -250,18 +247,26 @@ class RecordReader:
         return faults
 
 
+def _is_one_table(plan: RecordPlan) -> bool:
+    """Return whether a record is a row of one table, so that other columns can be ignored."""
+    takes = [leaf.take for leaf in plan.tree.leaves]
+    return (
+        not plan.tree.joins and isinstance(plan.tree.origin, Resource) and all(each.kind == "column" for each in takes)
+    )
+
+
 def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
     place = leaf.view.at if leaf.view is not None else leaf.field.at
     return Broken(Fault(DATA_TRANSFORM_FAILED, Problem(f"{leaf.field.title}: {message}", place, hint)))
 
 
 def _size(value: Any) -> int:
-    """Return about how many bytes a value takes."""
+    """Return the approximate size of a value in bytes."""
     return sys.getsizeof(value) + (len(value) * _TEXT_BYTES if isinstance(value, list) else 0)
 
 
 class _Lookup(Struct, frozen=True):
-    """The rows of a join: `carried` are the leaves that they have values of, `below` tells a join to what is joined itself."""
+    """The rows of a join, with the values of the leaves `carried`; `below` marks a join to rows that are joined themselves."""
 
     join: Join
     lookup: Lookup
@@ -270,7 +275,7 @@ class _Lookup(Struct, frozen=True):
 
 
 def _of_fields(fault: Trouble, leaves: Sequence[Leaf]) -> Iterator[Fault]:
-    """Yield a fault as it is told: a column that is not there, once for each field that is taken from it."""
+    """Yield a fault as reported: a missing column once for each field that uses it."""
     if not isinstance(fault, NoColumn):
         yield fault
         return
@@ -285,17 +290,17 @@ def _of_fields(fault: Trouble, leaves: Sequence[Leaf]) -> Iterator[Fault]:
 
 
 def value_fault(leaf: Leaf, reason: Reason, at: Location) -> Fault:
-    """Return the fault that a value is not what its field says."""
+    """Return the fault of a value that does not fit its field."""
     if isinstance(reason, NumberFault):
         return out_of_range(at, reason)
     message = f"{leaf.field.title}: {reason}{_where(at)}"
     if "does not match" in reason:
-        return Fault(DATA_TRANSFORM_FAILED, Problem(message, at, "correct the pattern, or the value"))
-    return Fault(DATA_VALUE_CAST, Problem(message, at, "correct the value, or the data type"))
+        return Fault(DATA_TRANSFORM_FAILED, Problem(message, at, "correct the pattern or the value"))
+    return Fault(DATA_VALUE_CAST, Problem(message, at, "correct the value or the data type"))
 
 
 def _where(at: Location) -> str:
-    """Return what a message has to say of a place that has no line."""
+    """Return the suffix of a message for a place without a line."""
     return f" in {at.record}" if at.line is None and at.record is not None else ""
 
 
@@ -304,7 +309,7 @@ def _nowhere(_row: int) -> Location:
 
 
 def _joined(table: Table, tree: Tree, joins: Sequence[_Lookup]) -> Iterator[Table]:
-    """Yield the rows of a table with what is joined to them: a row for each match, or one with nulls for none."""
+    """Yield the rows of a table with their joins: a row for each match, or one with nulls if there is none."""
     leaves = list(tree.everything())
     containers = [each.join for each in joins if each.join.container is not None]
     faults = table.faults
@@ -325,9 +330,9 @@ class _Row(Struct):
     nested: dict[int, list[list[Any]]]
     at: Location
     faults: list[Fault]
-    #: About how many bytes were joined to it.
+    #: The approximate number of bytes joined to it.
     size: int = 0
-    #: Whether it is the first of those that one row of the table makes, which tells what is wrong with that.
+    #: Whether it is the first row made from a row of the table; the first carries the faults.
     is_first: bool = True
 
 
@@ -351,7 +356,7 @@ def _combined(table: Table, joins: Sequence[_Lookup]) -> Iterator[_Row]:
 
 
 def _matched(row: _Row, joins: Sequence[_Lookup]) -> Iterator[_Row]:
-    """Yield a row for each combination of what is joined to it, never holding them all."""
+    """Yield a row for each combination of its matches, without keeping all of them in memory."""
     if not joins:
         yield row
         return
@@ -385,23 +390,23 @@ def _nested_in(container: Field, found: Iterator[tuple[list[Any], int]]) -> tupl
         size += each
         if size > _NESTED_BYTES:
             raise NotRead(
-                f"{container.title}: the nested records of one record take more than {_NESTED_BYTES} bytes of memory"
+                f"{container.title}: the nested records of one record need more than {_NESTED_BYTES:,} bytes of memory"
             )
     return matches, size
 
 
 def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> Fault:
-    """Return the fault that a value is not among those that its field references."""
+    """Return the fault of a value that does not occur in the referenced field."""
     target = remote.field.node.written_id if remote.take.kind == "field" else remote.take.name
-    message = f"{local.field.title}: `{clip(value)}` is no value of `{target}`{_where(at)}"
-    return Fault(DATA_FOREIGN_KEY_VIOLATION, Problem(message, at, "correct it, or add the record that it names"))
+    message = f"{local.field.title}: `{clip(value)}` is not a value of `{target}`{_where(at)}"
+    return Fault(DATA_FOREIGN_KEY_VIOLATION, Problem(message, at, "correct the value, or add the missing record"))
 
 
 # --- records ---
 
 
 def _in_order(records: Iterable[Record], faults: Iterable[Fault]) -> Iterator[Record | Fault]:
-    """Yield records and faults as their rows are in the file: those about more than a row first, and others behind theirs."""
+    """Yield records and faults in file order: faults of more than one row first, others after their row."""
     placed = sorted(
         ((_row_of(fault.problem.at), number, fault) for number, fault in enumerate(faults)), key=lambda each: each[:2]
     )
@@ -428,14 +433,11 @@ def name_of(each: Field) -> str:
 
 
 class _Shape:
-    """Puts the values of leaves together as the fields nest."""
+    """Combines the values of leaves into nested fields."""
 
-    def __init__(self, plan: RecordPlan) -> None:
+    def __init__(self, plan: RecordPlan, fields: Iterable[Field]) -> None:
         self._plan = plan
-
-    @cached_property
-    def _fields(self) -> list[tuple[str, Field]]:
-        return [(name_of(each), each) for each in self._plan.record_set.fields]
+        self._fields = [(name_of(each), each) for each in fields]
 
     def record(self, table: Table, row: int) -> dict[str, Any]:
         return {name: self.value(each, table, row) for name, each in self._fields}
@@ -444,6 +446,8 @@ class _Shape:
         leaf = self._plan.leaf_of(each)
         if leaf is not None:
             return table.columns[id(leaf)][row]
+        if each.has_constant:
+            return each.constant
         join = self._plan.nested.get(id(each))
         if join is not None:
             leaves = list(join.tree.everything())
@@ -451,7 +455,7 @@ class _Shape:
             return [self._nested(each, dict(zip(map(id, leaves), values, strict=True))) for values in rows]
         values = {name_of(inner): self.value(inner, table, row) for inner in each.sub_fields}
         lists = [value for value in values.values() if isinstance(value, list)]
-        several = each.is_true("cr:repeated") or each.is_true("cr:isArray") or "cr:RecordSet" in each.data_types
+        several = each.is_array or "cr:RecordSet" in each.data_types
         if several and len(lists) == len(values) and len({len(value) for value in lists}) == 1:
             return [dict(zip(values, each_row, strict=True)) for each_row in zip(*lists, strict=True)]
         return values
@@ -460,23 +464,27 @@ class _Shape:
         found: dict[str, Any] = {}
         for inner in container.sub_fields:
             leaf = self._plan.leaf_of(inner)
-            found[name_of(inner)] = self._nested(inner, values) if leaf is None else values[id(leaf)]
+            if leaf is None and inner.has_constant:
+                found[name_of(inner)] = inner.constant
+            else:
+                found[name_of(inner)] = self._nested(inner, values) if leaf is None else values[id(leaf)]
         return found
 
 
-# --- records inside of the description ---
+# --- records in the description ---
 
 
-def _inline_records(record_set: RecordSet) -> Iterator[Record]:
+def _inline_records(record_set: RecordSet, fields: Sequence[Field]) -> Iterator[Record]:
     for pointer, row in record_set.rows or ():
         if isinstance(row, dict):
-            values = {name_of(each): _inline_value(row, each) for each in record_set.fields}
+            values = {name_of(each): _inline_value(row, each) for each in fields}
             yield Record(values, record_set.description.places.of(pointer))
 
 
 def _inline_value(row: Mapping[str, Any], each: Field) -> Any:
     written = each.node.written_id
-    return row[written] if isinstance(written, str) and written in row else row.get(each.id or "")
+    name = written if isinstance(written, str) and written in row else each.id or ""
+    return row.get(name) if name in row or not each.has_constant else each.constant
 
 
 def _inline_batch(record_set: RecordSet, wanted: Mapping[Take, Field]) -> Batch:

@@ -1,15 +1,16 @@
-"""Internal: Rows out of open files: tables, JSON, JSON Lines, lines of text, and whole files."""
+"""Internal: Rows of open files: tables, JSON, JSON Lines, lines of text, and whole files."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from corpusfmt.formats.croissant.data.arff import arff
 from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -26,20 +27,24 @@ from corpusfmt.formats.croissant.data.batches import (
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened, decompressed, split_codec
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_RAGGED_COLUMNS
+from corpusfmt.formats.croissant.data.jsonstream import Elements
 from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
 from corpusfmt.formats.croissant.model.graph import FileObject, Resource
 from corpusfmt.formats.croissant.model.jsonpath import Step, parse_path, select
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.general import bad_json, out_of_range, too_long
 from corpusfmt.io import text as judged
-from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
+from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
-from corpusfmt.io.parquet import Table
+from corpusfmt.io.parquet import MOST_ROWS, Table
 from corpusfmt.model import Fault, Location, Problem
 
-#: A JSON document has to be held whole, so a larger one is not read.
+T = TypeVar("T")
+
+#: Of a larger JSON document, the elements of one array are read.
 MAX_JSON = 32 * 1024 * 1024
-#: The content of a file is one value, which is held whole.
+MOST_ELEMENT = 32 * 1024 * 1024
+#: The content of a file is one value, which must fit in memory.
 MAX_CONTENT = MAX_LINE_BYTES
 
 _FORMATS = {
@@ -48,6 +53,7 @@ _FORMATS = {
     "application/jsonl": "jsonl", "application/jsonlines": "jsonl", "application/x-jsonlines": "jsonl",
     "application/json-lines": "jsonl", "application/x-ndjson": "jsonl", "application/ndjson": "jsonl",
     "application/jsonl+json": "jsonl", "text/jsonl": "jsonl",
+    "application/x-arff": "arff", "application/arff": "arff", "text/x-arff": "arff", "text/arff": "arff",
     "application/x-parquet": "parquet", "application/vnd.apache.parquet": "parquet", "application/parquet": "parquet",
 }  # fmt: skip
 _SUFFIXES = {
@@ -57,15 +63,16 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
+    ".arff": "arff",
 }
-#: What separates the cells of a row.
+#: The delimiter of each kind of table.
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _OF_LINES = frozenset({"lines", "lineNumbers"})
 _OF_PATHS = frozenset({"filename", "fullpath", "filepath"})
 
 
 def kind_of(view: Resource, name: str) -> str:
-    """Return how a file is to be read: by its encodingFormat, else by its suffix; "" for plain text and others."""
+    """Return the kind of a file by its encodingFormat, else by its suffix; "" for plain text and others."""
     for each in view.formats:
         found = _FORMATS.get(each.partition(";")[0].strip().lower())
         if found is not None:
@@ -77,12 +84,12 @@ def kind_of(view: Resource, name: str) -> str:
 def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator[Batch]:
     """Yield the rows of a file, with a column for each take.
 
-    Raises `Broken` where it does not read on, after the rows before, and `NotRead` where nothing here can read it.
+    Raises `Broken` after the last readable row of a corrupt file, and `NotRead` for an unsupported file.
     """
     inside = [take for take in takes if take.kind != "fileProperty"]
     of_lines = [take for take in takes if take.kind == "fileProperty" and take.name in _OF_LINES]
     if inside and of_lines:
-        raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file do not make records together")
+        raise NotRead(f"{view.title}: lines and columns (or JSON paths) of one file cannot be combined into records")
     content = Take("fileProperty", "content")
     whole: dict[Take, Any] = {}
     beside: list[Trouble] = []
@@ -110,7 +117,7 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
 
 
 def _with_content(opened: Opened) -> tuple[Opened, bytes]:
-    """Return the content of a file, which is one value, and the file as before."""
+    """Return the content of a file, and the file with its content unread again."""
     stored = bytearray()
     for chunk in opened.chunks:
         stored += chunk
@@ -129,6 +136,9 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
     if kind in DELIMITERS:
         _only(view, takes, "column")
         return table(opened.path, lines(opened.contents), DELIMITERS[kind], takes)
+    if kind == "arff":
+        _only(view, takes, "column")
+        return arff(opened, takes)
     if kind == "jsonl":
         return _json_lines(opened, takes)
     if kind == "json":
@@ -143,7 +153,7 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
 
 def _only(view: Resource, takes: Sequence[Take], kind: str) -> None:
     if any(take.kind != kind for take in takes):
-        raise NotRead(f"{view.title}: a table has columns, no JSON paths")
+        raise NotRead(f"{view.title}: a table has columns, not JSON paths")
 
 
 # --- lines of text, and JSON Lines ---
@@ -207,25 +217,19 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
 
 def _decoded(path: str, line: Line) -> Any:
     try:
-        if not judged.has_too_many_values(line.data):
-            return decode_plain(line.data)
-    except UNDECODABLE:
-        pass
-    at = Location(path, line.line, line.byte)
-    if judged.utf8_fault(line.data) is not None:
-        raise Broken(bad_line(path, line))
-    try:
-        return judged.strict_json(line.data).value
+        return decoded_value(line.data)
+    except UnicodeDecodeError as error:
+        raise Broken(bad_line(path, line)) from error
     except judged.JsonFault as fault:
-        raise Broken(bad_json(at, fault)) from fault
+        raise Broken(bad_json(Location(path, line.line, line.byte), fault)) from fault
 
 
-#: No value, as nothing is where a take leads.
+#: The value of a take that selects nothing.
 _ABSENT = object()
 
 
 def _getter(take: Take, absent: object) -> Callable[[Any], Any]:
-    """Return what takes a value out of a record, and gives `absent` where there is none."""
+    """Return a function that reads a take's value from a record, or returns `absent`."""
     if take.kind == "column":
         return lambda value: value.get(take.name, absent) if isinstance(value, dict) else absent
     steps = parse_path(take.name)
@@ -235,7 +239,7 @@ def _getter(take: Take, absent: object) -> Callable[[Any], Any]:
 
 
 def _at(value: Any, steps: list[Step], absent: object) -> Any:
-    """Return what a path of names and indices leads to: as `select`, and faster."""
+    """Return what a path of names and indices selects: like `select`, but faster."""
     for step in steps:
         where: Any = step.value
         if step.kind == "name":
@@ -248,7 +252,7 @@ def _at(value: Any, steps: list[Step], absent: object) -> Any:
 
 
 def _within(record: Any, steps: list[Step], take: Take, absent: object = _ABSENT) -> Any:
-    """Return what a path leads to in one record: a value, or a list of them for a repeated field."""
+    """Return what a path selects in one record: a value, or a list of values for a repeated field."""
     values = _selected(record, steps, take)
     if take.kind == "jsonPath":
         return absent if not values else values[0] if len(values) == 1 else values
@@ -272,11 +276,12 @@ def _selects_several(step: Step) -> bool:
 
 def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     data = bytearray()
-    for chunk in opened.contents:
+    chunks = opened.contents
+    for chunk in chunks:
         data += chunk
         if len(data) > MAX_JSON:
-            reason = f"`{opened.path}` is over {MAX_JSON} bytes, and JSON has to be held whole: write JSON Lines"
-            raise NotRead(reason, opened.path)
+            yield from _streamed(opened, chain([bytes(data)], chunks), takes)
+            return
     text = ""
     try:
         text, _ = decode(bytes(data))
@@ -291,9 +296,9 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         return
     counts = {take: len(values) for take, values in columns.items()}
     if len(set(counts.values())) > 1:
-        told = ", ".join(f"`{take.name}` gives {count}" for take, count in list(counts.items())[:4])
-        hint = "let the paths lead to the same records"
-        raise Broken(Fault(DATA_RAGGED_COLUMNS, Problem(f"{told} values", Location(opened.path), hint)))
+        listed = ", ".join(f"`{take.name}` gives {count}" for take, count in list(counts.items())[:4])
+        hint = "make the paths select the same records"
+        raise Broken(Fault(DATA_RAGGED_COLUMNS, Problem(f"{listed} values", Location(opened.path), hint)))
     count = next(iter(counts.values()), None)
     for take in takes:
         if take not in columns:
@@ -303,6 +308,70 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     whole = {take: [None if each is _ABSENT else each for each in values] for take, values in columns.items()}
     names = list(dict.fromkeys(chain.from_iterable(_objects(tree)[:100])))
     yield Batch(opened.path, count or 0, whole, faults=[*nowhere(opened.path, unseen, names)])
+
+
+def _streamed(opened: Opened, chunks: Iterator[bytes], takes: Sequence[Take]) -> Iterator[Batch]:
+    """Yield the elements of the one array that all takes lead to, for documents too large for memory."""
+    names = {_array_of(take) for take in takes}
+    array = next(iter(names)) if len(names) == 1 else None
+    if array is None:
+        reason = (
+            f"`{opened.path}` exceeds {MAX_JSON:,} bytes, and only one array of such JSON is read: `$.a[*].b`, `$[*]`"
+        )
+        raise NotRead(reason, opened.path)
+    elements = Elements(opened.path, chunks, array, MOST_ELEMENT)
+    getters = [_of_element(take, len(array) + 1) for take in takes]
+    unseen, first = set(takes), 0
+    shown: dict[str, None] = {}
+    for some in in_groups(elements):
+        group = [each for each in some if takes[0].kind != "column" or isinstance(each, dict)]
+        columns = {take: list(map(getter, group)) for take, getter in zip(takes, getters, strict=True)}
+        unseen -= {take for take, values in columns.items() if any(each is not _ABSENT for each in values)}
+        for each in group[: NAMES_SHOWN if unseen else 0]:
+            shown.update(dict.fromkeys(each if isinstance(each, dict) else ()))
+        whole = {take: [None if each is _ABSENT else each for each in values] for take, values in columns.items()}
+        yield Batch(opened.path, len(group), whole, first=first)
+        first += len(group)
+    if unseen and (first or not elements.found):
+        lost = sorted(unseen, key=lambda take: (take.kind == "jsonPaths", takes.index(take)))
+        faults: list[Trouble] = [*nowhere(opened.path, lost, list(shown))]
+        yield Batch(opened.path, 0, {take: [] for take in takes}, faults=faults)
+
+
+def _array_of(take: Take) -> tuple[str, ...] | None:
+    """Return the names that lead to the array which a path takes an element of for each record; None for other paths."""
+    if take.kind == "column":
+        return ()
+    steps = parse_path(take.name)
+    several = _first_of_several(steps)
+    head, rest = steps[:several], steps[several + 1 :]
+    names = tuple(step.value for step in head if isinstance(step.value, str))
+    is_array = several < len(steps) and steps[several].kind == "all" and not steps[several].deep
+    is_one = take.kind == "jsonPaths" or not any(map(_selects_several, rest))
+    return names if is_array and is_one and len(names) == len(head) else None
+
+
+def _of_element(take: Take, passed: int) -> Callable[[Any], Any]:
+    if take.kind == "column":
+        return lambda element: element.get(take.name, _ABSENT)
+    rest = parse_path(take.name)[passed:]
+    if not rest:
+        return lambda element: element
+    return lambda element: _within(element, rest, take)
+
+
+def in_groups(elements: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
+    """Yield elements, which come with their sizes, in groups that fit in memory."""
+    group: list[Any] = []
+    held = 0
+    for each, size in elements:
+        group.append(each)
+        held += size
+        if len(group) >= BATCH_ROWS or held > BATCH_BYTES:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
 
 
 def _objects(tree: Any) -> list[dict[str, Any]]:
@@ -317,15 +386,13 @@ def _json_fault(fault: EncodingFault | judged.JsonFault, path: str, text: str, d
     at = Location(path, line=line)
     if isinstance(fault, judged.NumberFault):
         return out_of_range(at, fault)
-    return Fault(
-        DATA_ARCHIVE_CORRUPT, Problem(f"the JSON does not read to its end: {fault}", at, "write it again as UTF-8")
-    )
+    return Fault(DATA_ARCHIVE_CORRUPT, Problem(f"the JSON is corrupt: {fault}", at, "write the file again as UTF-8"))
 
 
 def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any]:
-    """Return what the path of a repeated field gives for each record: the path is cut where it has led to the records.
+    """Return the values of a repeated field's path for each record: its first steps select the records.
 
-    Without other fields to tell how many records there are, its first step that selects several things leads to them.
+    If no other field determines the number of records, the first step that selects several things selects them.
     """
     steps = parse_path(take.name)
     cuts = range(len(steps) + 1) if count is not None else [min(_first_of_several(steps) + 1, len(steps))]
@@ -335,17 +402,17 @@ def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any
             rest = steps[cut:]
             return [_within(record, rest, take) for record in records] if rest else records
     message = f"`{take.name}` gives {len(_selected(tree, steps, take))} values for {count} records"
-    hint = "let the paths lead to the same records"
+    hint = "make the paths select the same records"
     raise Broken(Fault(DATA_RAGGED_COLUMNS, Problem(message, Location(opened.path), hint)))
 
 
 def _list_of(values: list[Any]) -> list[Any]:
-    """Return the values of a repeated field: those that a path selects, or the list that it leads to."""
+    """Return the values of a repeated field: the values that a path selects, or the list that it selects."""
     return values[0] if len(values) == 1 and isinstance(values[0], list) else values
 
 
 def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
-    """Return a value for each record; what comes behind the last step that selects several things leads to one in each."""
+    """Return a value for each record; the steps after the last one that selects several things select it."""
     if take.kind == "jsonPath":
         steps = parse_path(take.name)
         cut = 1 + max((index for index, step in enumerate(steps) if _selects_several(step)), default=-1)
@@ -358,7 +425,7 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
 
 
 def _leads_nowhere(tree: Any, take: Take) -> bool:
-    """Tell whether a path that selects nothing does so since what it names is not there, not since it is empty."""
+    """Return whether a path selects nothing because its names do not exist, not because a list is empty."""
     steps = parse_path(take.name)
     several = _first_of_several(steps)
     return steps[several].deep if _selected(tree, steps[:several], take) else True
@@ -368,7 +435,7 @@ def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
     values = select(tree, steps)
     if values is None:
         raise NotRead(
-            f"the JSON path `{take.name}` is not followed: its filter is of another kind than RFC 9535 comparisons, or it passes too many values"
+            f"the JSON path `{take.name}` is not supported: RFC 9535 does not have its filter, or it visits too many values"
         )
     return values
 
@@ -377,6 +444,22 @@ def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
 
 
 def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
+    for first, (size, columns) in of_parquet(opened, takes, partial(values_of, takes)):
+        yield Batch(opened.path, size, columns, first=first)
+
+
+def of_parquet(
+    opened: Opened,
+    takes: Sequence[Take],
+    convert: Callable[[Any], T],
+    most_rows: int = MOST_ROWS,
+    *,
+    keep_dictionaries: bool = False,
+) -> Iterator[tuple[int, T]]:
+    """Yield the record batches of a Parquet file, converted, each with the number of rows before it.
+
+    Raises as `batches` does.
+    """
     try:
         import pyarrow as pa  # noqa: PLC0415 - large, and an extra
     except ImportError:
@@ -389,28 +472,38 @@ def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 source.write(chunk)
             source.seek(0)
         try:
-            rows = Table(source, opened.path)
+            rows = Table(source, opened.path, keep_dictionaries=keep_dictionaries)
             names = rows.file.schema_arrow.names
             missing = [take for take in takes if take.name not in names]
             if missing:
                 raise Lacking(nowhere(opened.path, missing[:1], names)[0])
             first = 0
-            for size, columns in rows.batches([take.name for take in takes], partial(_columns, takes)):
-                yield Batch(opened.path, size, columns, first=first)
+            columns = [take.name for take in takes]
+            for size, converted in rows.batches(columns, partial(_sized, convert), most_rows):
+                yield first, converted
                 first += size
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names that are not UTF-8
-            message = f"the Parquet file does not read to its end: {str(error)[:200]}"
+        except (
+            pa.ArrowException,
+            OSError,
+            UnicodeDecodeError,
+        ) as error:  # UnicodeDecodeError: names that are not UTF-8
+            message = f"the Parquet file is corrupt: {str(error)[:200]}"
             raise Broken(
-                Fault(DATA_ARCHIVE_CORRUPT, Problem(message, Location(opened.path), "write it again"))
+                Fault(DATA_ARCHIVE_CORRUPT, Problem(message, Location(opened.path), "write the file again"))
             ) from error
 
 
-def _columns(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]]]:
+def _sized(convert: Callable[[Any], T], part: Any) -> tuple[int, T]:
+    return part.num_rows, convert(part)
+
+
+def values_of(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]]]:
+    """Return the number of rows in a record batch, and the values of some columns."""
     return part.num_rows, {take: list(map(_plain, part.column(take.name).to_pylist())) for take in takes}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of Arrow as one of JSON, or bytes; what JSON does not have becomes its text."""
+    """Return an Arrow value as JSON or bytes; other values become text."""
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     if isinstance(value, list):

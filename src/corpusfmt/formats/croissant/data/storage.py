@@ -1,6 +1,4 @@
-"""Internal: The local files behind a description, judged in one pass over each: presence, size, digest, what file
-sets select.
-"""
+"""Internal: Check the local files of a description in one pass: presence, size, digest, selections of file sets."""
 
 from __future__ import annotations
 
@@ -8,23 +6,37 @@ import hashlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import PurePosixPath
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.archives import ArchiveFault, Member, is_archive, members
-from corpusfmt.formats.croissant.data.batches import Broken
+from corpusfmt.formats.croissant.data.archives import (
+    ArchiveFault,
+    Member,
+    TooLarge,
+    is_archive,
+    members,
+    members_inside,
+    peeked,
+)
+from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.files import (
+    MOST_NESTED,
+    Files,
     NoFile,
     claims_archive,
+    containers_of,
     damaged,
     decompressed,
     entry_beside,
+    is_elsewhere,
     link_on_the_way,
+    mapped,
     may_select,
     no_archive,
     no_reader,
@@ -43,28 +55,57 @@ from corpusfmt.formats.croissant.data.findings import (
     Gap,
 )
 from corpusfmt.formats.croissant.data.globs import literal_in
+from corpusfmt.formats.croissant.data.manifests import Manifests
+from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, Patterns
 from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, FileSet, Resource, View
 from corpusfmt.formats.croissant.model.values import escapes, is_absolute, size_in_bytes
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import fitting
-from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
+from corpusfmt.io.paths import Entry, reason_of, walk
 from corpusfmt.model import Fault, FindingType, Location, Problem
 
 _OF_FILES = ("CRO601", "CRO602", "CRO603")
-# Sizes given with a unit are rounded by whoever wrote them.
+# The number of missing files of a manifest that are reported separately.
+_SHOWN = 10
+# Sizes with a unit are rounded.
 _ROUNDING = 0.05
 
 
 class _Facts(Struct):
-    """What one pass over a file found."""
+    """The results of one pass over a file."""
 
     size: int
     digests: dict[str, str]
 
 
+class _Measured:
+    """Chunks of a file, measured as they pass."""
+
+    def __init__(self, chunks: Iterable[bytes], digests: Sequence[str]) -> None:
+        self._chunks = iter(chunks)
+        self._hashes = {each: hashlib.new(each, usedforsecurity=False) for each in digests}
+        self._size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        chunk = next(self._chunks)
+        self._size += len(chunk)
+        for each in self._hashes.values():
+            each.update(chunk)
+        return chunk
+
+    def facts(self) -> _Facts:
+        """Return the facts, once the rest was read."""
+        for _ in self:
+            pass
+        return _Facts(self._size, {name: each.hexdigest() for name, each in self._hashes.items()})
+
+
 class _Names:
-    """The paths of all files at one place, each for itself and as one text."""
+    """The paths of all files in one container, separately and as one text."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
@@ -73,53 +114,75 @@ class _Names:
 
 @dataclass
 class Storage:
-    """Checks the files of one description, which lie beside it."""
+    """Checks the files of one description, in its folder."""
 
     description: Description
     folder: Entry
+    maps: Mapping[str, Entry] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
     _elsewhere: int = 0
-    #: By real path and what is wanted of a file: each is read once, however many describe it.
+    #: By real path and digests: each file is read once, however many FileObjects describe it.
     _facts_of: dict[tuple[str, ...], _Facts] = field(default_factory=dict)
     _names: dict[int, _Names] = field(default_factory=dict)
+    #: The files in each container, by the description.
+    _inside: defaultdict[FileObject, list[FileObject]] = field(default_factory=lambda: defaultdict(list))
+    #: Files whose content was read.
+    _opened: set[FileObject] = field(default_factory=set)
     _holding_sets: set[int] = field(default_factory=set)
-    #: By container that is a folder, the links that lead out of it, each with its place beside the description.
+    #: The archives around the one that is being read.
+    _depth: int = 1
+    #: By container that is a folder: the links that point out of it, each with its place next to the description.
     _links: dict[int, list[tuple[Location, Entry]]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Go through the files that lie here, what is inside of archives, and the file sets."""
+        """Check the local files, the members of archives, and the file sets."""
         files = [view for view in self.description.views.values() if isinstance(view, FileObject)]
         sets = [view for view in self.description.views.values() if isinstance(view, FileSet)]
-        inside: defaultdict[FileObject, list[FileObject]] = defaultdict(list)
         for file in files:
-            if file.text("sc:contentUrl"):  # of the others, that it is missing has been reported
+            if file.text("sc:contentUrl"):  # CRO302 reports the others
                 for container in self._containers(file):
-                    inside[container].append(file)
+                    self._inside[container].append(file)
         self._holding_sets = {id(container) for view in sets for container in self._containers(view)}
         for file in files:
-            containers = self._containers(file)
-            if not file.containers:
-                self._top(file, inside[file])
-            elif not containers or any(each.containers for each in containers):
-                self._leave_out(file, f"{file.title}: its container is not followed")
+            if not file.containers or file in self._copies:
+                self._top(file)
+        for file in files:
+            if self._lists(file) and file.text("sc:contentUrl"):
+                self._in_manifest(file)
+        for file in files:
+            if file.containers and not self._lists(file) and file not in self._copies and not self._is_followed(file):
+                self._leave_out(file, f"{file.title}: the container is not read")
         for view in sets:
             self._file_set(view)
         if self._elsewhere:
             are = "files are" if self._elsewhere > 1 else "file is"
-            reason = f"{self._elsewhere} {are} on the web, and nothing is fetched"
+            reason = f"{self._elsewhere} {are} on the web, and nothing is fetched: --map names local copies"
             self.gaps.append(Gap(_OF_FILES, self.description.places.path, reason, self._elsewhere))
 
+    @cached_property
+    def _copies(self) -> dict[Resource, Entry]:
+        return mapped(self.description, self.maps)
+
     def _containers(self, view: FileObject | FileSet) -> list[FileObject]:
-        found = (self.description.view_of(value) for value in view.containers)
-        return [each for each in found if isinstance(each, FileObject)]
+        if view in self._copies:
+            return []
+        return containers_of(self.description, view)
+
+    def _is_followed(self, view: FileObject | FileSet) -> bool:
+        """Return whether all containers of a view are local and nested ones were opened, as those in folders are."""
+        containers = self._containers(view)
+        return bool(containers) and all(not each.containers or each in self._opened for each in containers)
 
     def _fault(self, kind: FindingType, view: FileObject, name: str, message: str, hint: str) -> None:
         self.faults.append(Fault(kind, Problem(f"{view.title}: {message}", view.place(name), hint)))
 
-    def _entry(self, file: FileObject, path: str) -> Entry | None:
-        if is_uri(path):
+    def _entry(self, file: FileObject) -> Entry | None:
+        path = file.text("sc:contentUrl")
+        if file in self._copies or not path:
+            return self._copies.get(file)
+        if is_elsewhere(path):
             self._elsewhere += 1
             return None
         try:
@@ -128,96 +191,123 @@ class Storage:
             self.faults.append(fault.about(file))
             return None
 
-    def _top(self, file: FileObject, contained: list[FileObject]) -> None:
-        path = file.text("sc:contentUrl")
-        entry = self._entry(file, path) if path else None
-        if entry is None:
-            return
+    def _top(self, file: FileObject) -> None:
+        entry = self._entry(file)
+        if entry is not None:
+            self._at(file, entry)
+
+    def _at(self, file: FileObject, entry: Entry) -> None:
+        """Check the entry of a FileObject: a file, perhaps an archive, or a folder with its contents."""
+        self._opened.add(file)
+        path = entry.path if file in self._copies else file.text("sc:contentUrl") or ""
         if entry.kind == "directory":
-            listed = {each.path: each for each in _listed(entry)}
-            self._names[id(file)] = _Names([path for path, each in listed.items() if each.kind == "file"])
-            prefix = (path or "").rstrip("/")
-            links = (each for each in listed.values() if each.kind == "outside")
-            self._links[id(file)] = [(Location(f"{prefix}/{each.path}"), each) for each in links]
-            for each in contained:
+            listed = self._list(file, entry, path)
+            for each in self._inside[file]:
                 self._in_folder(each, file, listed)
             return
         try:
             with entry.open() as source:
                 head = source.read(512)
             self._judge(file, self._facts_at(file, entry))
-            fault = signature_fault(file, path or "", head[:HEAD], file.place("sc:encodingFormat"))
+            fault = signature_fault(file, path, head[:HEAD], file.place("sc:encodingFormat"))
             self.faults += [fault] if fault is not None else []
-            if contained or id(file) in self._holding_sets or claims_archive(file, entry.name):
-                self._container(file, entry, head, contained)
+            if self._inside[file] or id(file) in self._holding_sets or claims_archive(file, entry.name):
+                self._container(file, entry, head)
             elif split_codec(entry.name)[1] != "plain" and file not in self._sources:
                 for _ in decompressed(raw(entry), entry.name, entry.path):
                     pass
         except Broken as broken:
             self.faults.append(broken.fault)
         except OSError as error:
-            self._fault(
-                DATA_FILE_MISSING,
-                file,
-                "sc:contentUrl",
-                f"`{path}` cannot be read: {reason_of(error)}",
-                "make it readable",
-            )
+            message = f"`{path}` cannot be read: {reason_of(error)}"
+            self._fault(DATA_FILE_MISSING, file, "sc:contentUrl", message, "make the file readable")
+
+    def _list(self, view: Resource, folder: Entry, path: str) -> dict[str, Entry]:
+        """Store the names and links in a folder (a container or a local copy), and return its entries by path."""
+        listed = {each.path: each for each in _listed(folder)}
+        self._names[id(view)] = _Names([path for path, each in listed.items() if each.kind == "file"])
+        links = (each for each in listed.values() if each.kind == "outside")
+        self._links[id(view)] = [(Location(f"{path.rstrip('/')}/{each.path}"), each) for each in links]
+        return listed
 
     def _in_folder(self, file: FileObject, container: FileObject, listed: Mapping[str, Entry]) -> None:
         path = _path_of(file)
         entry = listed.get(path)
         if entry is not None and entry.kind == "file":
-            self._judge(file, self._facts_at(file, entry))
+            if self._inside[file] or id(file) in self._holding_sets:
+                self._at(file, entry)
+            else:
+                self._judge(file, self._facts_at(file, entry))
         elif found := next((each for each in self._links[id(container)] if link_on_the_way(each[1], path)), None):
             at, link = found
             self.faults.append(barred(link, at))
         elif not escapes(path):
             self._fault(
-                DATA_FILE_MISSING, file, "sc:contentUrl", f"no file `{path}` in its container", "correct the path"
+                DATA_FILE_MISSING, file, "sc:contentUrl", f"no file `{path}` in the container", "correct the path"
             )
 
-    def _container(self, file: FileObject, entry: Entry, head: bytes, contained: list[FileObject]) -> None:
-        path = file.text("sc:contentUrl") or ""
+    def _container(self, file: FileObject, entry: Entry, head: bytes) -> None:
         if is_archive(head):
-            self._archive(file, entry, contained)
-        elif claims_archive(file, path):
+            self._archive(file, entry.path, members(entry.open, entry.path))
+        else:
+            self._no_archive(file)
+
+    def _no_archive(self, file: FileObject) -> None:
+        path = file.text("sc:contentUrl") or ""
+        if claims_archive(file, path):
             self.faults.append(no_archive(file, path))
         else:
             self._leave_out(file, str(no_reader(file, path)))
 
+    def _member(self, file: FileObject, chunks: Iterator[bytes], path: str) -> None:
+        """Check a file in an archive, which may be an archive itself."""
+        measured = _Measured(chunks, _wanted_digests(file))
+        if (self._inside[file] or id(file) in self._holding_sets) and self._depth < MOST_NESTED:
+            self._opened.add(file)
+            self._depth += 1
+            head, whole = peeked(measured)
+            try:
+                if is_archive(head):
+                    self._archive(file, path, members_inside(head, whole, path))
+                else:
+                    self._no_archive(file)
+            except TooLarge as error:
+                self._leave_out(file, f"{file.title}: {error}")
+            self._depth -= 1
+        facts = measured.facts()
+        self.bytes_read += facts.size
+        self._judge(file, facts)
+
     def _leave_out(self, view: Resource, reason: str) -> None:
         self.gaps.append(Gap(_OF_FILES, view.text("sc:contentUrl") or self.description.places.path, reason))
 
-    def _archive(self, file: FileObject, entry: Entry, contained: list[FileObject]) -> None:
-        wanted = {_path_of(each): each for each in contained}
+    def _archive(self, file: FileObject, path: str, found: Iterator[Member]) -> None:
+        name = path.rpartition("/")[2]
+        wanted = {_path_of(each): each for each in self._inside[file]}
         names: list[str] = []
         strange: list[str] = []
         try:
-            found = members(entry.open, entry.path)
-            for member in fitting(found, _cost_of_member, _MOST_HELD_BYTES, "members", entry.path):
+            for member in fitting(found, _cost_of_member, _MOST_HELD_BYTES, "members", path):
                 names.append(member.path)
                 strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)
                 if inner is not None:
-                    self._judge(inner, self._facts(inner, member.chunks))
+                    self._member(inner, member.chunks, f"{path}/{member.path}")
         except ArchiveFault as fault:
-            self.faults.append(damaged(file, entry, fault))
+            self.faults.append(damaged(file, name, fault))
             if not fault.minor:
                 return
         finally:
             if strange:
-                message = (
-                    f"{file.title}: member `{strange[0]}` of `{entry.name}` leads out of the folder it is unpacked in"
-                )
-                hint = "pack it again with relative paths"
+                message = f"{file.title}: member `{strange[0]}` of `{name}` points outside the folder it is unpacked to"
+                hint = "pack the archive again with relative paths"
                 self.faults.append(
                     Fault(DATA_MEMBER_ESCAPES, Problem(message, file.place("sc:contentUrl"), hint, len(strange)))
                 )
         self._names[id(file)] = _Names(names)
-        for path, missing in wanted.items():
-            if not escapes(path):
-                message = f"no member `{path}` in `{entry.name}`"
+        for each, missing in wanted.items():
+            if not escapes(each):
+                message = f"no member `{each}` in `{name}`"
                 self._fault(
                     DATA_FILE_MISSING, missing, "sc:contentUrl", message, "correct the path inside the container"
                 )
@@ -225,41 +315,47 @@ class Storage:
     def _facts_at(self, file: FileObject, entry: Entry) -> _Facts:
         key = (os.path.realpath(entry.url), *_wanted_digests(file))
         if key not in self._facts_of:
+            if len(key) == 1 and file in self._sources and not entry.is_remote:
+                # It is read when its records are.
+                self.bytes_read += entry.size
+                return _Facts(entry.size, {})
             self._facts_of[key] = self._facts(file, raw(entry))
         return self._facts_of[key]
 
     def _facts(self, file: FileObject, chunks: Iterable[bytes]) -> _Facts:
-        hashes = {each: hashlib.new(each, usedforsecurity=False) for each in _wanted_digests(file)}
-        size = 0
-        for chunk in chunks:
-            size += len(chunk)
-            for each in hashes.values():
-                each.update(chunk)
-        self.bytes_read += size
-        return _Facts(size, {name: each.hexdigest() for name, each in hashes.items()})
+        facts = _Measured(chunks, _wanted_digests(file)).facts()
+        self.bytes_read += facts.size
+        return facts
 
     def _judge(self, file: FileObject, facts: _Facts) -> None:
         said = size_in_bytes(file.text("sc:contentSize") or "")
         if said is not None:
             size, exact = said
             if abs(size - facts.size) > (0 if exact else max(size, facts.size) * _ROUNDING):
-                message = f"{facts.size} bytes, `contentSize` says {size}"
-                self._fault(DATA_SIZE_MISMATCH, file, "sc:contentSize", message, f'write "{facts.size} B"')
+                message = f"{facts.size:,} bytes, `contentSize` says {size:,}"
+                self._fault(DATA_SIZE_MISMATCH, file, "sc:contentSize", message, f"write `{facts.size} B`")
         for name, actual in facts.digests.items():
             if _digest(file, name) != actual:
                 message = f"the {name} is `{actual}`, the description says `{_digest(file, name)}`"
                 key = "sc:sha256" if name == "sha256" else "cr:md5"
-                self._fault(DATA_SHA256_MISMATCH, file, key, message, f'write "{actual}", if the file is the right one')
+                hint = f"download the file again, or write `{actual}` if the file is right"
+                self._fault(DATA_SHA256_MISMATCH, file, key, message, hint)
 
     def _file_set(self, view: FileSet) -> None:
-        containers = self._containers(view)
-        if any(each.containers for each in containers) or (view.containers and not containers):
-            self._leave_out(view, f"{view.title}: its container is not followed")
+        containers: list[Resource] = [*self._containers(view)]
+        if view in self._copies:
+            self._list(view, self._copies[view], self._copies[view].path)
+            containers = [view]
+        elif self._lists(view):
+            self._manifest(view)
+            return
+        elif view.containers and not self._is_followed(view):
+            self._leave_out(view, f"{view.title}: the container is not read")
             return
         if any(id(each) not in self._names for each in containers):
-            return  # a container that is not here, or not whole, is reported by itself
+            return  # a missing or corrupt container is reported itself
         if not view.all("cr:includes"):
-            self._leave_out(view, f"{view.title}: no pattern says which files belong to it")
+            self._leave_out(view, f"{view.title}: no pattern selects its files")
             return
         faults = [barred(link, at) for at, link in self._links_in(containers) if may_select(view, link)]
         self.faults += faults
@@ -276,39 +372,89 @@ class Storage:
             hint = "write `**/` before the pattern, or `./` to select from the top folder only"
             self.faults.append(Fault(DATA_GLOB_ANY_DEPTH, Problem(message, view.place("cr:includes"), hint)))
 
-    def _names_in(self, containers: list[FileObject]) -> Iterator[_Names]:
-        """Yield the paths in containers; without any, those beside the description."""
+    def _lists(self, view: Resource) -> bool:
+        return view not in self._copies and any(each.lists_files for each in view.manifests)
+
+    def _in_manifest(self, file: FileObject) -> None:
+        """Check a file that is in a manifest."""
+        with Patterns(TIME_LIMIT) as patterns:
+            files = Files(self.description, self.folder, self.maps, Manifests(patterns).names)
+            try:
+                entry = files.entry_in_manifest(file)
+            except NotRead as not_read:
+                self._leave_out(file, str(not_read))
+                return
+            except Broken as broken:
+                self.faults += [broken.fault] if broken.fault not in self.faults else []
+                return
+        self._at(file, entry)
+
+    def _manifest(self, view: FileSet) -> None:
+        """Check that the files exist that the manifests of a set name."""
+        missing: list[Fault] = []
+        named = lost = elsewhere = 0
+        with Patterns(TIME_LIMIT) as patterns:
+            files = Files(self.description, self.folder, self.maps, Manifests(patterns).names)
+            try:
+                for each in files.listed(view):
+                    named += 1
+                    try:
+                        files.listed_entry(view, each)
+                    except Broken as broken:
+                        lost += 1
+                        missing += [broken.fault] if len(missing) < _SHOWN else []
+                    except NotRead:
+                        elsewhere += 1
+            except NotRead as not_read:
+                self._leave_out(view, str(not_read))
+                return
+            except Broken as broken:
+                self.faults += [broken.fault] if broken.fault not in self.faults else []
+                return
+        if not named:
+            self.faults.append(nothing_selected(view))
+        self.faults += missing[:-1]
+        for fault in missing[-1:]:
+            self.faults.append(Fault(fault.type, replace(fault.problem, count=lost - len(missing) + 1)))
+        if elsewhere:
+            reason = (
+                f"{view.title}: {elsewhere} of the files that its manifest names are on the web, and nothing is fetched"
+            )
+            self.gaps.append(Gap(_OF_FILES, self.description.places.path, reason, elsewhere))
+
+    def _names_in(self, containers: Sequence[Resource]) -> Iterator[_Names]:
+        """Yield the paths in containers, or without containers, the paths in the description's folder."""
         for each in containers:
             yield self._names[id(each)]
         if not containers:
-            yield self._names_beside
+            yield self._names_local
 
-    def _links_in(self, containers: list[FileObject]) -> Iterator[tuple[Location, Entry]]:
+    def _links_in(self, containers: Sequence[Resource]) -> Iterator[tuple[Location, Entry]]:
         for each in containers:
             yield from self._links.get(id(each), ())
         if not containers:
-            yield from self._links_beside
+            yield from self._links_local
 
     @cached_property
     def _sources(self) -> set[View]:
-        """What record sets are read from, which judges it to its end."""
+        """The sources of record sets, which are read and checked to their end anyway."""
         sources = (each for view in self.description.views.values() if isinstance(view, Field) for each in view.sources)
         return {target for source in sources for target in source.target_views}
 
     @cached_property
-    def _beside(self) -> list[Entry]:
+    def _local(self) -> list[Entry]:
         return list(_listed(self.folder))
 
     @cached_property
-    def _names_beside(self) -> _Names:
-        return _Names([entry.path for entry in self._beside if entry.kind == "file"])
+    def _names_local(self) -> _Names:
+        return _Names([entry.path for entry in self._local if entry.kind == "file"])
 
     @cached_property
-    def _links_beside(self) -> list[tuple[Location, Entry]]:
-        return [(Location(entry.path), entry) for entry in self._beside if entry.kind == "outside"]
+    def _links_local(self) -> list[tuple[Location, Entry]]:
+        return [(Location(entry.path), entry) for entry in self._local if entry.kind == "outside"]
 
 
-# Names of files have to be known all at once: some million of members, half a million of files.
+# All file names must fit in memory: some millions of members, half a million files.
 _MOST_HELD_BYTES = 192 * 1024 * 1024
 _NAME_BYTES = 60
 _ENTRY_BYTES = 300
@@ -332,7 +478,7 @@ def _listed(folder: Entry) -> Iterator[Entry]:
 
 
 def _selected(view: FileSet, names: _Names) -> Iterator[str]:
-    # Most patterns that match no path at all are told by one search in all of them.
+    # One search in all paths rules out most patterns that match none.
     if any(literal_in(each.value) in names.text for each in view.texts("cr:includes")):
         yield from filter(selection(view), names.paths)
 
@@ -342,7 +488,7 @@ def _wanted_digests(file: FileObject) -> list[str]:
 
 
 def _digest(file: FileObject, name: str) -> str | None:
-    """Return a digest that a description gives, where it can be one."""
+    """Return the digest in a description, None if it is malformed."""
     text = file.text("sc:sha256") if name == "sha256" else file.text("cr:md5") or file.text("sc:md5")
     length = 64 if name == "sha256" else 32
     return text.lower() if text is not None and re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", text) else None

@@ -1,65 +1,70 @@
-"""Internal: The records of one record set of a description, for those who want them and not a verdict."""
+"""Internal: The records of one record set of a description, for callers that want records instead of a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextvars import copy_context
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 
-from corpusfmt.formats import CheckOptions, refuse_barred
+from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.croissant.check import Checker
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
-from corpusfmt.formats.croissant.data.reader import Record, RecordReader
+from corpusfmt.formats.croissant.data.casts import (
+    CASTS,
+    Cast,
+    to_boolean,
+    to_date,
+    to_float,
+    to_integer,
+    to_text,
+    to_time,
+    to_url,
+)
+from corpusfmt.formats.croissant.data.maps import refuse_strange
+from corpusfmt.formats.croissant.data.reader import RecordReader, name_of
 from corpusfmt.formats.croissant.layout import plan
-from corpusfmt.formats.croissant.model.graph import Description, RecordSet
+from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet
 from corpusfmt.formats.croissant.ruleset import RULES
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
-from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.formats.recordsets import Column, ColumnType, Record, RecordSource
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import BadInput, Finding, Severity, UsageError
 from corpusfmt.rules import finding_of
-from corpusfmt.wording import clipped
+from corpusfmt.wording import unknown
 
 
-def records(
-    path: str | Path,
-    record_set: str | None = None,
-    *,
-    follow_links: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Iterator[Record | Finding]:
-    """Yield the records of a record set (by its `@id` or name), and findings about its data where they come up.
+def open_records(entry: Entry, record_set: str | None, maps: Mapping[str, Entry]) -> RecordSource:
+    """Return a record set of the description at a path or in the folder there.
 
-    `path` is a Croissant description, or a folder with one; `record_set` may be left out where there is only one. A
-    record that cannot be read whole gives a finding instead; one whose join finds nothing has null for what it lacks,
-    and a finding after it. Only local files beside the description are read, as a stream; `follow_links` lets links lead to others.
-
-    Raises `UsageError` for a missing path, an unknown record set, and data that cannot be read here (on the web, Parquet
-    without pyarrow); `BadInput` where the description itself is not understood; `LimitReached` where `limits` end it.
+    Raises `UsageError` for an unknown record set, and while reading, for data that cannot be read (on the web, Parquet
+    without pyarrow); `BadInput` if the description is invalid.
     """
-    entry = entry_of(str(path), follow_links=follow_links)
-    refuse_barred(entry)
-    # A context of its own: the bounds are no business of what the caller does between two records.
-    context = copy_context()
-    found = _records(entry, record_set, limits.begun())
-    try:
-        while (each := context.run(next, found, None)) is not None:
-            yield each
-    finally:
-        context.run(found.close)
+    entry = description_at(entry)
+    description = understood(entry)
+    refuse_strange([description], maps)
+    view = named(description, record_set)
+    split = split_field(view)
+    return RecordSource(
+        _name_of(view),
+        [column_of(each) for each in view.fields],
+        lambda names: records_of(description, entry.folder(), view, maps, names),
+        None if split is None else name_of(split),
+        [] if split is None else splits_of(split),
+    )
 
 
-def _records(entry: Entry, record_set: str | None, limits: Limits) -> Generator[Record | Finding]:
-    with limited(limits, interrupting=False):  # what is yielded is used in the block
-        entry = description_at(entry)
-        description = understood(entry)
-        yield from records_of(description, entry.folder(), named(description, record_set))
+def records_of(
+    description: Description,
+    folder: Entry,
+    record_set: RecordSet,
+    maps: Mapping[str, Entry],
+    names: Sequence[str] | None = None,
+) -> Iterator[Record | Finding]:
+    """Yield the records of a record set with data in `folder`, and findings about the data as they occur.
 
-
-def records_of(description: Description, folder: Entry, record_set: RecordSet) -> Iterator[Record | Finding]:
-    """Yield the records of a record set as `records` does; the data lie in `folder`. Raises `UsageError`."""
-    with RecordReader(description, folder) as reader:
+    A record that cannot be fully read gives a finding instead; a record whose join finds nothing has null for the missing
+    values, and is followed by a finding. `names` selects fields. Only local files are streamed. Raises `UsageError`.
+    """
+    with RecordReader(description, folder, maps) as reader:
         try:
-            for each in reader.records(record_set):
+            for each in reader.records(record_set, names):
                 if isinstance(each, Record):
                     yield each
                 else:
@@ -70,19 +75,66 @@ def records_of(description: Description, folder: Entry, record_set: RecordSet) -
             raise UsageError(str(reason)) from None
 
 
+_TYPES: dict[Cast, ColumnType] = {to_text: "text", to_float: "float", to_integer: "integer", to_boolean: "boolean"}
+_OF_TEXT = (to_date, to_time, to_url)
+
+
+def column_of(each: Field) -> Column:
+    """Return the name and type of a field as a column."""
+    is_list = each.is_true("cr:repeated") or each.is_true("cr:isArray")
+    aliases = tuple(name for name in (each.id, each.text("sc:name")) if name is not None)
+    if each.sub_fields:
+        return Column(name_of(each), "", is_list, tuple(map(column_of, each.sub_fields)), aliases)
+    kind = next((kind for kind in each.data_types if kind in CASTS), None)
+    if kind is None:
+        return Column(name_of(each), "", is_list, (), aliases)
+    if kind == "cr:BoundingBox":
+        return Column(name_of(each), "", True, (), aliases)
+    is_whole = kind.startswith(("cr:Int", "cr:UInt"))
+    found = "integer" if is_whole else "text" if CASTS[kind] in _OF_TEXT else _TYPES.get(CASTS[kind], "")
+    return Column(name_of(each), found, is_list, (), aliases)
+
+
+def split_field(record_set: RecordSet) -> Field | None:
+    """Return the field with the split of a record: its type is cr:Split, or it references a record set of splits."""
+    for each in record_set.fields:
+        if "cr:Split" in each.data_types or any(_of_splits(target) is not None for target in _targets(each)):
+            return each
+    return None
+
+
+def splits_of(each: Field) -> list[str]:
+    """Return the splits that a field may name, if the description lists them."""
+    for target in _targets(each):
+        splits = _of_splits(target)
+        if splits is not None:
+            return [value for value in splits.column(target).values() if isinstance(value, str)]
+    return []
+
+
+def _targets(each: Field) -> Iterator[Field]:
+    views = (view for reference in each.references for view in reference.target_views)
+    return (view for view in views if isinstance(view, Field))
+
+
+def _of_splits(target: Field) -> RecordSet | None:
+    owner = target.record_set
+    return owner if owner is not None and "cr:Split" in owner.data_types else None
+
+
 def description_at(entry: Entry) -> Entry:
-    """Return the description at a path: the file itself, or that of a folder. Raises `UsageError` where there is none."""
+    """Return the description at a path: the file itself, or the one in a folder. Raises `UsageError` if there is none."""
     return plan(entry, CheckOptions()).shards[0].files["description"] if entry.kind == "directory" else entry
 
 
 def understood(entry: Entry) -> Description:
-    """Read a description. Raises `BadInput` where it is not understood, `UsageError` for a file that holds none."""
+    """Read a description. Raises `BadInput` if it is invalid, `UsageError` for a file without one."""
     checker = Checker(entry, CheckOptions())
     checker.run()
     if not checker.descriptions:
         errors = [each for each in checker.judge.tally.findings if each.severity is Severity.ERROR]
         if not errors:
-            raise UsageError(f"{entry.path} holds no Croissant description")
+            raise UsageError(f"{entry.path} contains no Croissant description")
         raise BadInput(errors[0])
     return checker.descriptions[0]
 
@@ -93,7 +145,7 @@ def record_sets(description: Description) -> dict[str, RecordSet]:
 
 
 def named(description: Description, name: str | None) -> RecordSet:
-    """Return the record set of an `@id` or name; without one, the only one. Raises `UsageError`."""
+    """Return the record set with this `@id` or name; for None, the only one. Raises `UsageError`."""
     known = record_sets(description)
     if name is None and len(known) == 1:
         return next(iter(known.values()))
@@ -103,7 +155,7 @@ def named(description: Description, name: str | None) -> RecordSet:
     listed = ", ".join(known) or "none"
     if name is None:
         raise UsageError(f"name a record set: {listed}")
-    raise UsageError(f"unknown record set {clipped(name)!r}; known: {listed}")
+    raise UsageError(unknown("record set", name, known, f"known: {listed}"))
 
 
 def _name_of(view: RecordSet) -> str:

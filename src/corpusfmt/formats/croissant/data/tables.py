@@ -1,4 +1,4 @@
-"""Internal: CSV and TSV files for judging: whole blocks accepted at a time, and as rows what is not plainly right."""
+"""Internal: CSV and TSV files for checking: whole blocks that are clearly valid, and rows for all others."""
 
 from __future__ import annotations
 
@@ -7,43 +7,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from corpusfmt.formats.croissant.data.batches import Batch, Broken
 from corpusfmt.formats.croissant.data.cells import Column, Uneven, combined, keys_of, left_over, split
 from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, plainly
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# A quoted cell may cross blocks; beyond so many bytes, what looks like one is left to the reader of rows.
+# A quoted cell may cross blocks; a longer one is left to the reader of rows.
 _MOST_PENDING = 16 * 1024 * 1024
-# Larger than what files are read by: a block costs a few dozen calls, whatever its size.
+# Larger than the blocks of other readers: a block costs a few dozen calls, regardless of its size.
 _BLOCK = 1024 * 1024
 
 
-class KeyOf(Struct, frozen=True):
-    """Values that are wanted as keys: those of some leaves together; `required` where each row must have them."""
-
-    leaves: Sequence[Leaf]
-    required: bool = True
-
-
-class Accepted(Struct, frozen=True):
-    """Rows with nothing wrong: how many, and for each wanted key the hashes and which rows have one."""
-
-    size: int
-    keys: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]]
-
-
 def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
-    """Yield the rows of a table: as `Accepted` where all is plainly right, else to be evaluated.
+    """Yield the rows of a table: `Accepted` if they are clearly valid, else a batch to evaluate.
 
-    `leaves` are columns without transformation; `keys` are made of some of them. Raises `Broken` as `rows.batches` does.
+    `leaves` are columns without transformations; `keys` consist of some of them. Raises `Broken` like `rows.batches`.
     """
     takes = takes_of(leaves)
     pieces = _pieces(opened)
@@ -102,7 +87,7 @@ def _pieces(opened: Opened) -> Iterator[Block | LongLine]:
 
 
 def _header(head: bytes, delimiter: str) -> list[str]:
-    """Return the names of the columns, none where only a reader of rows can tell."""
+    """Return the names of the columns, or none if only the reader of rows can parse them."""
     try:
         text = head.decode()
     except UnicodeDecodeError:
@@ -140,11 +125,14 @@ def _slowly(
 def _accepted(
     data: bytes, delimiter: str, header: Sequence[str], leaves: Sequence[Leaf], keys: Sequence[KeyOf]
 ) -> Accepted:
+    place_of = places_of(header, (leaf.take.name for leaf in leaves))
     try:
+        plain = plainly(data, delimiter, len(header), [place_of[leaf.take.name] for leaf in leaves], leaves, keys)
+        if plain is not None:
+            return plain
         data.decode()
         if not data.endswith(b"\n"):
             data += b"\n"
-        place_of = places_of(header, (leaf.take.name for leaf in leaves))
         size, columns = split(data, delimiter, len(header), [place_of[leaf.take.name] for leaf in leaves])
         rest = {id(leaf): left_over(column, leaf.cast) for leaf, column in zip(leaves, columns, strict=True)}
         by_leaf = {id(leaf): column for leaf, column in zip(leaves, columns, strict=True)}

@@ -1,6 +1,4 @@
-"""Internal: How the sources of a record set hang together: one that gives the records, and those that are joined to
-it.
-"""
+"""Internal: The tree of a record set's sources: one gives the records, the others are joined to it."""
 
 from __future__ import annotations
 
@@ -16,14 +14,14 @@ Origin = Resource | RecordSet
 
 
 class Tree(Struct, eq=False):
-    """A source, what is taken out of it, and what is joined to it."""
+    """A source, its leaves, and the sources joined to it."""
 
     origin: Origin
     leaves: list[Leaf] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
 
     def everything(self) -> Iterator[Leaf]:
-        """Yield the leaves of this source and of those that are joined, those of nested records left out."""
+        """Yield the leaves of this source and of its joins, without the leaves of nested records."""
         yield from self.leaves
         for join in self.joins:
             if join.container is None:
@@ -31,10 +29,10 @@ class Tree(Struct, eq=False):
 
 
 class Join(Struct, eq=False):
-    """A source that is looked up: the records of `tree` whose `remote` value is the `local` one.
+    """A source that is looked up: the records of `tree` whose `remote` value equals the `local` one.
 
-    Each of them makes a record; or, below a `container` field, they are its list of nested records. A join that
-    `follows` a reference has to find something; one against it may find nothing.
+    Each match makes a record; with a `container` field, the matches are its list of nested records. A join that
+    `follows` a reference must find a match; a join against the reference may find none.
     """
 
     local: Leaf
@@ -45,7 +43,7 @@ class Join(Struct, eq=False):
 
 
 class RecordPlan(Struct, eq=False):
-    """How the records of a record set are made: its tree, and the leaf of each field that has values of its own."""
+    """How to make the records of a record set: its tree, and the leaf of each field with values."""
 
     record_set: RecordSet
     tree: Tree
@@ -53,21 +51,21 @@ class RecordPlan(Struct, eq=False):
     nested: dict[int, Join]
 
     def leaf_of(self, each: Field) -> Leaf | None:
-        """Return the leaf of a field, None for one that is made of others."""
+        """Return the leaf of a field, None for a field that consists of others."""
         return self.leaf.get(id(each))
 
 
 class Edge(Struct, frozen=True, eq=False):
-    """A reference: values of one leaf are taken from those of another."""
+    """A reference: the values of one leaf occur in another."""
 
     local: Leaf
     remote: Leaf
 
 
 def plan_records(record_set: RecordSet, wanted: Iterable[Field] | None = None) -> RecordPlan:
-    """Return how to make the records of a record set, or those values of them that are wanted.
+    """Return how to make the records of a record set, or only their wanted values.
 
-    Raises `NotRead` where its description does not say enough.
+    Raises `NotRead` if the description is incomplete.
     """
     builder = _Builder(record_set)
     for each in record_set.fields if wanted is None else wanted:
@@ -76,7 +74,7 @@ def plan_records(record_set: RecordSet, wanted: Iterable[Field] | None = None) -
 
 
 def references_of(each: Field, leaf: Leaf) -> Iterator[Edge]:
-    """Yield the references of a field: to a field, and to what that field is taken from."""
+    """Yield the references of a field: to a field, and to the source of that field."""
     for reference in each.references:
         if reference is source_of(each):
             continue
@@ -97,9 +95,9 @@ def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
 
 
 def referring_parents(record_set: RecordSet) -> Iterator[Leaf]:
-    """Yield the sources of `parentField` that refer to a field; left out are those that only repeat a reference.
+    """Yield the sources of `parentField` that refer to a field, except those that only repeat a reference.
 
-    Where `ratings/film` references `films/id`, a parentField that matches it with what is taken from `films/id` says so again.
+    If `ratings/film` references `films/id`, a parentField that joins it to values taken from `films/id` is a repetition.
     """
     for container in record_set.every_field:
         for parent in container.parent_fields:
@@ -108,9 +106,9 @@ def referring_parents(record_set: RecordSet) -> Iterator[Leaf]:
 
 
 def _is_repetition(parent: Field) -> bool:
-    told = {id(target) for same in _of_same_values(parent) if same is not parent for target in _referenced(same)}
+    known = {id(target) for same in _of_same_values(parent) if same is not parent for target in _referenced(same)}
     targets = list(_referenced(parent))
-    return bool(targets) and all(any(id(same) in told for same in _of_same_values(target)) for target in targets)
+    return bool(targets) and all(any(id(same) in known for same in _of_same_values(target)) for target in targets)
 
 
 def _referenced(each: Field) -> Iterator[Field]:
@@ -118,7 +116,7 @@ def _referenced(each: Field) -> Iterator[Field]:
 
 
 def _of_same_values(each: Field | None) -> Iterator[Field]:
-    """Yield a field, and those that it takes its values from as they are."""
+    """Yield a field, and the fields whose values it takes unchanged."""
     seen: set[int] = set()
     while each is not None and id(each) not in seen:
         seen.add(id(each))
@@ -145,9 +143,11 @@ class _Builder:
             for inner in each.sub_fields:
                 self.add(inner, below)
             return
+        if each.has_constant and not each.sources:
+            return
         leaf = leaf_of(each)
         if leaf.origin is self.record_set:
-            raise NotRead(f"{each.title}: its source is a field of its own record set")
+            raise NotRead(f"{each.title}: the source is a field of the same record set")
         leaves.append(leaf)
         self._by_field[id(each)] = leaf
         self._edges.extend(references_of(each, leaf))
@@ -155,7 +155,7 @@ class _Builder:
     def plan(self) -> RecordPlan:
         origins = list({id(leaf.origin): leaf.origin for leaf in self.leaves}.values())
         if not origins:
-            raise NotRead(f"{self.record_set.title}: it has no field with a source")
+            raise NotRead(f"{self.record_set.title}: no field has a source")
         self._edges += _edges_between(origins)
         targets = {id(edge.remote.origin) for edge in self._edges if edge.remote.origin is not edge.local.origin}
         first = next((origin for origin in origins if id(origin) not in targets), origins[0])
@@ -164,7 +164,7 @@ class _Builder:
         while pending:
             joined = next((origin for origin in pending if self._joined(origin, trees)), None)
             if joined is None:
-                raise NotRead(f"{self.record_set.title}: its sources are not joined")
+                raise NotRead(f"{self.record_set.title}: the sources are not joined")
             pending.remove(joined)
         for leaf in self.leaves:
             trees[id(leaf.origin)].leaves.append(leaf)
@@ -172,7 +172,7 @@ class _Builder:
         return RecordPlan(self.record_set, trees[id(first)], self._by_field, nested)
 
     def _joined(self, origin: Origin, trees: dict[int, Tree]) -> bool:
-        """Hang an origin below one that is in the tree already, along a reference or against it."""
+        """Add an origin below one that is already in the tree, along or against a reference."""
         for edge in self._edges:
             for local, remote in ((edge.local, edge.remote), (edge.remote, edge.local)):
                 if remote.origin is origin and id(local.origin) in trees:
@@ -194,11 +194,11 @@ class _Builder:
                         join = Join(local, remote, Tree(remote.origin, leaves), container)
                         trees[id(local.origin)].joins.append(join)
                         return join
-        raise NotRead(f"{container.title}: its parentField does not join its source to a field of the record set")
+        raise NotRead(f"{container.title}: `parentField` does not join the source to a field of the record set")
 
 
 def _edges_between(origins: Iterable[Origin]) -> Iterator[Edge]:
-    """Yield the references between record sets that are drawn from."""
+    """Yield the references between record sets that are sources."""
     for origin in origins:
         if isinstance(origin, RecordSet):
             for each in origin.every_field:

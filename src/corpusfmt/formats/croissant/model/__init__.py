@@ -1,3 +1,1 @@
-"""Internal: What a description is: its tree, its expansion to nodes, the graph of their roles, the tables of the
-specification.
-"""
+"""Internal: The model of a description: its JSON tree, JSON-LD expansion, graph, and the specification's tables."""

@@ -1,6 +1,4 @@
-"""Internal: JSON-LD contexts: where a document has them, what they name, and the few remote ones that need no
-network.
-"""
+"""Internal: JSON-LD contexts: where a document has them, which terms they define, and bundled copies of remote ones."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from msgspec import Struct, field
 from corpusfmt.io.text import escaped
 
 _SCHEMA_ORG = {"@vocab": "http://schema.org/", "schema": "http://schema.org/", "sc": "http://schema.org/"}
-_REMOTE_CROISSANT = re.compile(r"https?://(www\.)?mlcommons\.org/croissant/1\.[01](/(context(\.jsonld?)?)?)?")
+_REMOTE_CROISSANT = re.compile(r"https?://(www\.)?mlcommons\.org/croissant/(1\.[01])(/(context(\.jsonld?)?)?)?")
 _REMOTE_SCHEMA_ORG = re.compile(r"https?://(www\.)?schema\.org(/(docs/jsonldcontext\.json(ld)?)?)?")
 
 _TERM = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -24,39 +22,40 @@ _ENDS_A_PREFIX = tuple(":/?#[]@")
 
 
 class NotSimple(Exception):
-    """Something that the short way of expansion leaves to the full algorithm."""
+    """The simple expansion cannot handle something and leaves it to the full algorithm."""
 
 
 @cache
-def appendix() -> dict[str, Any]:
-    """Return the context of Appendix 1, as published with this package."""
+def appendix(version: str) -> dict[str, Any]:
+    """Return the context of Appendix 1 of a version (1.0, 1.1), bundled with this package."""
     import json  # noqa: PLC0415
 
     from corpusfmt._resources import resource  # noqa: PLC0415
 
-    document: dict[str, Any] = json.loads(resource("schemas", "croissant/1.0/context.jsonld").read_bytes())
+    document: dict[str, Any] = json.loads(resource("schemas", f"croissant/{version}/context.jsonld").read_bytes())
     context: dict[str, Any] = document["@context"]
     return context
 
 
 def bundled(url: str) -> dict[str, Any] | None:
-    """Return what a well-known remote context holds, None for any other URL: nothing is ever fetched."""
-    if _REMOTE_CROISSANT.fullmatch(url):
-        return appendix()
+    """Return the bundled copy of a well-known remote context, None for any other URL: nothing is ever fetched."""
+    croissant = _REMOTE_CROISSANT.fullmatch(url)
+    if croissant is not None:
+        return appendix(croissant.group(2))
     if _REMOTE_SCHEMA_ORG.fullmatch(url):
         return dict(_SCHEMA_ORG)
     return None
 
 
 class PlacedContext(Struct, frozen=True):
-    """One element of a `@context`: an object, a URL, null or what should not stand there."""
+    """One element of a `@context`: an object, a URL, null or an unexpected value."""
 
     pointer: str
     value: Any
 
 
 def contexts_of(tree: Any) -> list[PlacedContext]:
-    """Return every context of a document, outermost first, those inside term definitions included."""
+    """Return every context of a document, outermost first, including those inside term definitions."""
     found: list[PlacedContext] = []
     pending: list[tuple[str, Any]] = [("", tree)]
     opaque: set[str] = set()
@@ -105,7 +104,7 @@ def _is_json(definition: dict[str, Any]) -> bool:
 
 
 class Terms(Struct):
-    """What the names of a document mean: the IRI and the coercion of each term, as far as simple contexts go."""
+    """The IRI and the coercion of each term of simple contexts."""
 
     iris: dict[str, str | None] = field(default_factory=dict)
     coercions: dict[str, str] = field(default_factory=dict)
@@ -134,7 +133,7 @@ class Terms(Struct):
 
 
 def simple_terms(context: Any) -> Terms:
-    """Return the terms of a context of the plain kind that descriptions have. Raises `NotSimple` for any other."""
+    """Return the terms of a simple context, the usual kind. Raises `NotSimple` for any other."""
     if not isinstance(context, dict):
         raise NotSimple
     terms = Terms()
@@ -186,9 +185,9 @@ def _compact(terms: Terms, value: Any) -> str:
 
 
 def likely_terms(contexts: list[PlacedContext]) -> Terms:
-    """Return what all contexts of a document together name, for finding the author's own word for a property.
+    """Return the terms of all contexts of a document, for finding the author's spelling of a property.
 
-    The full algorithm has decided what the names mean by then; where this differs, a place is a little less exact.
+    The full algorithm decides what the names mean; where this differs, a location is slightly less exact.
     """
     terms = Terms()
     for placed in contexts:
@@ -214,5 +213,5 @@ def _is_prefix(definition: Any, iri: str) -> bool:
 
 
 def is_keyword_like(name: str) -> bool:
-    """Tell whether JSON-LD reserves a name of this form: "@" and letters."""
+    """Return whether JSON-LD reserves a name of this form: "@" and letters."""
     return _KEYWORD_LIKE.fullmatch(name) is not None

@@ -1,8 +1,7 @@
-"""Internal: JSON-LD expansion, offline: what the names of a description mean, with the place of every node in the
-author's text.
+"""Internal: Offline JSON-LD expansion that keeps the place of every node in the author's text.
 
-Descriptions of the plain kind (one context object of simple terms) are expanded here in one pass; everything else goes
-through PyLD. Tests hold both ways to the same nodes. For PyLD each node carries its number as a private property.
+Simple descriptions (one context object of simple terms) are expanded here in one pass, all others with PyLD. Tests
+check that both give the same nodes. For PyLD, each node carries its number as a private property.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from corpusfmt.io.limits import meter
 from corpusfmt.io.text import escaped
 from corpusfmt.wording import shortened
 
-# A name ending in "//" after its colon is never taken for a compact IRI, whatever prefixes a context declares.
+# JSON-LD never reads a name with "//" after its colon as a compact IRI, with any prefixes in the context.
 _STAMP = "corpusfmt://place"
 _BASE = "https://document.invalid/"
 
-# What stands before the colon of an IRI that is no compact one; the rest of the registry never names a property or class.
+# Schemes of absolute IRIs; other registered schemes do not occur in names of properties or classes.
 _SCHEMES = frozenset(
     ("ark", "data", "doi", "file", "ftp", "gs", "http", "https", "info", "ipfs", "mailto", "s3", "tag", "urn", "_"),
 )
@@ -42,7 +41,7 @@ FaultKind = OneOf["context", "remote", "syntax", "value"]
 
 
 class ExpansionFault(Exception):
-    """A document that JSON-LD cannot make sense of."""
+    """The document cannot be expanded as JSON-LD."""
 
     def __init__(self, kind: FaultKind, reason: str, pointer: str = "", hint: str = "") -> None:
         super().__init__(reason)
@@ -53,15 +52,16 @@ class ExpansionFault(Exception):
 
 
 class Expansion(Struct):
-    """The nodes of a document (`nodes` on top, `every` one as it stands in the document), and what expanding it showed.
+    """The nodes of a document (`nodes` at the top, `every` node in document order), and what the expansion found.
 
-    `undeclared` maps a prefix that no context declares to the pointers of its uses; `namespaces` maps a namespace IRI
-    to the pointer of its first use, for the mistaken ones and for the two forms of schema.org.
+    `names` maps the IRIs of all properties and classes to their short names, `undeclared` a prefix that no context declares to the pointers of its uses; `namespaces` maps mistaken
+    namespace IRIs and both forms of schema.org to the pointer of their first use.
     """
 
     nodes: list[Node]
     contexts: list[PlacedContext]
     every: list[Node] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
     undeclared: dict[str, list[str]] = field(default_factory=dict)
     namespaces: dict[str, str] = field(default_factory=dict)
     ids_not_strings: list[tuple[str, Any]] = field(default_factory=list)
@@ -76,11 +76,11 @@ def expand(tree: Any) -> Expansion:
 
 
 class _Names:
-    """Shortens IRIs, and remembers what was remarkable about them."""
+    """Shortens IRIs, and records mistaken namespaces and undeclared prefixes."""
 
     def __init__(self, expansion: Expansion) -> None:
         self._expansion = expansion
-        self._known: dict[str, str] = {}
+        self._known = expansion.names
 
     def short(self, iri: str, pointer: str) -> str:
         known = self._known.get(iri)
@@ -105,7 +105,7 @@ class _Names:
 
 
 class _Meaning(Struct, frozen=True):
-    """What a name of the author's means, None where the context drops it, and what it adds to a JSON pointer."""
+    """What a name in the document means (None if the context drops it), and what it adds to a JSON pointer."""
 
     iri: str | None
     coercion: str
@@ -113,7 +113,7 @@ class _Meaning(Struct, frozen=True):
 
 
 class _Simple:
-    """Expands a document of the plain kind; raises `NotSimple` at the first thing that is not."""
+    """Expands a simple document; raises `NotSimple` at the first thing that is not simple."""
 
     def __init__(self, tree: Any) -> None:
         if not isinstance(tree, dict):
@@ -141,7 +141,7 @@ class _Simple:
             if found or isinstance(value, list):
                 name = self._names.short(meaning.iri, place)
                 if name in node.keys:
-                    raise NotSimple  # two spellings of one property: their order is the full algorithm's business
+                    raise NotSimple  # two spellings of one property: the full algorithm decides their order
                 node.keys[name] = key
                 node.values[name] = found
         return node
@@ -214,7 +214,7 @@ def expand_fully(tree: Any) -> Expansion:
 
 
 class _Full:
-    """Stamps, expands with PyLD, and reads the result back as nodes."""
+    """Stamps nodes with their numbers, expands them with PyLD, and reads the result back."""
 
     def __init__(self, tree: Any) -> None:
         self._contexts = contexts_of(tree)
@@ -238,10 +238,9 @@ class _Full:
         self._stamped: list[tuple[str, dict[str, Any]]] = []
         stamped = self._with_stamps(tree, "", stamp=True)
         if len(self._stamped) > _MOST_NODES:
-            reason = f"{len(self._stamped)} nodes, of which {_MOST_NODES} can be expanded under this context"
-            raise ExpansionFault(
-                "syntax", reason, hint="write one `@context` object of simple terms, as the specification has it"
-            )
+            reason = f"{len(self._stamped)} nodes, the limit under this context is {_MOST_NODES}"
+            hint = "write one `@context` object of simple terms, as in the specification"
+            raise ExpansionFault("syntax", reason, hint=hint)
         for item in self._pyld(stamped):
             self._take_top(item)
 
@@ -270,14 +269,14 @@ class _Full:
         try:
             expanded = _expanded(tree)
         except jsonld.JsonLdError as error:
-            meter().check()  # PyLD takes whatever is raised in it for a fault of the document
+            meter().check()  # PyLD reports any exception raised inside it as a fault of the document
             raise self._fault(error) from error
         except RecursionError as error:
             reason = "the context refers to itself, or nests too deep"
             raise ExpansionFault("context", reason, self._first_context()) from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            # PyLD trips over values that no context or node may have; the documents are wrong, not this program.
-            reason = f"no valid JSON-LD: {type(error).__name__}: {error}"
+            # PyLD crashes on values that contexts and nodes must not have: a fault of the document.
+            reason = f"not valid JSON-LD: {type(error).__name__}: {error}"
             raise ExpansionFault("syntax", reason) from error
         return expanded
 
@@ -291,12 +290,12 @@ class _Full:
         if _IS_OF_CONTEXT.intersection(code.replace("@", " ").split()) or "context" in details:
             if not isinstance(term, str):
                 term = self._faulty_term(code)
-            hint = "correct it, or take the context of Appendix 1 of the specification"
+            hint = "correct the context, or use the one of Appendix 1 of the specification"
             return ExpansionFault("context", f"{code}{_about(term)}", self._place_of_term(term), hint)
         return ExpansionFault("syntax", f"{code}{_about(term)}", self._place_of(details))
 
     def _faulty_term(self, code: str) -> str | None:
-        """Return the term that the context fails by, where PyLD does not say: the first that fails so alone, with prefixes."""
+        """Return the faulty term that PyLD does not name: the first that fails the same way alone, with the prefixes."""
         for context in self._contexts:
             if not isinstance(context.value, dict) or len(context.value) > _MOST_TERMS:
                 continue
@@ -344,7 +343,7 @@ class _Full:
         if "@id" in item:
             node.id = item["@id"].removeprefix(_BASE) if isinstance(item["@id"], str) else None
             node.written_id = next(iter(written.values()), node.id)
-        # What looks like a keyword and is none, as `@foo`, is no type but null.
+        # A type that only looks like a keyword, such as `@foo`, expands to null.
         for each in filter(None, item.get("@type", ())):
             node.types.append(self._names.short(each.removeprefix(_BASE), f"{pointer}/@type"))
         self._read_keys(node, raw)
@@ -378,7 +377,7 @@ class _Full:
         for item, (place, leaf) in zip(items, leaves, strict=True):
             if "@value" in item:
                 kind = item.get("@type", "")
-                if kind == "@json":  # one literal, whatever its value is
+                if kind == "@json":  # one literal, of any value
                     found.append(Literal(_without_stamps(item["@value"]), pointer, kind))
                 else:
                     found.append(Literal(item["@value"], place, kind, item.get("@language", "")))
@@ -391,7 +390,7 @@ class _Full:
         return found
 
 
-#: In a context of more terms, none is looked for that it fails by.
+#: In a context with more terms, the faulty term is not searched for.
 _MOST_TERMS = 200
 
 
@@ -403,7 +402,7 @@ def _expanded(tree: Any) -> list[Any]:
     from pyld import jsonld  # noqa: PLC0415
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what PyLD remarks on terms and types, the rules find themselves
+        warnings.simplefilter("ignore")  # PyLD warns about terms and types, which have rules of their own
         expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
     return expanded
 
@@ -420,9 +419,9 @@ def _context_fault(context: dict[str, Any]) -> str | None:
     return None
 
 
-# PyLD takes up to a millisecond for a context, however short it is.
+# PyLD takes up to a millisecond for a context, even a short one.
 _MOST_CONTEXTS = 1_000
-# What PyLD makes of a node takes some kilobytes.
+# PyLD needs several kilobytes for a node.
 _MOST_NODES = 50_000
 _VALUE_KEYWORDS = {"@value", "@list", "@set"}
 _IS_OF_CONTEXT = {
@@ -466,7 +465,7 @@ def _items(values: Any) -> Iterator[dict[str, Any]]:
 
 
 def _leaves(raw: Any, pointer: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values of nested lists as JSON-LD takes them: one after the other, without null."""
+    """Yield the values of nested lists flattened and without null, as JSON-LD reads them."""
     if isinstance(raw, list):
         for index, each in enumerate(raw):
             yield from _leaves(each, f"{pointer}/{index}")

@@ -1,18 +1,20 @@
-"""Internal: A description as the specification speaks of it: data sets, files, record sets, fields, and what refers
-to what.
-"""
+"""Internal: A description in the terms of the specification: data sets, files, record sets, fields and references."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from corpusfmt.formats.croissant.model.arrays import ArrayShape, parsed_shape
 from corpusfmt.formats.croissant.model.expand import Expansion
+from corpusfmt.formats.croissant.model.extensions import EXTENSION_SHAPES, TASKS
 from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name, short
 from corpusfmt.formats.croissant.model.shapes import (
@@ -25,15 +27,17 @@ from corpusfmt.formats.croissant.model.shapes import (
     FILE_SET,
     LATER_TERMS,
     RECORD_SET,
+    REMOVED_TERMS,
     TRANSFORM,
     UNMAPPED_BY_APPENDIX,
-    Shape,
 )
+from corpusfmt.formats.croissant.model.tables import Shape
+from corpusfmt.formats.croissant.model.version import version_of
 from corpusfmt.formats.croissant.model.vocabulary import NearMisses, is_schema_property
-from corpusfmt.io.text import escaped
+from corpusfmt.io.text import JsonFault, escaped, parsed_json
 from corpusfmt.model import Location
 
-#: The properties of a DataSource that name where data comes from, and what each may name.
+#: The properties of a DataSource that name the origin of data, and the classes that each may name.
 SOURCE_PROPERTIES = {
     "cr:fileObject": ("cr:FileObject",),
     "cr:fileSet": ("cr:FileSet",),
@@ -42,37 +46,46 @@ SOURCE_PROPERTIES = {
 }
 
 
-# What a property of Croissant becomes under a context that has only `@vocab` for it.
+# What a Croissant property becomes under a context that has only `@vocab` for it.
 _FALLEN = {name: f"sc:{local_name(name)}" for name in CROISSANT_PROPERTIES}
-# What may be such a loss; those that Appendix 1 itself leaves out are read as they are.
+# The names that count as lost; Appendix 1 itself omits the others.
+_MEANT = {fallen: name for name, fallen in _FALLEN.items()}
 _LOST = {f"sc:{name[3:]}": name for name in CROISSANT_PROPERTIES if name[3:] not in UNMAPPED_BY_APPENDIX}
 _LOST["sc:conformsTo"] = "dct:conformsTo"
 _LATER = {name: term for term in LATER_TERMS for name in (term, f"sc:{local_name(term)}")}
+_REMOVED = {name: term for term in REMOVED_TERMS for name in (term, f"sc:{local_name(term)}")}
 _NONE: list[Value] = []
 
 
 @dataclass(eq=False)
 class View:
-    """A node in its role. Croissant terms that fell into schema.org are read as what they were meant to be."""
+    """A node in its role. Croissant terms that `@vocab` turned into schema.org's are read as Croissant's."""
 
     node: Node
     description: Description
     parent: View | None = None
     shape: Shape = field(default=DATASET, repr=False)
 
+    def __post_init__(self) -> None:
+        #: The values by property. Few descriptions have terms that fell.
+        self.values = _as_meant(self.node.values) if self.description.has_fallen else self.node.values
+
     def all(self, name: str) -> list[Value]:
-        """Return the values of a property, references resolved where the document has their node."""
-        values = self.node.values
-        return values.get(name) or values.get(_FALLEN.get(name, ""), _NONE)
+        """Return the values of a property."""
+        return self.values.get(name, _NONE)
 
     def fallen(self, name: str) -> str | None:
-        """Return the name under which @vocab hides a Croissant property of this node that the context forgot."""
+        """Return the schema.org name that `@vocab` gave to a Croissant property of this node, or None."""
         fallen = _FALLEN.get(name)
         return fallen if fallen in self.node.values else None
 
     def lacks(self, name: str) -> bool:
-        """Tell whether a property is absent, and no other rule tells why."""
-        return not self.all(name) and local_name(name) not in self.node.dropped
+        """Return whether a property is absent, unless the context drops it, which has its own rule."""
+        return not (
+            self.all(name)
+            or local_name(name) in self.node.dropped
+            or (self.shape.name, name) in self.description.required_by_profiles
+        )
 
     def text(self, name: str) -> str | None:
         """Return the first value of a property that is a string."""
@@ -83,7 +96,7 @@ class View:
         return (v for v in self.all(name) if isinstance(v, Literal) and isinstance(v.value, str))
 
     def is_true(self, name: str) -> bool:
-        """Tell whether a boolean property is true."""
+        """Return whether a boolean property is true."""
         return any(isinstance(v, Literal) and v.value is True for v in self.all(name))
 
     @property
@@ -91,17 +104,16 @@ class View:
         return self.description.places.of(self.node.pointer)
 
     def place(self, name: str) -> Location:
-        """Return where a property stands; where it does not, the node."""
+        """Return the place of a property, or of the node if it lacks the property."""
         key = self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "")
         pointer = self.node.pointer
         return self.description.places.of(f"{pointer}/{escaped(key)}" if key else pointer)
 
     def place_of(self, value: Value) -> Location:
-        """Return where a value stands."""
         return self.description.places.of(value.pointer)
 
     def key(self, name: str) -> str:
-        """Return a property as the author wrote it, or as the specification does."""
+        """Return the name of a property as the author wrote it, else as in the specification."""
         return self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "") or local_name(name)
 
     @property
@@ -120,7 +132,7 @@ class View:
 
     @property
     def title(self) -> str:
-        """This node as a reader finds it: `recordSet "ratings" › field "ratings/user_id"`."""
+        """This node and those that contain it: `recordSet "ratings" › field "ratings/user_id"`."""
         titles = [self.label]
         above = self.parent
         while above is not None and not isinstance(above, Dataset):
@@ -130,7 +142,7 @@ class View:
 
     @property
     def root(self) -> View:
-        """The data set, file or record set that this belongs to."""
+        """The data set, file or record set that contains this node."""
         above: View = self
         while above.parent is not None and not isinstance(above.parent, Dataset):
             above = above.parent
@@ -138,13 +150,18 @@ class View:
 
     @cached_property
     def data_types(self) -> list[str]:
-        """The data types, as short names, whether the context made them IRIs or left them strings."""
+        """The data types as short names, whether they are IRIs or strings under the context."""
         found = []
         for value in self.all("cr:dataType"):
             name = value.id if isinstance(value, Node) else value.value
             if isinstance(name, str):
                 found.append(short(name))
         return found
+
+
+def _as_meant(values: dict[str, list[Value]]) -> dict[str, list[Value]]:
+    fallen = {_MEANT[name]: found for name, found in values.items() if name in _MEANT}
+    return {**fallen, **{name: found for name, found in values.items() if found}}
 
 
 class Dataset(View):
@@ -155,14 +172,17 @@ class Element(View):
     """A node that others name: a FileObject, FileSet, RecordSet or Field."""
 
 
+@dataclass(eq=False)
 class Resource(Element):
-    """A FileObject or FileSet."""
+    """A FileObject or FileSet; `manifests` are the containers that are a DataSource."""
+
+    manifests: list[DataSource] = field(default_factory=list)
 
     @property
     def containers(self) -> list[Value]:
         return self.all("cr:containedIn")
 
-    @property
+    @cached_property
     def formats(self) -> list[str]:
         return [literal.value for literal in self.texts("sc:encodingFormat")]
 
@@ -172,38 +192,46 @@ class FileObject(Resource):
 
 
 class FileSet(Resource):
-    """Files of one kind inside a container."""
+    """A set of files in a container."""
 
 
 def identity_of(value: Any) -> str:
-    """Return what is equal for equal JSON values."""
+    """Return a text that is equal for equal JSON values."""
     return json.dumps(value, sort_keys=True)
 
 
 @dataclass(eq=False)
 class RecordSet(Element):
-    """A record set; `fields` are its own, nested ones are below them."""
+    """A record set; `fields` are the top-level ones, `annotations` describe whole records."""
 
     fields: list[Field] = field(default_factory=list)
+    annotations: list[Field] = field(default_factory=list)
     _columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     _values: dict[Field, frozenset[str]] = field(default_factory=dict)
 
     @property
     def every_field(self) -> Iterator[Field]:
-        """Yield the fields, nested ones after the one they are in."""
-        pending = list(reversed(self.fields))
+        """Yield all fields, nested ones after their parent."""
+        return _with_sub_fields(self.fields)
+
+    @property
+    def every_annotation(self) -> Iterator[Field]:
+        """Yield the annotations of the records, of their fields and of annotations, with their nested fields."""
+        pending = list(reversed(self.annotations))
+        for each in self.every_field:
+            pending.extend(reversed(each.annotations))
         while pending:
-            each = pending.pop()
-            yield each
-            pending.extend(reversed(each.sub_fields))
+            for each in _with_sub_fields([pending.pop()]):
+                yield each
+                pending.extend(reversed(each.annotations))
 
     @cached_property
-    def rows(self) -> list[tuple[str, Any]] | None:
-        """The inline records with their JSON pointers; None where there is no `data` that is JSON."""
+    def rows(self) -> list[tuple[str, object]] | None:
+        """The inline records with their JSON pointers; None if there is no JSON `data`."""
         return self.inline("cr:data")
 
     def columns(self, name: str) -> dict[str, dict[str, Any]]:
-        """Return what `data` or `examples` have under each key, by the JSON pointer of the record."""
+        """Return the values of `data` or `examples` by key and by the JSON pointer of the record."""
         if name not in self._columns:
             found = self._columns[name] = {}
             for pointer, row in self.inline(name) or ():
@@ -212,23 +240,23 @@ class RecordSet(Element):
         return self._columns[name]
 
     def column(self, each: Field, name: str = "cr:data") -> dict[str, Any]:
-        """Return what `data` or `examples` have for a field, under its id as written or else as expanded."""
+        """Return the values of a field in `data` or `examples`, by its id as written or as expanded."""
         ids = dict.fromkeys(id_ for id_ in (each.id, each.node.written_id) if isinstance(id_, str))
         first, *others = [self.columns(name).get(id_, {}) for id_ in ids] or [{}]
         return first | others[0] if others else first
 
     def values_of(self, each: Field) -> frozenset[str]:
-        """Return the identities of what the inline records have for a field."""
+        """Return the identities of a field's values in the inline records."""
         if each not in self._values:
             self._values[each] = frozenset(map(identity_of, self.column(each).values()))
         return self._values[each]
 
-    def inline(self, name: str) -> list[tuple[str, Any]] | None:
-        """Return what `data` or `examples` hold: a single object counts as a list of one."""
+    def inline(self, name: str) -> list[tuple[str, object]] | None:
+        """Return the records of `data` or `examples` with their pointers: a single object counts as a list of one."""
         literals = [v for v in self.all(name) if isinstance(v, Literal) and v.type == "@json"]
         if not literals:
             return None
-        rows: list[tuple[str, Any]] = []
+        rows: list[tuple[str, object]] = []
         for literal in literals:
             if isinstance(literal.value, list):
                 rows += [(f"{literal.pointer}/{index}", row) for index, row in enumerate(literal.value)]
@@ -241,13 +269,13 @@ class RecordSet(Element):
         return self.all("cr:key")
 
     def field_named(self, name: str) -> Field | None:
-        """Return the field that a row's key or a `key` names: its id, as written or as expanded."""
+        """Return the field with this id, as written or as expanded."""
         return self._by_name.get(name)
 
     @cached_property
     def _by_name(self) -> dict[str, Field]:
         found: dict[str, Field] = {}
-        for each in self.every_field:
+        for each in chain(self.every_field, self.every_annotation):
             for name in (each.node.id, each.node.written_id):
                 if isinstance(name, str):
                     found.setdefault(name, each)
@@ -255,7 +283,7 @@ class RecordSet(Element):
 
     @property
     def key_fields(self) -> list[Field]:
-        """Return the fields of the key, none where it names something else, too."""
+        """Return the fields of the key, or none if it also names something else."""
         found = []
         for value in self.keys:
             name = value.value if isinstance(value, Literal) else value.id
@@ -267,56 +295,120 @@ class RecordSet(Element):
 
 @dataclass(eq=False)
 class Field(Element):
-    """A field, nested or not. `is_parent_field` marks what stands in parentField, which may be an untyped shorthand."""
+    """A field, nested or not. `is_parent_field` marks values of parentField, which may be an untyped shorthand."""
 
     sub_fields: list[Field] = field(default_factory=list)
+    annotations: list[Field] = field(default_factory=list)
     parent_fields: list[Field] = field(default_factory=list)
     sources: list[DataSource] = field(default_factory=list)
     references: list[DataSource] = field(default_factory=list)
     is_parent_field: bool = field(kw_only=True)
+    is_annotation: bool = field(kw_only=True)
 
     @property
     def record_set(self) -> RecordSet | None:
         root = self.root
         return root if isinstance(root, RecordSet) else None
 
+    @property
+    def is_array(self) -> bool:
+        """Whether a value is a list."""
+        return self.is_true("cr:repeated") or self.is_true("cr:isArray")
+
+    @cached_property
+    def array_shape(self) -> ArrayShape | None:
+        """The dimensions of its lists, None if missing or malformed."""
+        text = self.text("cr:arrayShape") if self.is_true("cr:isArray") else None
+        return parsed_shape(text) if text is not None else None
+
+    @property
+    def has_constant(self) -> bool:
+        """Whether the description gives one value for all records."""
+        return bool(self.all("cr:value"))
+
+    @property
+    def is_in_constant(self) -> bool:
+        """Whether this field or one of its parents has a constant value."""
+        return self.has_constant or (
+            isinstance(self.parent, Field) and not self.is_annotation and self.parent.is_in_constant
+        )
+
+    @cached_property
+    def constant(self) -> Any:
+        """The value of all records, as the author wrote it; an object of subfields may be JSON text."""
+        values = self.all("cr:value")
+        raw = self.description.raw(self.node.pointer, self.key("cr:value"))
+        if len(values) == 1 and isinstance(values[0], Literal) and (raw is None or isinstance(raw, dict)):
+            raw = values[0].value
+        if self.sub_fields and isinstance(raw, str):
+            with suppress(JsonFault):
+                return parsed_json(raw).value
+        return raw
+
 
 @dataclass(eq=False)
 class DataSource(View):
-    """A source or a reference: a DataSource object, or a plain reference, which then is `short_form`."""
+    """A source or a reference: a DataSource object, or a plain reference (`short_form`)."""
 
     short_form: bool = False
     extracts: list[Extract] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
 
+    @property
+    def reads_lines(self) -> bool:
+        """Whether the content of a file is taken line by line."""
+        return any(each.is_true("cr:readLines") for each in self.transforms)
+
+    @property
+    def lists_files(self) -> bool:
+        """Whether this, as a container, names files in its content: a manifest. Otherwise it is only what it names."""
+        return bool(self.extracts) or self.reads_lines
+
     @cached_property
     def targets(self) -> list[tuple[str, Value]]:
-        """The (property, value) of everything that this says the data comes from."""
+        """The (property, value) pairs that name the origin of the data."""
         if self.short_form:
             return [("", self.node)]
-        return [(name, value) for name in SOURCE_PROPERTIES for value in self.all(name)]
+        return [(name, value) for name in SOURCE_PROPERTIES for value in self.values.get(name, ())]
 
     @cached_property
     def target_views(self) -> list[View]:
-        """The nodes that this leads to, where the document has them; to be asked for when all its views are made."""
+        """The named nodes that the document defines. Use it only once all views exist."""
         found = (self.description.view_of(value) for _, value in self.targets)
         return [view for view in found if view is not None]
 
 
+def _with_sub_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    pending = list(fields)[::-1]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending.extend(reversed(each.sub_fields))
+
+
 class Selection(View):
-    """An extract or a transform, for the expressions that both may hold."""
+    """An extract or a transform, for the expressions that both may contain."""
 
 
 class Extract(Selection):
-    """What is taken out of a source."""
+    """The part of a source that becomes a value."""
 
 
 class Transform(Selection):
-    """What is done to values on the way."""
+    """A transformation of values."""
+
+
+class Term(View):
+    """A node of a class that Croissant refers to: of GeoCroissant, Tasks, PROV-O or ODRL."""
+
+    @property
+    def label(self) -> str:
+        name = self.node.written_id
+        return f'{local_name(self.shape.name)} "{name}"' if isinstance(name, str) else local_name(self.shape.name)
 
 
 class Reference(Struct, eq=False):
-    """A value that names another node, and the classes that it may name; `count` places say the same as this one."""
+    """A value that names another node, and the classes that it may name; `count` identical references are one."""
 
     holder: View
     name: str
@@ -334,7 +426,7 @@ class Reference(Struct, eq=False):
 
 
 class Stranger(Struct, frozen=True, eq=False):
-    """A value of distribution, recordSet, field or subField that is not of the class that stands there."""
+    """A value of distribution, recordSet, field or subField that has the wrong class."""
 
     holder: View
     name: str
@@ -347,7 +439,7 @@ class Stranger(Struct, frozen=True, eq=False):
 
 
 def reference_id(value: Value) -> str | None:
-    """Return the id that a value names: that of a node, or the text of a string."""
+    """Return the id of a node, or the value of a string."""
     if isinstance(value, Node):
         return value.id
     return value.value if isinstance(value.value, str) else None
@@ -357,7 +449,7 @@ _Linked = TypeVar("_Linked", bound=View)
 
 
 def rings(views: Iterable[_Linked], following: Callable[[_Linked], Iterable[_Linked]]) -> Iterator[list[_Linked]]:
-    """Yield each ring of views once, found in one pass over the links."""
+    """Yield each cycle of views once, in one pass over the links."""
     finished: set[int] = set()
     for start in views:
         path: list[_Linked] = []
@@ -384,21 +476,36 @@ def rings(views: Iterable[_Linked], following: Callable[[_Linked], Iterable[_Lin
 
 
 class Description:
-    """One document: its nodes by id, and the views over what its data sets hold."""
+    """One document: its nodes by id, and views of the contents of its data sets."""
 
     def __init__(self, tree: Any, expansion: Expansion, places: Places) -> None:
         self.tree = tree
         self.expansion = expansion
         self.places = places
-        self.version = ""
+        tops = [node for node in expansion.nodes if "sc:Dataset" in node.types]
+        claims = [value for node in tops for value in node.values.get("dct:conformsTo", ())]
+        self.version = version_of(claims, expansion.namespaces)
         self.wanted_version = ""
+        #: Properties of classes that profiles require: another rule reports their absence.
+        self.required_by_profiles: Container[tuple[str, str]] = ()
         self.near_misses = NearMisses()
+        #: The short names of all properties and classes.
+        self.names = frozenset(expansion.names.values())
+        #: Whether `@vocab` turned Croissant terms into schema.org's.
+        self.has_fallen = not _MEANT.keys().isdisjoint(self.names)
         self.definitions: dict[str, list[Node]] = {}
         self._index()
         self.views: dict[int, View] = {}
         self.references: list[Reference] = []
         self.strangers: list[Stranger] = []
-        self.datasets = [self._dataset(node) for node in expansion.nodes if "sc:Dataset" in node.types]
+        self.datasets = [self._dataset(node) for node in tops]
+        self.tasks = [node for node in expansion.nodes if TASKS.intersection(node.types)]
+        self.terms = [
+            Term(node, self, None, EXTENSION_SHAPES[kind])
+            for node in (expansion.every if self.names & EXTENSION_SHAPES.keys() else ())
+            for kind in node.types[:_MOST_KINDS]
+            if kind in EXTENSION_SHAPES and (node.values or node.id is None)  # else it is a reference with a type
+        ]
 
     @property
     def at(self) -> Location:
@@ -410,7 +517,7 @@ class Description:
 
     @property
     def is_meaningless(self) -> bool:
-        """Whether there is no context, and names that would need one."""
+        """Whether the document has names that need a context, but no context."""
         return not self.has_context and any(node.dropped for node in self.expansion.nodes)
 
     def _index(self) -> None:
@@ -418,20 +525,31 @@ class Description:
             if node.id is not None and not node.is_reference:
                 self.definitions.setdefault(node.id, []).append(node)
 
+    def raw(self, pointer: str, key: str) -> Any:
+        """Return the value of a key in the object at a JSON pointer, None if there is none."""
+        value = self.tree
+        steps = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+        for name in [*steps, key]:
+            if isinstance(value, list):
+                value = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
+            else:
+                value = value.get(name) if isinstance(value, dict) else None
+        return value
+
     def resolve(self, value: Value) -> Node | None:
-        """Return the node that a value is or names, None where the document has no such node."""
+        """Return the node that a value is or names, None if the document has no such node."""
         if isinstance(value, Node) and not value.is_reference:
             return value
         named = self.definitions.get(reference_id(value) or "")
         return named[0] if named else None
 
     def view_of(self, value: Value) -> View | None:
-        """Return what a value is or names, None where that is nothing of the Croissant classes."""
+        """Return the view of the node that a value is or names, None if its class is not Croissant's."""
         node = self.resolve(value)
         return self.views.get(id(node)) if node is not None else None
 
     def distinct_references(self) -> Iterator[Reference]:
-        """Yield the references, those that name the same node by the same property as one."""
+        """Yield the references, merged if they name the same node by the same property."""
         grouped: dict[tuple[str, str | None], Reference] = {}
         for reference in self.references:
             key = (reference.name, reference.target_id)
@@ -452,14 +570,14 @@ class Description:
         return dataset
 
     def _member(self, holder: View, name: str, value: Value, classes: tuple[str, ...]) -> Node | None:
-        """Return the node of one of the classes that stands under a property, and note what else stands there."""
+        """Return the node of a property's value if it has one of the classes, else record it as a stranger."""
         node = self.resolve(value) if isinstance(value, Node) else None
         if node is None and isinstance(value, Node):
             self.references.append(Reference(holder, name, value, classes))
         elif node is None or not set(classes).intersection(node.types):
             self.strangers.append(Stranger(holder, name, value if node is None else node, classes))
         elif id(node) not in self.views:
-            if node is not value:  # a flattened document: the node belongs where it is referred to
+            if node is not value:  # a flattened document: the node belongs where it is referenced
                 node.role = holder.key(name)
             return node
         return None
@@ -475,7 +593,10 @@ class Description:
             view = FileSet(node, self, dataset, FILE_SET)
         self.views[id(node)] = view
         for container in view.containers:
-            self.references.append(Reference(view, "cr:containedIn", container, ("cr:FileObject", "cr:FileSet")))
+            if isinstance(container, Node) and _is_source(container):
+                view.manifests.append(self._source(view, "cr:containedIn", container, ("cr:FileObject", "cr:FileSet")))
+            else:
+                self.references.append(Reference(view, "cr:containedIn", container, ("cr:FileObject", "cr:FileSet")))
 
     def _record_set(self, dataset: Dataset, value: Value) -> None:
         node = self._member(dataset, "cr:recordSet", value, ("cr:RecordSet",))
@@ -485,6 +606,8 @@ class Description:
         self.views[id(node)] = view
         for each in view.all("cr:field"):
             self._field(view, "cr:field", each, view.fields)
+        for each in view.all("cr:annotation"):
+            self._field(view, "cr:annotation", each, view.annotations)
 
     def _field(self, holder: View, name: str, value: Value, found: list[Field]) -> None:
         pending = [(holder, name, value, found)]
@@ -496,12 +619,17 @@ class Description:
             )
             if node is None:
                 continue
-            view = Field(node, self, holder, FIELD, is_parent_field=parent_field)
+            is_annotation = name == "cr:annotation"
+            view = Field(node, self, holder, FIELD, is_parent_field=parent_field, is_annotation=is_annotation)
             self.views[id(node)] = view
             found.append(view)
             self._sources(view, "cr:source", view.sources)
             self._sources(view, "cr:references", view.references)
-            for inner, below in (("cr:parentField", view.parent_fields), ("cr:subField", view.sub_fields)):
+            for inner, below in (
+                ("cr:parentField", view.parent_fields),
+                ("cr:subField", view.sub_fields),
+                ("cr:annotation", view.annotations),
+            ):
                 pending.extend((view, inner, each, below) for each in reversed(view.all(inner)))
 
     def _parent_field(self, holder: View, value: Value) -> Node | None:
@@ -516,32 +644,31 @@ class Description:
         )
         for value in view.all(name):
             if isinstance(value, Literal):
-                if isinstance(value.value, str) and name == "cr:source":  # "DataSource or URL", says the table
+                if isinstance(value.value, str) and name == "cr:source":  # the table has "DataSource or URL"
                     stand_in = Node(value.pointer, value.value, value.value, role=view.key(name))
                     found.append(DataSource(stand_in, self, view, DATA_SOURCE, short_form=True))
                 self.references.append(Reference(view, name, value, allowed))
                 continue
-            source = DataSource(value, self, view, DATA_SOURCE, short_form=value.is_reference)
-            found.append(source)
-            if source.short_form:
-                self.references.append(Reference(view, name, value, allowed))
-                continue
-            for target, each in source.targets:
-                self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
-            if not source.targets:
-                self.references.append(Reference(view, name, value, allowed))
-            for each in source.all("cr:extract"):
-                if isinstance(each, Node):
-                    source.extracts.append(Extract(each, self, source, EXTRACT))
-            for each in source.all("cr:transform"):
-                if isinstance(each, Node):
-                    source.transforms.append(Transform(each, self, source, TRANSFORM))
+            found.append(self._source(view, name, value, allowed))
+
+    def _source(self, view: View, name: str, value: Node, allowed: tuple[str, ...]) -> DataSource:
+        source = DataSource(value, self, view, DATA_SOURCE, short_form=value.is_reference)
+        for target, each in [] if source.short_form else source.targets:
+            self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
+        if source.short_form or not source.targets:
+            self.references.append(Reference(view, name, value, allowed))
+        if not source.short_form:
+            nodes = [each for each in source.all("cr:extract") if isinstance(each, Node)]
+            source.extracts += [Extract(each, self, source, EXTRACT) for each in nodes]
+            nodes = [each for each in source.all("cr:transform") if isinstance(each, Node)]
+            source.transforms += [Transform(each, self, source, TRANSFORM) for each in nodes]
+        return source
 
     @cached_property
     def lost_terms(self) -> dict[str, list[View]]:
-        """The Croissant terms that the context forgot, so that `@vocab` made them schema.org's, and the nodes that have them."""
+        """The Croissant terms that `@vocab` turned into schema.org's, and the nodes that have them."""
         found: dict[str, list[View]] = {}
-        for view in self.parts:
+        for view in self.parts if self.has_fallen else ():
             if not _LOST.keys().isdisjoint(view.node.values):
                 for name in view.node.values:
                     if name in _LOST and self._is_lost(view, name):
@@ -551,30 +678,40 @@ class Description:
     def _is_lost(self, view: View, name: str) -> bool:
         if name == "sc:conformsTo":
             return isinstance(view, Dataset) and not view.all("dct:conformsTo")
-        if _LOST[name] in view.node.values or (_LOST[name] in LATER_TERMS and self.version == "1.0"):
+        if _LOST[name] in view.node.values:
             return False
+        if _LOST[name] in (LATER_TERMS if self.version == "1.0" else REMOVED_TERMS):
+            return False  # a term of another version, whose context maps it
         return (isinstance(view, Field) and name == "sc:source") or not is_schema_property(local_name(name))
 
     @cached_property
     def later_terms(self) -> dict[str, list[View]]:
-        """The terms of version 1.1 in a document of an earlier one, and the nodes that have them."""
+        """The terms of version 1.1 in a document of an earlier version, and the nodes that have them."""
+        return self._terms_among(_LATER) if self.version == "1.0" else {}
+
+    @cached_property
+    def removed_terms(self) -> dict[str, list[View]]:
+        """The terms that version 1.1 removed in a document of that version, and the nodes that have them."""
+        return self._terms_among(_REMOVED) if self.version == "1.1" else {}
+
+    def _terms_among(self, wanted: dict[str, str]) -> dict[str, list[View]]:
         found: dict[str, list[View]] = {}
-        for view in self.parts if self.version == "1.0" else ():
-            if not _LATER.keys().isdisjoint(view.node.values):
+        for view in self.parts if not wanted.keys().isdisjoint(self.names) else ():
+            if not wanted.keys().isdisjoint(view.node.values):
                 for name in view.node.values:
-                    if name in _LATER and view.shape.name in CROISSANT_PROPERTIES[_LATER[name]]:
+                    if name in wanted and view.shape.name in CROISSANT_PROPERTIES[wanted[name]]:
                         found.setdefault(local_name(name), []).append(view)
         return found
 
     def take_apart(self) -> None:
-        """Undo the views, which hold each other in rings, so that all memory is free at once; nothing may follow."""
-        for view in self.parts:
+        """Break the reference cycles between views, which frees their memory at once. The views are unusable afterwards."""
+        for view in (*self.parts, *self.terms):
             vars(view).clear()
         vars(self).clear()
 
     @cached_property
     def files(self) -> dict[View | None, list[FileObject]]:
-        """The FileObjects by what they are described in."""
+        """The FileObjects by parent."""
         found: dict[View | None, list[FileObject]] = {}
         for view in self.views.values():
             if isinstance(view, FileObject):
@@ -583,12 +720,28 @@ class Description:
 
     @cached_property
     def parts(self) -> list[View]:
-        """Every view, those of sources, extracts and transforms after the field they are in."""
+        """Every view; sources, extracts and transforms follow their field."""
         found: list[View] = []
         for view in self.views.values():
             found.append(view)
+            sources: Iterable[DataSource] = ()
             if isinstance(view, Field):
-                for source in (*view.sources, *view.references):
-                    if not source.short_form:
-                        found += (source, *source.extracts, *source.transforms)
+                sources = (*view.sources, *view.references)
+            elif isinstance(view, Resource):
+                sources = view.manifests
+            for source in sources:
+                if not source.short_form:
+                    found += (source, *source.extracts, *source.transforms)
         return found
+
+
+# Nobody writes a node with more classes.
+_MOST_KINDS = 20
+
+
+def _is_source(node: Node) -> bool:
+    """Return whether a container is a DataSource, typed or not."""
+    return not node.is_reference and (
+        "cr:DataSource" in node.types
+        or any(name in node.values or _FALLEN[name] in node.values for name in SOURCE_PROPERTIES)
+    )

@@ -1,7 +1,6 @@
-"""Internal: A JSON document as text, as a value, and as places: which line, column and byte each JSON pointer
-stands at.
+"""Internal: A JSON document as text, as a value, and as the line, column and byte of each JSON pointer.
 
-Decoding is that of `io.text`; the map of places is built by a scanner of our own, and only when a finding needs one.
+`io.text` decodes; a separate scanner maps the places, only when a finding needs one.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from corpusfmt.io.text import MOST_VALUES, JsonFault, escaped, parsed_json
 from corpusfmt.model import Location
 
 _BOM = "\ufeff"
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
+#: A token of a correct JSON text.
+TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
 
 
 class EncodingFault(Exception):
-    """A document is not UTF-8 from the byte `offset` on."""
+    """A document is not UTF-8 from byte `offset` on."""
 
     def __init__(self, reason: str, offset: int, hint: str) -> None:
         super().__init__(reason)
@@ -33,7 +33,7 @@ class EncodingFault(Exception):
 
 
 class DuplicateName(Struct, frozen=True):
-    """A name that stands twice in one object: the pointer of its value, and the offsets of both names."""
+    """A name that occurs twice in one object: the pointer to its value, and the offsets of both names."""
 
     pointer: str
     name: str
@@ -42,15 +42,15 @@ class DuplicateName(Struct, frozen=True):
 
 
 def decode(data: bytes) -> tuple[str, bool]:
-    """Return the text of a document and whether a byte order mark stood before it. Raises `EncodingFault`."""
+    """Return the text of a document and whether a byte order mark precedes it. Raises `EncodingFault`."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or data[:4].count(0) in (2, 3):
-        raise EncodingFault("UTF-16 or UTF-32 text", 0, "save the file as UTF-8")
+        raise EncodingFault("the text is UTF-16 or UTF-32", 0, "save the file as UTF-8")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         shown = data[error.start : error.end].hex(" ")
         reason = f"{error.reason} (bytes {shown})"
-        raise EncodingFault(reason, error.start, "save the file as UTF-8 from its true encoding") from error
+        raise EncodingFault(reason, error.start, "convert the file to UTF-8 from its actual encoding") from error
     return (text[1:], True) if text.startswith(_BOM) else (text, False)
 
 
@@ -60,7 +60,7 @@ def parse(text: str, most: int = MOST_VALUES) -> tuple[Any, bool]:
     Raises `JsonFault`.
     """
     if not text.strip(" \t\r\n"):
-        raise JsonFault("an empty document", hint="write one JSON object")
+        raise JsonFault("the document is empty", hint="write one JSON object")
     found = parsed_json(text, most)
     return found.value, bool(found.duplicate_keys)
 
@@ -79,10 +79,10 @@ _STEP = 4096
 
 
 class Places:
-    """Where the nodes of one JSON text stand in its file.
+    """The places of the nodes of one JSON text in its file.
 
-    `page` is the whole text of the file, of which the JSON starts at character `start` (0 but for JSON inside HTML);
-    `head_bytes` is what stands before that text in the file: a byte order mark.
+    `page` is the whole text of the file; the JSON starts at character `start` (0 except for JSON inside HTML).
+    `head_bytes` is the length of the byte order mark.
     """
 
     def __init__(self, path: str, page: str, *, start: int = 0, end: int | None = None, head_bytes: int = 0) -> None:
@@ -93,13 +93,13 @@ class Places:
         self._head_bytes = head_bytes
         self._ascii = page.isascii()
         self._line_starts = [0]
-        #: Up to each so many characters, how many bytes there are.
+        #: The number of bytes before every `_STEP`th character.
         self._step_bytes = [0]
 
     def of(self, pointer: str) -> Location:
-        """Return the place of a value by its JSON pointer; of the nearest node around it where it is not found."""
+        """Return the place of the value at a JSON pointer, or of its nearest enclosing node."""
         if not pointer:
-            first = _TOKEN.search(self._page, self._start, self._end)
+            first = TOKEN.search(self._page, self._start, self._end)
             return self._location(first.start() if first is not None else self._start, pointer)
         nearest = pointer
         while nearest not in self._offsets and nearest:
@@ -110,6 +110,15 @@ class Places:
         """Return the place of a character of the JSON text."""
         return self._location(self._start + offset)
 
+    @property
+    def text(self) -> str:
+        """The JSON text."""
+        return self._page[self._start : self._end]
+
+    def byte_at(self, offset: int) -> int:
+        """Return the byte of the file at which a character of the JSON text begins."""
+        return self._head_bytes + (self._start + offset if self._ascii else self._byte_of(self._start + offset))
+
     def _location(self, offset: int, pointer: str | None = None) -> Location:
         starts = self._starts_of_lines_up_to(offset)
         line = bisect_right(starts, offset)
@@ -118,7 +127,7 @@ class Places:
         return Location(self.path, line=line, column=column, byte=byte + self._head_bytes, pointer=pointer)
 
     def _starts_of_lines_up_to(self, offset: int) -> list[int]:
-        # Most descriptions have a few findings near their top, and need no list of all their lines.
+        # Most descriptions have a few findings near the top and do not need a list of all lines.
         starts = self._line_starts
         while starts[-1] <= offset:
             end = self._page.find("\n", starts[-1])
@@ -140,22 +149,26 @@ class Places:
         return {pointer: offset for pointer, offset, _ in self._nodes()}
 
     def duplicates(self) -> Iterator[DuplicateName]:
-        """Yield each name that stands again in its object."""
-        names: dict[str, int] = {}
-        for pointer, _, name in self._nodes():
+        """Yield each repeated name in its object."""
+        # An object that is itself repeated has the same pointer, but its own names.
+        begun: dict[str, int] = {}
+        names: dict[tuple[int, str], int] = {}
+        for pointer, start, name in self._nodes():
+            begun[pointer] = start
             if name is None:
                 continue
             offset, written = name
-            if pointer in names:
-                yield DuplicateName(pointer, written, names[pointer] - self._start, offset - self._start)
-            names.setdefault(pointer, offset)
+            key = begun[pointer.rpartition("/")[0]], pointer
+            if key in names:
+                yield DuplicateName(pointer, written, names[key] - self._start, offset - self._start)
+            names.setdefault(key, offset)
 
     def _nodes(self) -> Iterator[tuple[str, int, tuple[int, str] | None]]:
-        """Yield (pointer, offset of the value, offset and text of its name) of every value of a correct JSON text."""
-        # A frame: the pointer of an open array or object, and its next index or its pending name.
+        """Yield (pointer, offset of the value, offset and text of its name) for every value of a valid JSON text."""
+        # The pointer of each open array or object, and its next index (-1 for an object).
         stack: list[tuple[str, int]] = []
         pending: tuple[str, tuple[int, str]] | None = None
-        for match in _TOKEN.finditer(self._page, self._start, self._end):
+        for match in TOKEN.finditer(self._page, self._start, self._end):
             piece = match.group()
             if piece in ",:":
                 continue

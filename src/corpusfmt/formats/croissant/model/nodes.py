@@ -1,6 +1,4 @@
-"""Internal: The nodes of an expanded description, under short names: `sc:name` whether the author's schema.org was
-http or https.
-"""
+"""Internal: The nodes of an expanded description, with short names: `sc:name` for both http and https schema.org."""
 
 from __future__ import annotations
 
@@ -9,36 +7,51 @@ from typing import Any
 
 from msgspec import Struct, field
 
-#: The namespaces that a description may use, by the prefix that the specification gives them (section Namespaces).
+#: The namespaces of a description, by the specification's prefix (section Namespaces).
 NAMESPACES = {
     "sc": "https://schema.org/",
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
     "dct": "http://purl.org/dc/terms/",
     "wd": "https://www.wikidata.org/wiki/",
+    "geocr": "http://mlcommons.org/croissant/geo/",
+    "prov": "http://www.w3.org/ns/prov#",
+    "odrl": "http://www.w3.org/ns/odrl/2/",
 }
-#: Vocabularies that descriptions commonly use besides, which are not judged.
+#: Other common vocabularies, which are not checked.
 OTHER_NAMESPACES = {
     "dcat": "http://www.w3.org/ns/dcat#",
     "foaf": "http://xmlns.com/foaf/0.1/",
-    "geocr": "http://mlcommons.org/croissant/geo/",
-    "odrl": "http://www.w3.org/ns/odrl/2/",
-    "prov": "http://www.w3.org/ns/prov#",
+    "ddi-stats": "http://rdf-vocabulary.ddialliance.org/cv/SummaryStatisticType/2.1.2/",
+    "duo": "http://purl.obolibrary.org/obo/DUO_",
+    "mondo": "http://purl.obolibrary.org/obo/MONDO_",
     "wdt": "https://www.wikidata.org/prop/direct/",
 }
-#: Namespace IRIs and the prefix that each is read as: the right ones, and those that are read as what they were meant to be.
+#: Namespaces that differ in version 1.1.
+LATER_NAMESPACES = {
+    "sc": "http://schema.org/",
+    "wd": "http://www.wikidata.org/entity/",
+    "wdt": "http://www.wikidata.org/prop/direct/",
+}
+#: Namespace IRIs and their prefixes, including mistaken IRIs.
 _READ_AS = {
     "http://mlcommons.org/croissant/RAI/": "rai",
+    "http://mlcommons.org/croissant/geo/": "geocr",
     "http://mlcommons.org/croissant/": "cr",
+    "http://www.w3.org/ns/prov#": "prov",
+    "http://www.w3.org/ns/odrl/2/": "odrl",
+    "http://www.wikidata.org/entity/": "wd",
+    "https://www.wikidata.org/entity/": "wd",
     "https://schema.org/": "sc",
     "http://schema.org/": "sc",
     "http://purl.org/dc/terms/": "dct",
     "https://www.wikidata.org/wiki/": "wd",
     "http://www.wikidata.org/wiki/": "wd",
 }
-#: What authors write instead; each is a finding, and then read as what was meant, so that it has no consequences.
+#: Mistaken IRIs: each is a finding, and then read as the right one, so it causes no further findings.
 MISTAKEN_NAMESPACES = {
     "https://mlcommons.org/croissant/RAI/": "rai",
+    "https://mlcommons.org/croissant/geo/": "geocr",
     "https://mlcommons.org/croissant/": "cr",
     "http://www.mlcommons.org/croissant/": "cr",
     "https://www.mlcommons.org/croissant/": "cr",
@@ -62,14 +75,14 @@ def short(iri: str) -> str:
     if iri.startswith("http"):
         above, _, last = iri.rpartition("/")
         usual = _PREFIXES.get(f"{above}/")
-        if usual is not None and last:  # true of nearly all: there can be no longer namespace
+        if usual is not None and last:  # the common case: no namespace can be longer
             return f"{usual}:{last}"
         for namespace, prefix in _BY_LENGTH:
             if iri.startswith(namespace):
                 rest = iri[len(namespace) :]
                 return (
                     f"{prefix}:{rest}" if rest and "/" not in rest else iri
-                )  # a namespace below is another vocabulary
+                )  # a namespace below it is another vocabulary
     return iri
 
 
@@ -79,7 +92,7 @@ def local_name(name: str) -> str:
 
 
 class Literal(Struct):
-    """A plain value. `type` is "@json" for a JSON literal, whose value may be any JSON; else a datatype IRI or ""."""
+    """A plain value. `type` is "@json" for a JSON literal (any JSON value), else a datatype IRI or ""."""
 
     value: Any
     pointer: str
@@ -88,9 +101,9 @@ class Literal(Struct):
 
 
 class Node(Struct, eq=False):
-    """A node object, as the author placed it: `id` is as expanded, `written_id` as written, `keys` the names as written.
+    """A node object at its place in the document: `id` is expanded, `written_id` as written, `keys` the names as written.
 
-    `dropped` are names that the context maps to nothing. `role` is the name, as written, that it stands under.
+    `dropped` are the names that the context maps to nothing. `role` is the name, as written, of the property it is in.
     """
 
     pointer: str
@@ -104,7 +117,7 @@ class Node(Struct, eq=False):
 
     @property
     def is_reference(self) -> bool:
-        """Whether this only names a node: "no other properties are specified within the same object"."""
+        """Whether this is only a reference: "no other properties are specified within the same object"."""
         return self.id is not None and not self.types and not self.values
 
     def nodes(self, name: str) -> Iterator[Node]:

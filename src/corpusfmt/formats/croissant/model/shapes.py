@@ -1,45 +1,21 @@
-"""Internal: The tables of the specification as one table: class → property → range, cardinality, requirement.
+"""Internal: The tables of the specification as one table: class → property → range, cardinality, requirement, by version.
 
-The rules judge by it, and `schemas/croissant/1.0/shapes.ttl` is written from it.
+The rules use it, and `schemas/croissant/*/shapes.ttl` are written from it.
 """
 
 from __future__ import annotations
 
-from typing import Literal as OneOf
+from collections.abc import Iterable
 
-from msgspec import Struct
-
-#: What a value may be: a schema.org data type, a class, JSON, or a reference to a node of the document.
-Kind = str
-
-Requirement = OneOf["required", "recommended", "optional"]
-
-
-class Property(Struct, frozen=True):
-    """One row of a table.
-
-    `missing` and `mistyped` are the rules that tell of an absent value and of one outside `kinds`; a `loose` row is one
-    that published descriptions, the specification's own among them, take as a recommendation. `versions` are those
-    in which the row holds.
-    """
-
-    name: str
-    kinds: tuple[Kind, ...]
-    many: bool = False
-    requirement: Requirement = "optional"
-    missing: str = ""
-    mistyped: str = "CRO214"
-    loose: bool = False
-    versions: tuple[str, ...] = ("1.0", "1.1")
-
-
-class Shape(Struct, frozen=True):
-    """One class of the specification: its properties, and the section that has its table."""
-
-    name: str
-    section: str
-    properties: tuple[Property, ...]
-
+from corpusfmt.formats.croissant.model.extensions import (
+    EXTENSION_SHAPES,
+    GEO_OF_DATASET,
+    GEO_OF_FIELD,
+    GEO_OF_RECORD_SET,
+    PROV,
+    RAI,
+)
+from corpusfmt.formats.croissant.model.tables import Property, Shape
 
 _1_0 = ("1.0",)
 _1_1 = ("1.1",)
@@ -47,21 +23,22 @@ _1_1 = ("1.1",)
 _NAME = Property("sc:name", ("Text",), loose=True)
 _DESCRIPTION = Property("sc:description", ("Text",), loose=True)
 _CONTAINED_IN = Property("cr:containedIn", ("Reference",), many=True, mistyped="CRO133")
-
-
-def _rai(name: str, kind: Kind = "Text", *, many: bool = True) -> Property:
-    return Property(f"rai:{name}", (kind,), many=many)
-
+_ENCODING_FORMAT = Property("sc:encodingFormat", ("Text",), later={"kinds": ("Text", "URL"), "many": True})
+_CONTENT_SIZE = Property("sc:contentSize", ("Text",), loose=True)
+_ANNOTATION = Property("cr:annotation", ("cr:Field",), many=True, mistyped="CRO402", versions=_1_1)
+_FORMAT = Property("cr:format", ("Text",))
 
 DATASET = Shape(
     "sc:Dataset",
     "Dataset-level Information",
     (
         Property(
-            "dct:conformsTo", ("URL",), requirement="required", missing="CRO203", mistyped="CRO204", versions=_1_0
-        ),
-        Property(
-            "dct:conformsTo", ("URL",), True, requirement="required", missing="CRO203", mistyped="CRO204", versions=_1_1
+            "dct:conformsTo",
+            ("URL",),
+            requirement="required",
+            missing="CRO203",
+            mistyped="CRO204",
+            later={"many": True},
         ),
         Property("sc:description", ("Text",), requirement="required", missing="CRO206"),
         Property("sc:license", ("URL", "sc:CreativeWork"), True, "required", "CRO208"),
@@ -81,27 +58,11 @@ DATASET = Shape(
         Property("cr:isLiveDataset", ("Boolean",)),
         Property("cr:citeAs", ("Text",)),
         Property("cr:recordSet", ("cr:RecordSet",), many=True, mistyped="CRO401"),
-        Property("cr:sdVersion", ("Text",), versions=_1_1),
-        _rai("dataCollection", many=False),
-        _rai("dataCollectionType"),
-        _rai("dataCollectionMissingData", many=False),
-        _rai("dataCollectionRawData", many=False),
-        _rai("dataCollectionTimeframe", "Date"),
-        _rai("dataImputationProtocol", many=False),
-        _rai("dataPreprocessingProtocol"),
-        _rai("dataManipulationProtocol", many=False),
-        _rai("dataAnnotationProtocol", many=False),
-        _rai("dataAnnotationPlatform"),
-        _rai("dataAnnotationAnalysis"),
-        _rai("dataReleaseMaintenancePlan"),
-        _rai("personalSensitiveInformation"),
-        _rai("dataSocialImpact", many=False),
-        _rai("dataBiases"),
-        _rai("dataLimitations"),
-        _rai("dataUseCases"),
-        _rai("annotationsPerItem", many=False),
-        _rai("annotatorDemographics"),
-        _rai("machineAnnotationTools"),
+        Property("cr:sdVersion", ("Number", "Text"), versions=_1_1),
+        Property("sc:usageInfo", ("URL", "sc:CreativeWork", "sc:DefinedTerm"), many=True, loose=True, versions=_1_1),
+        *RAI,
+        *GEO_OF_DATASET,
+        *PROV,
     ),
 )
 
@@ -112,13 +73,13 @@ FILE_OBJECT = Shape(
         _NAME,
         _DESCRIPTION,
         Property("sc:contentUrl", ("URL",)),
-        Property("sc:contentSize", ("Text",), loose=True),
-        Property("sc:encodingFormat", ("Text",), versions=_1_0),
-        Property("sc:encodingFormat", ("Text", "URL"), many=True, versions=_1_1),
+        _CONTENT_SIZE,
+        _ENCODING_FORMAT,
         Property("sc:sameAs", ("URL",), many=True),
         Property("sc:sha256", ("Text",)),
         Property("cr:md5", ("Text",)),
         _CONTAINED_IN,
+        *PROV,
     ),
 )
 
@@ -129,10 +90,20 @@ FILE_SET = Shape(
         _NAME,
         _DESCRIPTION,
         _CONTAINED_IN,
-        Property("sc:encodingFormat", ("Text",), versions=_1_0),
-        Property("sc:encodingFormat", ("Text", "URL"), many=True, versions=_1_1),
+        _ENCODING_FORMAT,
         Property("cr:includes", ("Text",), many=True),
         Property("cr:excludes", ("Text",), many=True),
+        # The properties of schema.org's DataDownload, which it is in 1.1.
+        *(
+            Property(row.name, row.kinds, row.many, loose=row.loose, versions=_1_1)
+            for row in (
+                _CONTENT_SIZE,
+                Property("sc:contentUrl", ("URL",)),
+                Property("sc:sha256", ("Text",)),
+                Property("sc:sameAs", ("URL",), many=True),
+            )
+        ),
+        *PROV,
     ),
 )
 
@@ -147,7 +118,9 @@ RECORD_SET = Shape(
         Property("cr:data", ("JSON",), many=True, mistyped="CRO501"),
         Property("cr:examples", ("JSON",), many=True, mistyped="CRO501"),
         Property("cr:dataType", ("Type",), many=True, mistyped="CRO420"),
-        Property("cr:annotation", ("cr:Field",), many=True, mistyped="CRO402", versions=_1_1),
+        _ANNOTATION,
+        *GEO_OF_RECORD_SET,
+        *PROV,
     ),
 )
 
@@ -159,7 +132,7 @@ FIELD = Shape(
         _DESCRIPTION,
         Property("cr:source", ("Reference", "DataSource"), mistyped="CRO133"),
         Property("cr:dataType", ("Type",), many=True, mistyped="CRO420"),
-        Property("cr:repeated", ("Boolean",)),
+        Property("cr:repeated", ("Boolean",), versions=_1_0, successor="`isArray`"),
         Property("cr:equivalentProperty", ("URL",), many=True),
         Property("cr:references", ("Reference", "DataSource"), many=True, mistyped="CRO133"),
         Property("cr:subField", ("cr:Field",), many=True, mistyped="CRO402"),
@@ -167,8 +140,11 @@ FIELD = Shape(
         Property("cr:samplingRate", ("Number",), loose=True),
         Property("cr:isArray", ("Boolean",), versions=_1_1),
         Property("cr:arrayShape", ("Text",), versions=_1_1),
-        Property("cr:value", ("JSON", "Text", "Number", "Boolean"), many=True, loose=True, versions=_1_1),
-        Property("cr:annotation", ("cr:Field",), many=True, mistyped="CRO402", versions=_1_1),
+        # A list is one constant, although JSON-LD has a value for each item.
+        Property("cr:value", ("JSON",), many=True, mistyped="CRO430", versions=_1_1),
+        _ANNOTATION,
+        *GEO_OF_FIELD,
+        *PROV,
     ),
 )
 
@@ -182,7 +158,7 @@ DATA_SOURCE = Shape(
         Property("cr:field", ("Reference",), mistyped="CRO133"),
         Property("cr:extract", ("Extract",)),
         Property("cr:transform", ("Transform",), many=True),
-        Property("cr:format", ("Text",)),
+        _FORMAT,
         Property("cr:samplingRate", ("Number",), loose=True),
     ),
 )
@@ -203,15 +179,15 @@ TRANSFORM = Shape(
     "cr:Transform",
     "Transform",
     (
-        Property("cr:delimiter", ("Text",)),
         Property("cr:regex", ("Text",)),
-        Property("cr:jsonQuery", ("Text",)),
         Property("cr:separator", ("Text",)),
-        Property("cr:replace", ("Text",)),
         Property("cr:jsonPath", ("Text",)),
-        Property("cr:format", ("Text",)),
+        _FORMAT,
         Property("cr:readLines", ("Boolean",), versions=_1_1),
         Property("cr:unArchive", ("Boolean",), versions=_1_1),
+        Property("cr:delimiter", ("Text",), versions=_1_0, successor="`separator`"),
+        Property("cr:jsonQuery", ("Text",), versions=_1_0, successor="`jsonPath`"),
+        Property("cr:replace", ("Text",), versions=_1_0, successor="`regex`"),
     ),
 )
 
@@ -219,20 +195,38 @@ SHAPES = {
     shape.name: shape for shape in (DATASET, FILE_OBJECT, FILE_SET, RECORD_SET, FIELD, DATA_SOURCE, EXTRACT, TRANSFORM)
 }
 
-#: Every property of the Croissant namespace, and the classes that have it.
-CROISSANT_PROPERTIES: dict[str, tuple[str, ...]] = {}
-for _shape in SHAPES.values():
-    for _property in _shape.properties:
-        if _property.name.startswith("cr:") and _shape.name not in CROISSANT_PROPERTIES.get(_property.name, ()):
-            CROISSANT_PROPERTIES[_property.name] = (*CROISSANT_PROPERTIES.get(_property.name, ()), _shape.name)
-# In the context of Appendix 1, in no table.
+
+def _domains(shapes: Iterable[Shape], *prefixes: str) -> dict[str, tuple[str, ...]]:
+    """Return the properties with some prefixes, and the classes that have them."""
+    found: dict[str, dict[str, None]] = {}
+    for shape in shapes:
+        for row in shape.properties:
+            if row.name.startswith(prefixes):
+                found.setdefault(row.name, {})[shape.name] = None
+    return {name: tuple(classes) for name, classes in found.items()}
+
+
+#: Every property of the Croissant namespace that describes data, and the classes that have it.
+CROISSANT_PROPERTIES = _domains(SHAPES.values(), "cr:")
+# In the context of Appendix 1 of version 1.0, but in no table.
 CROISSANT_PROPERTIES["cr:path"] = ("cr:FileObject", "cr:FileSet", "cr:Extract")
+#: Including the properties of RAI, GeoCroissant and Tasks.
+DOMAINS = {
+    **CROISSANT_PROPERTIES,
+    **_domains([*SHAPES.values(), *EXTENSION_SHAPES.values()], "cr:", "rai:", "geocr:"),
+}
+#: Every class with a table.
+ALL_SHAPES = {**SHAPES, **EXTENSION_SHAPES}
 
 _ROWS = [row for shape in SHAPES.values() for row in shape.properties if row.name.startswith("cr:")]
 #: The terms that version 1.1 added.
 LATER_TERMS = frozenset(row.name for row in _ROWS) - {row.name for row in _ROWS if "1.0" in row.versions}
+#: The terms that version 1.1 removed, and their replacements.
+REMOVED_TERMS = {row.name: row.successor for row in _ROWS if row.successor} | {
+    "cr:path": "`contentUrl`, `includes` or `jsonPath`"
+}
 
-#: The terms that the tables use and the context of Appendix 1 leaves out, so that they fall into schema.org there.
+#: The terms that the tables use and the context of Appendix 1 omits, so `@vocab` turns them into schema.org's.
 UNMAPPED_BY_APPENDIX = frozenset(
     {
         "containedIn",
@@ -244,34 +238,12 @@ UNMAPPED_BY_APPENDIX = frozenset(
         "isArray",
         "arrayShape",
         "annotation",
-    },
+    }
 )
-
-_RAI_NAMES = frozenset(p.name for p in DATASET.properties if p.name.startswith("rai:"))
-#: Asked for by conferences (NeurIPS 2026) under the prefix of RAI, which does not define it.
-_RAI_BY_CUSTOM = frozenset({"rai:hasSyntheticData"})
-#: What the overview of the RAI vocabulary, older tools and authors call its properties.
-RAI_OTHERWISE = {
-    "rai:annotationPlatform": "rai:dataAnnotationPlatform",
-    "rai:biases": "rai:dataBiases",
-    "rai:dataReleaseMaintenance": "rai:dataReleaseMaintenancePlan",
-    "rai:dataDataManipulationProtocol": "rai:dataManipulationProtocol",
-    "rai:limitations": "rai:dataLimitations",
-    "rai:socialImpact": "rai:dataSocialImpact",
-    "rai:useCases": "rai:dataUseCases",
-}
 
 
 def properties_of(shape: Shape, version: str) -> tuple[Property, ...]:
-    """Return the rows that hold in a version."""
-    return tuple(row for row in shape.properties if version in row.versions)
-
-
-def is_rai(name: str) -> bool:
-    """Tell whether a name under the prefix of RAI is known: as a property of the vocabulary, or by custom."""
-    return name in _RAI_NAMES or name in _RAI_BY_CUSTOM
-
-
-def rai_names() -> frozenset[str]:
-    """Return the properties of the RAI vocabulary."""
-    return _RAI_NAMES
+    """Return the rows of a version. A document of 1.0 also gets the rows for terms of 1.1."""
+    rows = shape.in_version(version)
+    known = {row.name for row in rows}
+    return (*rows, *(row for row in shape.in_version("1.1") if row.name in LATER_TERMS and row.name not in known))

@@ -1,4 +1,4 @@
-"""Internal: What the texts of a description mean: dates, sizes, paths, regular expressions."""
+"""Internal: Texts in a description: dates, sizes, paths, regular expressions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import warnings
 from datetime import datetime
 
 _ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
-# A leap second, which `datetime` cannot hold: 23:59:60 in UTC, elsewhere perhaps a half or a quarter of an hour off.
+# A leap second, which `datetime` cannot represent: 23:59:60 in UTC, shifted by the offset of the time zone elsewhere.
 _LEAP_SECOND = re.compile(r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)")
 
 
 def is_date(text: str) -> bool:
-    """Tell whether a text is an ISO 8601 date or date and time, reduced to the month or year included."""
+    """Return whether a text is an ISO 8601 date or date and time, including a year or month alone."""
     if _ISO_PARTS.fullmatch(text):
         return text[5:] == "" or "01" <= text[5:] <= "12"
     try:
@@ -23,7 +23,7 @@ def is_date(text: str) -> bool:
 
 
 def escapes(path: str) -> bool:
-    """Tell whether a path leaves the folder that it starts in."""
+    """Return whether a path points outside its starting folder."""
     depth = 0
     for part in re.split(r"[/\\]", path):
         depth += -1 if part == ".." else part not in ("", ".")
@@ -33,7 +33,7 @@ def escapes(path: str) -> bool:
 
 
 def is_absolute(path: str) -> bool:
-    """Tell whether a path starts at the root of a file system."""
+    """Return whether a path starts at the root of a file system."""
     return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
 
 
@@ -42,7 +42,7 @@ _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
 def size_in_bytes(text: str) -> tuple[int, bool] | None:
-    """Return the bytes that a contentSize says and whether it says them exactly; None where it is no size."""
+    """Return the bytes in a contentSize and whether they are exact; None if it is not a size."""
     match = _SIZE.fullmatch(text.strip().replace(",", "")) if len(text) < 100 else None
     if match is None:
         return None

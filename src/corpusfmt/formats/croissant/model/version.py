@@ -1,33 +1,36 @@
-"""Internal: The versions of Croissant: how documents name them."""
+"""Internal: The versions of Croissant, and how documents name them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 
+from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
 
 VERSIONS = ("0.8", "1.0", "1.1")
 VERSION_IRI = "http://mlcommons.org/croissant/"
-#: What the claims of extensions begin with.
-EXTENSION_IRIS = ("http://mlcommons.org/croissant/RAI/", "http://mlcommons.org/croissant/geo/")
 #: The vocabulary of version 0.8, which had no `conformsTo` at first.
 OLD_NAMESPACES = frozenset({"http://mlcommons.org/schema/", "https://mlcommons.org/schema/"})
 
 _NEAR = re.compile(r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant/?v?(\d+\.\d+)(?:\.\d+)?[/#]?", re.IGNORECASE)
 _OLD_IN_TEXT = re.compile(rb'"https?://mlcommons\.org/schema/')
-_IN_TEXT = re.compile(rb'conformsTo"\s*:[^}]{0,400}?mlcommons\.org/croissant/v?(\d\.\d)')
+_CLAIMS_IN_TEXT = re.compile(rb'conformsTo"\s*:\s*(\[[^\]]{0,2000}\]|[^,}\]]{0,400})')
+_IN_TEXT = re.compile(rb"mlcommons\.org/croissant/v?(\d\.\d)")
+_NEAR_EXTENSION = re.compile(
+    r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant[/-](rai|geo)/v?(\d+(?:\.\d+)*)?[/#]?", re.IGNORECASE
+)
 
 
 def conforms_to(value: Value) -> str | None:
-    """Return what a value of conformsTo names."""
+    """Return the IRI in a value of conformsTo."""
     if isinstance(value, Node):
         return value.id
     return value.value if isinstance(value, Literal) and isinstance(value.value, str) else None
 
 
 def near_version(name: str) -> tuple[str, bool]:
-    """Return the version that a name means, "" for none, and whether it is written as the specification has it."""
+    """Return the version that a name means ("" for none), and whether it is spelled as in the specification."""
     for version in VERSIONS:
         if name == VERSION_IRI + version:
             return version, True
@@ -37,15 +40,22 @@ def near_version(name: str) -> tuple[str, bool]:
     return "", False
 
 
+def meant_extension(name: str) -> str:
+    """Return the extension IRI closest to a value of conformsTo, "" for none."""
+    match = _NEAR_EXTENSION.fullmatch(name.strip())
+    return VOCABULARIES[{"rai": "rai", "geo": "geocr"}[match.group(1).lower()]].version if match is not None else ""
+
+
 def version_of(values: list[Value], namespaces: Collection[str] = ()) -> str:
-    """Return the newest version that a data set claims; where it claims none that is known, that of its vocabulary."""
+    """Return the newest known version that a data set claims, else the version of its vocabulary."""
     named = [near_version(name)[0] for name in (conforms_to(value) for value in values) if name]
     vocabulary = "1.0" if OLD_NAMESPACES.isdisjoint(namespaces) else "0.8"
     return max((version for version in named if version), default=vocabulary)
 
 
 def version_in_text(data: bytes) -> str:
-    """Return the version that a document seems to be of, judged by its bytes alone."""
-    found = {match.decode() for match in _IN_TEXT.findall(data)} & set(VERSIONS)
+    """Return the version that a document seems to claim, from its bytes."""
+    claims = b" ".join(_CLAIMS_IN_TEXT.findall(data))
+    found = {match.decode() for match in _IN_TEXT.findall(claims)} & set(VERSIONS)
     vocabulary = "0.8" if _OLD_IN_TEXT.search(data) else "1.0"
     return max(found, default=vocabulary)

@@ -1,11 +1,11 @@
-"""Internal: Names that schema.org and Croissant define, as far as the rules ask for them."""
+"""Internal: The names that schema.org and Croissant define, as far as the rules need them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
 
-#: Properties that descriptions commonly have; any other is looked up in the whole vocabulary, which is slow to load.
+#: Common properties; any other is looked up in the whole vocabulary, which is slow to load.
 _COMMON_PROPERTIES = frozenset(
     """
     about abstract accessMode accountablePerson additionalType affiliation aggregateRating alternateName
@@ -24,7 +24,7 @@ _COMMON_PROPERTIES = frozenset(
     """.split()  # noqa: SIM905 - a word list reads best as words
 ) - {"source"}
 
-#: schema.org types whose values are plain, and what JSON they are. `String` is none, but the specification uses it.
+#: Types with plain values, and their JSON. schema.org has no `String`, but the specification uses it.
 ATOMIC_TYPES = {
     "sc:Boolean": "a boolean",
     "sc:Date": "a date",
@@ -47,7 +47,7 @@ _COMMON_TYPES = frozenset(
     """.split()  # noqa: SIM905
 ).union(ATOMIC_TYPES)
 
-#: The formats of Keras that a bounding box may have (BoundingBox), relative and batched forms among them.
+#: The Keras formats of a bounding box (section BoundingBox), including relative and batched forms.
 BOUNDING_BOX_FORMATS = frozenset(
     {"CENTER_XYWH", "XYWH", "XYXY", "YXYX", "REL_XYXY", "REL_YXYX", "REL_XYWH", "CENTER_YXHW", "REL_CENTER_XYWH"},
 )
@@ -56,12 +56,12 @@ SPLITS = frozenset({"cr:TrainingSplit", "cr:ValidationSplit", "cr:TestSplit", "c
 
 
 def is_schema_property(name: str) -> bool:
-    """Tell whether schema.org has a property of this local name."""
+    """Return whether schema.org has a property of this local name."""
     return name in _COMMON_PROPERTIES or (name[:1].islower() and name in _schema_org())
 
 
 def is_known_type(name: str) -> bool:
-    """Tell whether a data type (short name) exists where its namespace is schema.org or Croissant."""
+    """Return whether a data type (short name) exists, or belongs to another vocabulary than schema.org and Croissant."""
     if name in _COMMON_TYPES or not name.startswith(("sc:", "cr:")):
         return True
     return name.startswith("sc:") and name[3:4].isupper() and name[3:] in _schema_org()
@@ -74,15 +74,15 @@ def _schema_org() -> dict[str, object]:
 
 
 class NearMisses:
-    """Finds what wrong names are likely meant to be, for the first of them in a document: a search takes its time."""
+    """Suggests names for misspelled ones, only for the first few in a document because searching is slow."""
 
     def __init__(self) -> None:
         self._left = 100
 
     def of(self, name: str, known: Iterable[str], *, as_tail: bool = False) -> str:
-        """Return the known name that a wrong one is likely meant to be, "" where none is near.
+        """Return the known name closest to a misspelled one, "" if none is close.
 
-        With `as_tail` it is first of all one that ends in a slash and the wrong name.
+        With `as_tail`, prefer a name that ends in a slash and the misspelled name.
         """
         from difflib import get_close_matches  # noqa: PLC0415 - for hints alone
 
@@ -95,7 +95,7 @@ class NearMisses:
         return next(tails, "") or "".join(alike)
 
     def of_property(self, name: str, croissant: Iterable[str]) -> str:
-        """Return the property of Croissant or schema.org that a local name is likely meant to be."""
+        """Return the Croissant or schema.org property closest to a local name."""
         return self.of(name, sorted({*croissant, *_COMMON_PROPERTIES}))
 
 
@@ -103,7 +103,7 @@ _LONGEST_NAME = 100
 _MOST_NAMES = 2000
 
 
-#: Identifiers of common licences as authors write them, and as SPDX does.
+#: Identifiers of common licences as authors write them, and in SPDX.
 SPDX = {
     each.lower(): each
     for each in (

@@ -1,4 +1,4 @@
-"""Internal: How messages show values and lists of nodes."""
+"""Internal: Values and lists of nodes in messages."""
 
 from __future__ import annotations
 
@@ -12,33 +12,38 @@ from corpusfmt.wording import clipped
 
 
 def clip(value: Any) -> str:
-    """Return a value as JSON shows it (strings without quotes), clipped in the middle."""
+    """Return a value as JSON (strings without quotes), shortened in the middle."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return clipped(" ".join(text.split()))
 
 
 def shown(value: Value) -> str:
-    """Return what stands where something else should: a value or a class."""
+    """Return an unexpected value for a message: the value of a literal, or the class of a node."""
     if isinstance(value, Literal):
         return f"`{clip(value.value)}`"
-    return f"a {kind_of(value)}"
+    return article(kind_of(value))
 
 
 def kind_of(node: Node) -> str:
     """Return the types of a node for a message."""
     if node.types:
         return " and ".join(local_name(kind) for kind in node.types)
-    return "reference" if node.is_reference else "node without type"
+    return "reference" if node.is_reference else "node without a type"
+
+
+def article(name: str) -> str:
+    """Return a name with its indefinite article."""
+    return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"
 
 
 def first_and_more(views: Sequence[View]) -> str:
-    """Return the first node, and how many more there are."""
+    """Return the title of the first node, and the number of others."""
     more = f" and {len(views) - 1} more" if len(views) > 1 else ""
     return f"{views[0].title}{more}"
 
 
 def around(ring: Sequence[View]) -> str:
-    """Return a ring of nodes as `a → b → a`, shortened where it is long."""
+    """Return a cycle of nodes as `a → b → a`, shortened if it is long."""
     labels = [view.label for view in ring]
     if len(labels) > 6:
         labels[3:-2] = ["…"]

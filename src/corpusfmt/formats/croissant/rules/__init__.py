@@ -1,5 +1,14 @@
-"""Internal: The rules of Croissant that decide over a description, a module for each group of codes."""
+"""Internal: The Croissant rules that check a description, one module for each group of codes."""
 
-from corpusfmt.formats.croissant.rules import data, dataset, distribution, document, records
+from corpusfmt.formats.croissant.rules import (
+    arrays,
+    data,
+    dataset,
+    distribution,
+    document,
+    extensions,
+    profiles,
+    records,
+)
 
-__all__ = ["data", "dataset", "distribution", "document", "records"]
+__all__ = ["arrays", "data", "dataset", "distribution", "document", "extensions", "profiles", "records"]

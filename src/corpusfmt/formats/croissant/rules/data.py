@@ -1,12 +1,13 @@
-"""Internal: CRO5xx: records and examples inside the description."""
+"""Internal: CRO5xx: records and examples in the description."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from corpusfmt.formats.croissant.model.arrays import items
 from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Reference, identity_of
-from corpusfmt.formats.croissant.model.nodes import Literal
+from corpusfmt.formats.croissant.model.nodes import Literal, local_name
 from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES
 from corpusfmt.formats.croissant.model.wording import clip
@@ -24,7 +25,7 @@ _INLINE = ("cr:data", "cr:examples")
 def data_not_json(record_set: RecordSet) -> Iterator[Problem]:
     """The context does not map `data` or `examples` as JSON.
 
-    Why: the rows are then read as nodes, and all keys that the context does not know disappear.
+    Why: JSON-LD then reads the records as nodes and drops all keys that the context does not know.
     Example: `"data": "cr:data"` in the context.
     Fix: map it as `{"@id": "cr:data", "@type": "@json"}`.
     """
@@ -46,11 +47,11 @@ def _is_url(name: str, value: Literal) -> bool:
 
 @RULES.rule("CRO502", "data-not-records", on=RecordSet, spec=_DATA)
 def data_not_records(record_set: RecordSet) -> Iterator[Problem]:
-    """The inline data is not a list of objects. One object counts as a list of one, as published descriptions have it.
+    """The inline data is not a list of objects. A single object is accepted, as published descriptions have it.
 
     Why: "each element corresponds to a record".
     Example: `"data": ["a", "b"]`.
-    Fix: write an object for each record, with the `@id` of its fields as keys.
+    Fix: write each record as an object with the `@id` of its fields as keys.
     """
     stray = [(pointer, row) for pointer, row in record_set.rows or () if not isinstance(row, dict)]
     if stray:
@@ -59,29 +60,30 @@ def data_not_records(record_set: RecordSet) -> Iterator[Problem]:
         yield Problem(message, at, "write an object with the `@id` of each field as key", count=len(stray))
 
 
-@RULES.rule("CRO503", "data-empty", on=RecordSet, spec=_DATA, grades={"strict": Severity.WARNING})
+@RULES.rule("CRO503", "data-empty", on=RecordSet, spec=_DATA)
 def data_empty(record_set: RecordSet) -> Iterator[Problem]:
-    """The inline data holds no record.
+    """The inline data contains no record.
 
     Why: a record set without records is likely a mistake; mlcroissant refuses it.
     Example: `"data": []`.
-    Fix: write the records, or leave `data` out.
+    Fix: add the records, or remove `data`.
     """
     if record_set.rows == [] and record_set.all("cr:data"):
-        yield Problem(f"{record_set.title}: `data` is empty", record_set.place("cr:data"), "write the records")
+        hint = "add the records, or remove `data`"
+        yield Problem(f"{record_set.title}: `data` is empty", record_set.place("cr:data"), hint)
 
 
 def _objects(record_set: RecordSet) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((pointer, row) for pointer, row in record_set.rows or () if isinstance(row, dict))
 
 
-@RULES.rule("CRO504", "data-missing-field", on=RecordSet, spec=_DATA, grades={"strict": Severity.WARNING})
+@RULES.rule("CRO504", "data-missing-field", on=RecordSet, spec=_DATA)
 def data_missing_field(record_set: RecordSet) -> Iterator[Problem]:
     """Inline records lack a field.
 
-    Why: a value that is not known is written as null, so that a forgotten one shows.
+    Why: an unknown value is written as null, which distinguishes it from a forgotten one.
     Example: fields `a/id` and `a/name`, and a record `{"a/id": 1}`.
-    Fix: add the key, with null where there is no value.
+    Fix: add the key, with null if there is no value.
     """
     pointers = [pointer for pointer, _ in _objects(record_set)]
     for each in record_set.fields if pointers else ():
@@ -89,12 +91,12 @@ def data_missing_field(record_set: RecordSet) -> Iterator[Problem]:
         lacking = len(pointers) - len(present)
         named = each.id is not None or each.node.written_id is not None
         if named and lacking and not each.sources and not each.sub_fields and not each.all("cr:value"):
-            message = f"{each.title}: absent from {lacking} of the records in `data`"
+            message = f"{each.title}: missing from {lacking} of the records in `data`"
             at = record_set.description.places.of(next(pointer for pointer in pointers if pointer not in present))
-            yield Problem(message, at, "add the key, with null where there is no value", count=lacking)
+            yield Problem(message, at, "add the key, with null if there is no value", count=lacking)
 
 
-def _unknown_keys(record_set: RecordSet, name: str, rule_says: str) -> Iterator[Problem]:
+def _unknown_keys(record_set: RecordSet, name: str) -> Iterator[Problem]:
     found: dict[str, list[str]] = {}
     for pointer, row in record_set.inline(name) or ():
         for key in row if isinstance(row, dict) else ():
@@ -107,22 +109,23 @@ def _unknown_keys(record_set: RecordSet, name: str, rule_says: str) -> Iterator[
         likely = record_set.description.near_misses.of(key, ids, as_tail=True)
         hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
         at = record_set.description.places.of(pointers[0])
-        yield Problem(f"{record_set.title}: {rule_says} `{key}` names no field", at, hint, count=len(pointers))
+        message = f"{record_set.title}: the key `{key}` in `{local_name(name)}` is not a field"
+        yield Problem(message, at, hint, count=len(pointers))
 
 
 @RULES.rule("CRO505", "data-unknown-field", on=RecordSet, spec=_DATA)
 def data_unknown_field(record_set: RecordSet) -> Iterator[Problem]:
-    """A key of inline records names no field of the record set.
+    """A key of an inline record is not a field of the record set.
 
-    Why: each record "uses keys that correspond to the fields of the RecordSet"; other values belong to nothing.
+    Why: each record "uses keys that correspond to the fields of the RecordSet"; other values are ignored.
     Example: `{"name": "red"}` where the field is `colours/name`.
     Fix: write the `@id` of the field.
     """
-    yield from _unknown_keys(record_set, "cr:data", "the key")
+    yield from _unknown_keys(record_set, "cr:data")
 
 
-def _fits(value: Any, types: list[str]) -> bool:
-    """Tell whether a JSON value is of one of the plain data types; other types take any value."""
+def fits_types(value: Any, types: list[str]) -> bool:
+    """Return whether a JSON value has one of the plain data types; other types accept any value."""
     atomic = [name for name in types if name in ATOMIC_TYPES]
     if value is None or not atomic:
         return True
@@ -144,11 +147,11 @@ def _is_a(value: Any, kind: str) -> bool:
 
 @RULES.rule("CRO506", "data-value-type", on=RecordSet, spec=_DATA)
 def data_value_type(record_set: RecordSet) -> Iterator[Problem]:
-    """A value of an inline record is not of the data type of its field.
+    """A value of an inline record does not have its field's data type.
 
-    Why: it cannot be loaded as what the field says it is.
-    Example: field of type sc:Integer, value `"7"` or `2.5`.
-    Fix: correct the value, or the data type.
+    Why: readers cannot load it as that type.
+    Example: a field of type sc:Integer with the value `"7"` or `2.5`.
+    Fix: correct the value or the data type.
     """
     yield from _wrong_values(record_set, "cr:data")
 
@@ -159,16 +162,16 @@ def _wrong_values(record_set: RecordSet, name: str) -> Iterator[Problem]:
         types = each.data_types
         if each.sub_fields or not types:
             continue
-        repeated = each.is_true("cr:repeated") or each.is_true("cr:isArray")
         wrong: list[tuple[str, Any]] = []
         for pointer, value in record_set.column(each, name).items():
-            values = value if repeated and isinstance(value, list) else [value]
-            wrong += [(pointer, item) for item in values if not _fits(item, types)]
+            several = each.is_array and isinstance(value, list)
+            values = (items(value) if each.array_shape else value) if several else [value]
+            wrong += [(pointer, item) for item in values if not fits_types(item, types)]
         if wrong:
             wanted = " or ".join(ATOMIC_TYPES[name] for name in types if name in ATOMIC_TYPES)
             message = f"{each.title}: `{clip(wrong[0][1])}` in `{record_set.key(name)}`, expected {wanted}"
             at = record_set.description.places.of(wrong[0][0])
-            yield Problem(message, at, "correct the value, or the data type", count=len(wrong))
+            yield Problem(message, at, "correct the value or the data type", count=len(wrong))
 
 
 @RULES.rule("CRO507", "key-not-unique", on=RecordSet, spec="croissant-1.0#recordset")
@@ -177,7 +180,7 @@ def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
 
     Why: the values of the key "uniquely identify each record".
     Example: two records with id 1.
-    Fix: correct one of them, or the key.
+    Fix: correct one of the records, or the key.
     """
     fields = record_set.key_fields
     seen: dict[str, str] = {}
@@ -195,7 +198,7 @@ def key_not_unique(record_set: RecordSet) -> Iterator[Problem]:
         pointer, first, values = again[0]
         line = record_set.description.places.of(first).line
         shown = clip(values[0] if len(values) == 1 else values)
-        message = f"{record_set.title}: the key `{shown}` is there again, first in line {line}"
+        message = f"{record_set.title}: the key `{shown}` is repeated, first on line {line}"
         at = record_set.description.places.of(pointer)
         yield Problem(message, at, "correct one of the records, or the key", count=len(again))
 
@@ -212,7 +215,7 @@ def key_null(record_set: RecordSet) -> Iterator[Problem]:
         nulls = [pointer for pointer, value in record_set.column(each).items() if value is None]
         if nulls:
             at = record_set.description.places.of(nulls[0])
-            yield Problem(f"{each.title}: a key that is null", at, "give the record a key", count=len(nulls))
+            yield Problem(f"{each.title}: the key is null", at, "give the record a key", count=len(nulls))
 
 
 def _referenced(reference: DataSource) -> Iterator[Field]:
@@ -221,11 +224,11 @@ def _referenced(reference: DataSource) -> Iterator[Field]:
 
 @RULES.rule("CRO509", "foreign-key-violation", on=RecordSet, spec=_JOINS)
 def foreign_key_violation(record_set: RecordSet) -> Iterator[Problem]:
-    """A value of an inline record is not among those of the field that it references.
+    """A value of an inline record does not occur in the field that it references.
 
     Why: the "values in the Field that contains the reference are taken from the values of the target Field".
-    Example: a planet `"mars"` where the record set of planets has none of that name.
-    Fix: correct the value, or add the record that it names.
+    Example: a planet `"mars"` that the record set of planets lacks.
+    Fix: correct the value, or add the missing record.
     """
     for each in record_set.fields:
         for target in (field for reference in each.references for field in _referenced(reference)):
@@ -238,41 +241,41 @@ def foreign_key_violation(record_set: RecordSet) -> Iterator[Problem]:
                 values = value if isinstance(value, list) else [value]
                 stray += [(pointer, item) for item in values if item is not None and identity_of(item) not in known]
             if stray:
-                message = f"{each.title}: `{clip(stray[0][1])}` is no value of `{target.node.written_id}`"
+                message = f"{each.title}: `{clip(stray[0][1])}` is not a value of `{target.node.written_id}`"
                 at = record_set.description.places.of(stray[0][0])
-                yield Problem(message, at, "correct it, or add the record that it names", count=len(stray))
+                yield Problem(message, at, "correct the value, or add the missing record", count=len(stray))
 
 
 @RULES.rule(
     "CRO510", "examples-unknown-field", on=RecordSet, spec="croissant-1.0#examples",
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def examples_unknown_field(record_set: RecordSet) -> Iterator[Problem]:
-    """A key of the examples names no field of the record set.
+    """A key of an example is not a field of the record set.
 
-    Why: examples are records like those of `data`.
+    Why: examples are records, as in `data`.
     Example: `{"name": "red"}` where the field is `colours/name`.
     Fix: write the `@id` of the field.
     """
-    yield from _unknown_keys(record_set, "cr:examples", "the key of an example")
+    yield from _unknown_keys(record_set, "cr:examples")
 
 
 @RULES.rule(
     "CRO511", "examples-value-type", on=RecordSet, spec="croissant-1.0#examples",
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def examples_value_type(record_set: RecordSet) -> Iterator[Problem]:
-    """A value of an example is not of the data type of its field.
+    """A value of an example does not have its field's data type.
 
-    Why: examples are records like those of `data`; readers take the type of the field from them.
-    Example: field of type sc:Integer, example `"seven"`, `2.5` or `[1, 2]`.
-    Fix: correct the value, or the data type; a list needs `"repeated": true`.
+    Why: examples are records, as in `data`; readers infer the type of the field from them.
+    Example: a field of type sc:Integer with the example `"seven"`, `2.5` or `[1, 2]`.
+    Fix: correct the value or the data type; a list needs `"repeated": true`.
     """
     yield from _wrong_values(record_set, "cr:examples")
 
 
 def references_of_examples(record_set: RecordSet) -> Iterator[Reference]:
-    """Yield the references that stand in `examples` instead of records."""
+    """Yield the references in `examples`, which may replace records."""
     for pointer, row in record_set.inline("cr:examples") or ():
         if isinstance(row, dict) and set(row) == {"@id"} and isinstance(row["@id"], str):
             allowed = ("cr:FileObject", "cr:FileSet", "cr:RecordSet")

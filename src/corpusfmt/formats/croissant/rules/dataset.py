@@ -1,4 +1,4 @@
-"""Internal: CRO2xx: the data set as a whole, and what the tables say of values."""
+"""Internal: CRO2xx: the data set as a whole, and the types and cardinalities of values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from corpusfmt.formats.croissant.model.graph import Dataset, Description
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
 from corpusfmt.formats.croissant.model.shapes import DATASET
 from corpusfmt.formats.croissant.model.values import is_date
-from corpusfmt.formats.croissant.model.version import OLD_NAMESPACES, VERSION_IRI, conforms_to, near_version
+from corpusfmt.formats.croissant.model.version import (
+    OLD_NAMESPACES,
+    VERSION_IRI,
+    conforms_to,
+    meant_extension,
+    near_version,
+)
 from corpusfmt.formats.croissant.model.vocabulary import SPDX
 from corpusfmt.formats.croissant.model.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.rules.document import declared_at, several_lost
@@ -25,26 +33,26 @@ _RECOMMENDED = "croissant-1.0#recommended"
 def dataset_type(description: Description) -> Iterator[Problem]:
     """No node of the document is a schema.org Dataset.
 
-    Why: the type is how tools and search engines find the description. Nothing else is judged without it.
+    Why: tools and search engines find the description by its type. Without it, nothing else is checked.
     Example: `"@type": "Dataset"` under a context whose `@vocab` is not schema.org; `"@type": "sc:DataSet"`.
     Fix: write `"@type": "sc:Dataset"`, with `sc` declared as `https://schema.org/`.
     """
-    if not description.datasets and not description.is_meaningless:
+    if not description.datasets and not description.tasks and not description.is_meaningless:
         nodes = description.expansion.nodes
         types = sorted({kind for node in nodes for kind in node.types})
-        found = f"the type is {one_of(types)}" if len(nodes) == 1 and types else "no node is of type Dataset"
+        found = f"the type is {one_of(types)}" if len(nodes) == 1 and types else "no node has type Dataset"
         at = description.places.of(f"{nodes[0].pointer}/@type") if len(nodes) == 1 and types else description.at
         yield Problem(f"{found}, expected `sc:Dataset`", at, 'write `"@type": "sc:Dataset"`')
 
 
 @RULES.rule(
     "CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has several types. That is good JSON-LD, but the table has one.
+    """The data set has several types: valid JSON-LD, but the specification's table allows one.
 
-    Why: readers of Croissant compare the type with one string.
+    Why: Croissant readers compare the type with a single string.
     Example: `"@type": ["sc:Dataset", "sc:CreativeWork"]`.
     Fix: keep `sc:Dataset` alone.
     """
@@ -55,9 +63,9 @@ def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO203", "conformsto-missing", on=Dataset, spec=_REQUIRED)
 def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set does not say which version of Croissant it conforms to.
+    """The data set does not declare the version of Croissant it conforms to.
 
-    Why: "Croissant datasets must declare that they conform to this specification"; no version is assumed silently.
+    Why: "Croissant datasets must declare that they conform to this specification"; guessing a version would hide errors.
     Example: no `conformsTo`, or a context that maps it to schema.org instead of Dublin Core.
     Fix: add `"conformsTo": "http://mlcommons.org/croissant/1.0"`, with the term mapped to `dct:conformsTo`.
     """
@@ -66,73 +74,104 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
     ):
         other = next((name for name in dataset.node.values if name.endswith(("conformsTo", "conformsto"))), None)
         if other is not None:
-            message = f"`{dataset.key(other)}` means `{other}` here, expected `dct:conformsTo`"
+            message = f"`{dataset.key(other)}` expands to `{other}`, expected `dct:conformsTo`"
             yield Problem(message, dataset.place(other), 'add `"conformsTo": "dct:conformsTo"` to the context')
         else:
-            yield Problem("no `conformsTo`", dataset.at, f'add `"conformsTo": "{VERSION_IRI}1.0"`')
+            yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{VERSION_IRI}1.0"`')
+
+
+class Claims(Struct):
+    """The version claims of a document."""
+
+    description: Description
+
+    @property
+    def at(self) -> Location:
+        return self.description.at
 
 
 @RULES.rule(
-    "CRO204", "conformsto-version", on=Description, spec="croissant-1.0#namespaces",
-    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+    "CRO204", "conformsto-version", on=Claims, spec="croissant-1.0#namespaces",
+    grades={"minor": Severity.WARNING},
 )  # fmt: skip
-def conformsto_version(description: Description) -> Iterator[Problem]:
-    """`conformsTo` names no version of Croissant that is known, or not the one that was asked for, or 0.8.
+def conformsto_version(claims: Claims) -> Iterator[Problem]:
+    """`conformsTo` does not name a known version of Croissant, or names 0.8 or another version than the one requested. A
+    warning for a claimed 0.8, and for the claim of an extension.
 
-    Why: the IRI is compared letter by letter. Version 1.1 is judged by what it shares with 1.0 and its documented
-    changes; of a 0.8 document only the JSON and the JSON-LD are judged, as its vocabulary is another one. That is milder
-    where it claims to be one.
-    Example: `https://mlcommons.org/croissant/1.0`, `http://mlcommons.org/croissant/1.0/`; the namespace
-    `http://mlcommons.org/schema/` of 0.8, and no `conformsTo`.
-    Fix: write `http://mlcommons.org/croissant/1.0`, and the vocabulary of 1.0.
+    Why: tools compare the IRI character by character. Nothing else in a 0.8 document is checked, because its vocabulary is
+    different.
+    Example: `https://mlcommons.org/croissant/1.0`, `http://mlcommons.org/croissant/1.0/`, `http://mlcommons.org/croissant-RAI/1.0`;
+    the namespace `http://mlcommons.org/schema/` of 0.8 without `conformsTo`.
+    Fix: write `http://mlcommons.org/croissant/1.1` or `1.0`, and use the vocabulary of that version.
     """
+    description = claims.description
     version = description.version
+    if version == "0.8":
+        yield _of_0_8(description)
+        return
     for dataset in description.datasets:
         values = dataset.all("dct:conformsTo")
         known = [name for value in values if (name := conforms_to(value)) and near_version(name)[1]]
         if known and description.wanted_version not in ("", version):
-            message = f"a document of version {version}, checked as {description.wanted_version}"
+            message = f"the document claims version {version}, checked as {description.wanted_version}"
             yield Problem(message, dataset.place_of(values[0]), f"check it as croissant-{version}")
-        elif known and version == "0.8":
-            message = "a document of version 0.8: only its JSON and JSON-LD are judged"
-            yield Problem(message, dataset.place_of(values[0]), _MIGRATE, minor=True)
         elif values and not known:
             first = conforms_to(values[0]) or clip(getattr(values[0], "value", None))
             near, _ = near_version(first)
             expected = f"{VERSION_IRI}{near or '1.0'}"
             message = f"`conformsTo` is `{clip(first)}`, expected `{expected}`"
             yield Problem(message, dataset.place_of(values[0]), f"write `{expected}`")
-        elif version == "0.8":
-            used = description.expansion.namespaces
-            old = next(each for each in used if each in OLD_NAMESPACES)
-            why = f"vocabulary `{old}`, no `conformsTo`"
-            message = f"a document of version 0.8 ({why}): only its JSON and JSON-LD are judged"
-            yield Problem(message, description.places.of(declared_at(description, old) or used[old]), _MIGRATE)
+        for value in values if known else ():
+            name = conforms_to(value) or ""
+            meant = meant_extension(name)
+            if meant not in ("", name):
+                message = f"`conformsTo` contains `{clip(name)}`, expected `{meant}`"
+                yield Problem(message, dataset.place_of(value), f"write `{meant}`", minor=True)
 
 
-_MIGRATE = "migrate it to 1.0 to have all of it judged"
+def _of_0_8(description: Description) -> Problem:
+    """Return the problem with a document of version 0.8, minor if it claims the version."""
+    values = [(dataset, value) for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
+    used = description.expansion.namespaces
+    old = next((each for each in used if each in OLD_NAMESPACES), None)
+    claimed = any(near_version(conforms_to(value) or "")[1] for _, value in values)
+    if values:
+        at, why = values[0][0].place_of(values[0][1]), ""
+    else:
+        at = description.places.of(declared_at(description, old or "") or used.get(old or "", ""))
+        why = f" (vocabulary `{old}`, no `conformsTo`)"
+    minor = claimed and description.wanted_version in ("", "0.8")
+    message = f"the document is of version 0.8{why}: nothing else is checked"
+    return Problem(message, at, _MIGRATE, minor=minor)
+
+
+_MIGRATE = (
+    f"set `conformsTo` to `{VERSION_IRI}1.1`, use the context of its Appendix 1, give every file, file set, record set and "
+    'field an `@id`, and write references as `{"@id": "…"}`'
+)
 
 
 def _missing(dataset: Dataset, name: str) -> Iterator[Problem]:
     if dataset.lacks(name):
         key = name.partition(":")[2]
-        yield Problem(f"no `{key}`", dataset.at, f"add `{key}`")
+        yield Problem(f"`{key}` is missing", dataset.at, f"add `{key}`")
 
 
 def _empty(dataset: Dataset, name: str) -> Iterator[Problem]:
     for literal in dataset.texts(name):
         if not literal.value.strip():
-            yield Problem(f"`{dataset.key(name)}` is empty", dataset.place_of(literal), "write it")
+            key = dataset.key(name)
+            yield Problem(f"`{key}` is empty", dataset.place_of(literal), f"write the {name.partition(':')[2]}")
 
 
 @RULES.rule(
     "CRO205", "name-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def name_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no name, or an empty one.
 
-    Why: it is what catalogues show and cite.
+    Why: catalogues show and cite the name.
     Example: `"name": ""`.
     Fix: add `name`.
     """
@@ -142,12 +181,12 @@ def name_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule(
     "CRO206", "description-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def description_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no description, or an empty one.
 
-    Why: it is the text by which people find and choose it.
+    Why: people find and choose a data set by its description.
     Example: a description with only names and files.
     Fix: add `description`.
     """
@@ -157,26 +196,26 @@ def description_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule(
     "CRO207", "url-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def url_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no URL.
 
-    Why: it leads to its page, and serves as base of its identifiers.
-    Example: a local description that was never given an address.
-    Fix: add `url`, generally that of its web page.
+    Why: the URL leads to the data set's page and is the base of its identifiers.
+    Example: a local description that was never published.
+    Fix: add `url`, usually the address of its web page.
     """
     yield from _missing(dataset, "sc:url")
 
 
 @RULES.rule(
     "CRO208", "license-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def license_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no licence.
 
-    Why: without one nobody may be sure to use it.
+    Why: without a licence, nobody knows whether they may use the data.
     Example: a description converted from a repository without a licence file.
     Fix: add `license`, the URL of a known licence.
     """
@@ -185,12 +224,12 @@ def license_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule(
     "CRO209", "creator-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def creator_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no creator.
 
-    Why: it says whom to credit and to ask.
+    Why: users need to know whom to credit and ask.
     Example: most published descriptions.
     Fix: add `creator`, a Person or an Organization.
     """
@@ -199,12 +238,12 @@ def creator_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule(
     "CRO210", "datePublished-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no date of publication.
 
-    Why: with the version it says which state of the data is meant.
+    Why: the date and the version identify a state of the data.
     Example: most published descriptions.
     Fix: add `datePublished`, an ISO 8601 date.
     """
@@ -213,12 +252,12 @@ def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule(
     "CRO211", "distribution-missing", on=Dataset, spec="croissant-1.0#modified-and-added-properties",
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def distribution_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no distribution.
 
-    Why: Croissant "requires its presence": it is where the files are.
+    Why: Croissant "requires its presence": it lists the files.
     Example: a description whose records are all inline.
     Fix: add `distribution` with the FileObjects and FileSets of the data.
     """
@@ -227,16 +266,17 @@ def distribution_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO212", "recommended-missing", on=Dataset, severity=Severity.WARNING, spec=_RECOMMENDED)
 def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
-    """Recommended properties are absent; one finding lists them.
+    """Recommended properties are missing; one finding lists them.
 
-    Why: they help people find, cite and judge the data.
+    Why: they help people find, cite and evaluate the data.
     Example: no `keywords`, no `version`.
-    Fix: add those that apply.
+    Fix: add the ones that apply.
     """
     names = [row.name for row in DATASET.properties if row.requirement == "recommended"]
     absent = [name.partition(":")[2] for name in names if dataset.lacks(name)]
     if absent:
-        yield Problem(f"recommended and absent: {', '.join(absent)}", dataset.at, "add those that apply")
+        message = f"recommended properties are missing: {', '.join(absent)}"
+        yield Problem(message, dataset.at, "add the ones that apply")
 
 
 CARDINALITY_ONE = RULES.finding(
@@ -244,12 +284,11 @@ CARDINALITY_ONE = RULES.finding(
     "cardinality-one",
     """A property of cardinality ONE has several values.
 
-    Why: readers take one of them, and which one is up to them.
-    Example: two descriptions, two sources of one field.
+    Why: a reader uses one of them, and readers differ in which.
+    Example: two descriptions, or two sources for one field.
     Fix: keep one value.
     """,
     severity=Severity.WARNING,
-    grades={"strict": Severity.ERROR},
     spec=_REQUIRED,
 )
 
@@ -257,9 +296,9 @@ CARDINALITY_ONE = RULES.finding(
 VALUE_TYPE = RULES.finding(
     "CRO214",
     "value-type",
-    """A value is not of the type that the table expects. Milder where published descriptions read the table loosely.
+    """A value has the wrong type. A warning where published descriptions interpret the specification loosely.
 
-    Why: readers expect that type, and fail or guess.
+    Why: readers that expect another type fail or guess.
     Example: `"isLiveDataset": "yes"`, a number as name, an object as description.
     Fix: write a value of the expected type.
     """,
@@ -269,7 +308,7 @@ VALUE_TYPE = RULES.finding(
 
 
 def mistyped(what: str, found: str, expected: str, at: Location, *, minor: bool = False) -> Fault:
-    """Return what is said of a value outside the range of its row; `minor` where the table is looser than it reads."""
+    """Return the finding on a value outside the range of its row."""
     return Fault(VALUE_TYPE, Problem(f"{what} is {found}, expected {expected}", at, f"write {expected}", minor=minor))
 
 
@@ -277,7 +316,7 @@ def mistyped(what: str, found: str, expected: str, at: Location, *, minor: bool 
 def creator_type(dataset: Dataset) -> Iterator[Problem]:
     """A creator is neither a Person nor an Organization.
 
-    Why: a bare name does not say what it names.
+    Why: a bare name could be a person, a team or a company.
     Example: `"creator": "Jane Doe"`.
     Fix: write `{"@type": "sc:Person", "name": "…"}`.
     """
@@ -286,11 +325,11 @@ def creator_type(dataset: Dataset) -> Iterator[Problem]:
         if isinstance(value, Literal) or (node is not None and not {"sc:Person", "sc:Organization"} & set(node.types)):
             found = shown(node or value)
             hint = 'write `{"@type": "sc:Person", "name": "…"}`'
-            yield Problem(f"creator is {found}, expected a Person or Organization", dataset.place_of(value), hint)
+            yield Problem(f"`creator` is {found}, expected a Person or Organization", dataset.place_of(value), hint)
 
 
 def absolute_url(text: str) -> bool:
-    """Tell whether a text is an absolute URL."""
+    """Return whether a text is an absolute URL."""
     if not text or re.search(r"\s", text):
         return False
     try:
@@ -301,7 +340,7 @@ def absolute_url(text: str) -> bool:
 
 
 def url_of(value: Value) -> str | None:
-    """Return the URL that a value is: that of a node, or a string."""
+    """Return the identifier of a node, or the value of a string."""
     if isinstance(value, Node):
         return value.id
     return value.value if isinstance(value.value, str) else None
@@ -309,14 +348,14 @@ def url_of(value: Value) -> str | None:
 
 @RULES.rule(
     "CRO216", "url-invalid", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def url_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A URL of the data set is none, or the contentUrl of a file has white space.
+    """A URL of the data set is not an absolute URL, or a file's contentUrl is empty or contains white space.
 
-    Why: nobody can follow it.
+    Why: tools cannot open it.
     Example: `"url": "my dataset"`, `"contentUrl": ""`.
-    Fix: write an absolute URL; the contentUrl of a file may be relative to the description.
+    Fix: write an absolute URL; a file's contentUrl may be relative to the description.
     """
     for name in ("sc:url", "sc:sameAs"):
         for value in dataset.all(name):
@@ -333,24 +372,29 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule(
     "CRO217", "date-invalid", on=Dataset, spec=_REQUIRED,
-    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+    grades={"minor": Severity.WARNING},
 )  # fmt: skip
 def date_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A date is not ISO 8601, or no day of the calendar. Milder for the time frame of collection, which many tell in prose.
+    """A date is not an ISO 8601 date. A warning for the time frame of collection, which is often written as prose.
 
-    Why: readers parse it as such, and fail.
+    Why: readers fail to parse the date.
     Example: `"datePublished": "31/12/2023"`, `"2023-02-30"`; `"rai:dataCollectionTimeframe": "spring 2024"`.
-    Fix: write `YYYY-MM-DD`, with `Thh:mm:ssZ` after it where the time matters, and a slash between start and end of a time.
+    Fix: write `YYYY-MM-DD`, followed by `Thh:mm:ssZ` if the time matters; separate start and end of an interval by a slash.
     """
     names = [row.name for row in DATASET.properties if row.kinds == ("Date",)]
     for name in names:
         for literal in dataset.texts(name):
             is_span = name.startswith("rai:")
-            if not (is_date(literal.value) or (is_span and _is_interval(literal.value))):
+            if date_fault(literal.value, or_interval=is_span):
                 wanted = "an ISO 8601 date" + (" or interval" if is_span else "")
                 message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected {wanted}"
                 hint = "write YYYY-MM-DD" + ("/YYYY-MM-DD" if is_span else "")
                 yield Problem(message, dataset.place_of(literal), hint, minor=is_span)
+
+
+def date_fault(text: str, *, or_interval: bool = False) -> bool:
+    """Return whether a text is neither an ISO 8601 date nor, where one may be, an interval."""
+    return not (is_date(text) or (or_interval and _is_interval(text)))
 
 
 def _is_interval(text: str) -> bool:
@@ -368,7 +412,7 @@ _SEMVER = re.compile(
 
 
 def is_semantic_version(text: str) -> bool:
-    """Tell whether a version is one by Semantic Versioning 2.0.0."""
+    """Return whether a version is one by Semantic Versioning 2.0.0."""
     return len(text) < 256 and _SEMVER.fullmatch(text) is not None
 
 
@@ -376,18 +420,18 @@ def is_semantic_version(text: str) -> bool:
 def version_semver(dataset: Dataset) -> Iterator[Problem]:
     """The version is not MAJOR.MINOR.PATCH.
 
-    Why: Semantic Versioning 2.0.0 is the recommended scheme: it says what kind of change a new version is.
+    Why: Semantic Versioning 2.0.0 is the recommended scheme: it shows what kind of change a new version is.
     Example: `"version": "1.0"`, `"version": 2`.
-    Fix: write three numbers, as in `1.0.0`.
+    Fix: write three numbers, such as `1.0.0`.
     """
     for value in dataset.all("sc:version"):
         if isinstance(value, Literal) and isinstance(value.value, str | int | float):
             text = str(value.value)
             if not is_semantic_version(text):
                 yield Problem(
-                    f"version is `{clip(text)}`, expected MAJOR.MINOR.PATCH",
+                    f"`version` is `{clip(text)}`, expected MAJOR.MINOR.PATCH",
                     dataset.place_of(value),
-                    "write three numbers, as in 1.0.0",
+                    "write three numbers, such as `1.0.0`",
                 )
 
 
@@ -395,9 +439,9 @@ def version_semver(dataset: Dataset) -> Iterator[Problem]:
 def license_not_url(dataset: Dataset) -> Iterator[Problem]:
     """A licence is neither a URL nor a CreativeWork.
 
-    Why: a name alone is not unique; a URL leads to the text that holds.
+    Why: the name of a licence is ambiguous; a URL leads to the text that applies.
     Example: `"license": "mit"`.
-    Fix: write the URL of the licence, such as that of its page at SPDX.
+    Fix: write the URL of the licence, such as its page at SPDX.
     """
     for name in ("sc:license", "sc:sdLicense"):
         for literal in dataset.texts(name):

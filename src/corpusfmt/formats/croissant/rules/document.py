@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.model.graph import Description, Element, Field, RecordSet, Reference, View
+from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
+from corpusfmt.formats.croissant.model.graph import (
+    Description,
+    Element,
+    Field,
+    RecordSet,
+    Reference,
+    Resource,
+    View,
+)
 from corpusfmt.formats.croissant.model.nodes import (
+    LATER_NAMESPACES,
     MISTAKEN_NAMESPACES,
     NAMESPACES,
     OTHER_NAMESPACES,
@@ -16,21 +27,18 @@ from corpusfmt.formats.croissant.model.nodes import (
     Node,
     local_name,
 )
-from corpusfmt.formats.croissant.model.shapes import (
-    CROISSANT_PROPERTIES,
-    RAI_OTHERWISE,
-    is_rai,
-    rai_names,
-)
-from corpusfmt.formats.croissant.model.version import OLD_NAMESPACES, VERSION_IRI
+from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, DOMAINS, REMOVED_TERMS
+from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
-from corpusfmt.formats.croissant.model.wording import clip, first_and_more
+from corpusfmt.formats.croissant.model.wording import article, clip, first_and_more
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Location, Problem, Severity
 
 
 class Part(Struct):
-    """Any node of a Croissant class, for what its names alone tell: of several nodes with equal names one is judged."""
+    """A node of a Croissant class, for rules that look only at its property names: one node stands for all with equal
+    names.
+    """
 
     view: View
 
@@ -42,11 +50,11 @@ class Part(Struct):
 JSON_SYNTAX = RULES.finding(
     "CRO101",
     "json-syntax",
-    """The document is not one JSON value.
+    """The document is not a single JSON value.
 
-    Why: Croissant metadata is JSON-LD, which is JSON first; a parser stops at the first fault.
-    Example: a missing comma, a file cut short, two documents in one file, `NaN`.
-    Fix: repair the place that the finding names; a JSON-aware editor shows it.
+    Why: Croissant metadata is JSON-LD, which must be valid JSON; a parser stops at the first error.
+    Example: a missing comma, a truncated file, two documents in one file, `NaN`.
+    Fix: repair the JSON at the reported position.
     """,
     spec="croissant-1.0#format-example",
 )
@@ -55,9 +63,9 @@ JSON_SYNTAX = RULES.finding(
 NOT_UTF8 = RULES.finding(
     "CRO102",
     "not-utf8",
-    """The document is not UTF-8. A byte order mark before it is tolerated, and said.
+    """The document is not UTF-8. A byte order mark at the start is accepted and reported as info.
 
-    Why: JSON that is exchanged must be UTF-8 without a mark; other tools stop here.
+    Why: JSON interchange requires UTF-8 without a byte order mark; other tools stop here.
     Example: a file saved as UTF-16 or Latin-1.
     Fix: save the file as UTF-8 without a byte order mark.
     """,
@@ -69,9 +77,9 @@ NOT_UTF8 = RULES.finding(
 NOT_A_JSONLD_OBJECT = RULES.finding(
     "CRO103",
     "not-a-jsonld-object",
-    """The document is no JSON-LD description: not an object, a list without one data set, or broken JSON-LD.
+    """The document is not a JSON-LD description: not an object, a list without a data set, or malformed JSON-LD.
 
-    Why: a description is one node of type Dataset; tools that look for it find nothing.
+    Why: a description is one node of type Dataset, and tools that look for it find nothing.
     Example: `"a string"`, `[]`, a value object with two types.
     Fix: make the document one object with `@context` and `"@type": "sc:Dataset"`.
     """,
@@ -82,11 +90,11 @@ NOT_A_JSONLD_OBJECT = RULES.finding(
 NESTING_TOO_DEEP = RULES.finding(
     "CRO104",
     "nesting-too-deep",
-    """Arrays and objects nest deeper than the limit, or there are more values than there is memory for.
+    """Arrays and objects nest deeper than the limit, or there are more values than fit in memory.
 
-    Why: a document without a limit on depth and size takes readers down, and no real description is so deep or large.
+    Why: unlimited depth and size crash readers, and no real description is that deep or large.
     Example: 100,000 opening brackets, ten million empty lists.
-    Fix: flatten the description; put records into files of their own.
+    Fix: flatten the description; move records to separate files.
     """,
 )
 
@@ -94,11 +102,11 @@ NESTING_TOO_DEEP = RULES.finding(
 JSON_DUPLICATE_KEY = RULES.finding(
     "CRO105",
     "json-duplicate-key",
-    """A name stands twice in one object.
+    """An object has the same name twice.
 
-    Why: most parsers keep the last value without a word, some the first.
+    Why: most parsers silently keep the last value, some the first.
     Example: `{"name": "a", "name": "b"}`.
-    Fix: keep one of them, or make the value a list.
+    Fix: keep one value, or make it a list.
     """,
     severity=Severity.WARNING,
     spec="RFC 8259, section 4",
@@ -108,7 +116,7 @@ JSON_DUPLICATE_KEY = RULES.finding(
 HTML_NO_JSONLD = RULES.finding(
     "CRO106",
     "html-no-jsonld",
-    """A web page holds no JSON-LD script with a data set.
+    """A web page contains no JSON-LD script with a data set.
 
     Why: search engines find a description only in `<script type="application/ld+json">`.
     Example: a landing page that only links to its `croissant.json`.
@@ -120,9 +128,9 @@ HTML_NO_JSONLD = RULES.finding(
 
 @RULES.rule("CRO107", "multiple-datasets", on=Description, severity=Severity.WARNING)
 def multiple_datasets(description: Description) -> Iterator[Problem]:
-    """Several data sets stand in one document; each of them is judged.
+    """The document describes several data sets; each is checked.
 
-    Why: tools take one of them, and which one is up to them.
+    Why: tools use only one of them, and tools differ in which.
     Example: a `@graph` with two nodes of type Dataset.
     Fix: write one document for each data set.
     """
@@ -135,15 +143,15 @@ def multiple_datasets(description: Description) -> Iterator[Problem]:
     "CRO111", "context-missing", on=Description, spec="croissant-1.0#required", grades={"minor": Severity.WARNING}
 )
 def context_missing(description: Description) -> Iterator[Problem]:
-    """The document has no `@context`. Milder where every name is an absolute or prefixed IRI.
+    """The document has no `@context`. A warning if every name is an absolute or prefixed IRI.
 
-    Why: without a context the names mean nothing: expansion drops them all.
+    Why: without a context, JSON-LD expansion drops the names.
     Example: plain JSON with `name`, `distribution`, `recordSet`.
-    Fix: take the context of Appendix 1 of the specification.
+    Fix: add the context of Appendix 1 of the specification.
     """
     if not description.has_context:
         hint = "add the context of Appendix 1 of the specification"
-        yield Problem("no `@context`", description.at, hint, minor=not description.is_meaningless)
+        yield Problem("`@context` is missing", description.at, hint, minor=not description.is_meaningless)
 
 
 CONTEXT_INVALID = RULES.finding(
@@ -151,9 +159,9 @@ CONTEXT_INVALID = RULES.finding(
     "context-invalid",
     """The context cannot be processed.
 
-    Why: a processor stops here, so nothing of the description can be read.
+    Why: JSON-LD processors stop here, so the description cannot be read.
     Example: two terms that define each other, a term named `@id`, a number as context.
-    Fix: take the context of Appendix 1 of the specification, and add only what it lacks.
+    Fix: use the context of Appendix 1 of the specification, and add only the terms it lacks.
     """,
     spec="JSON-LD 1.1 API, section 4",
 )
@@ -162,10 +170,10 @@ CONTEXT_INVALID = RULES.finding(
 CONTEXT_REMOTE = RULES.finding(
     "CRO113",
     "context-remote",
-    """The context is a URL of which no copy is bundled; nothing is ever fetched.
+    """The context is a URL without a bundled copy; nothing is ever fetched.
 
-    Why: what a description means must not depend on a server, and a validator must not call one.
-    Example: `"@context": "https://example.org/context.jsonld"`. Those of schema.org and Croissant are bundled.
+    Why: the meaning of a description must not depend on a server, and a validator must not contact one.
+    Example: `"@context": "https://example.org/context.jsonld"`. The contexts of schema.org and Croissant are bundled.
     Fix: write the context into the document.
     """,
     spec="croissant-1.0#required",
@@ -176,25 +184,27 @@ CONTEXT_REMOTE = RULES.finding(
     "CRO114", "namespace-wrong", on=Description, spec="croissant-1.0#namespaces", grades={"minor": Severity.INFO}
 )
 def namespace_wrong(description: Description) -> Iterator[Problem]:
-    """A vocabulary is used under a wrong namespace IRI. Mixing http and https schema.org is only remarked.
+    """A vocabulary has the wrong namespace IRI. Mixing http and https schema.org is reported as info.
 
-    Why: IRIs are compared letter by letter; under another one a term means nothing. What was meant is judged as such.
+    Why: tools compare IRIs character by character, so they do not recognise the terms. The terms are checked as the ones
+    that were meant.
     Example: `"cr": "https://mlcommons.org/croissant/"`.
-    Fix: write the namespace that the hint gives.
+    Fix: write the namespace in the hint.
     """
     used = description.expansion.namespaces
     for namespace, pointer in used.items():
-        if namespace in MISTAKEN_NAMESPACES and not (description.version == "0.8" and namespace in OLD_NAMESPACES):
+        if namespace in MISTAKEN_NAMESPACES:
             right = NAMESPACES[MISTAKEN_NAMESPACES[namespace]]
             at = description.places.of(declared_at(description, namespace) or pointer)
-            yield Problem(f"namespace `{namespace}`, expected `{right}`", at, f"write `{right}`")
+            yield Problem(f"the namespace is `{namespace}`, expected `{right}`", at, f"write `{right}`")
     if {"http://schema.org/", "https://schema.org/"} <= used.keys():
         at = description.places.of(used["http://schema.org/"])
-        yield Problem("both http and https schema.org are used", at, "use one of them throughout", minor=True)
+        message = "the document uses both `http://schema.org/` and `https://schema.org/`"
+        yield Problem(message, at, "use one of them throughout", minor=True)
 
 
 def declared_at(description: Description, namespace: str) -> str | None:
-    """Return the pointer of the context's term for a namespace."""
+    """Return the pointer to the context's term for a namespace."""
     for context in description.expansion.contexts:
         if isinstance(context.value, dict):
             for name, value in context.value.items():
@@ -205,34 +215,35 @@ def declared_at(description: Description, namespace: str) -> str | None:
 
 @RULES.rule("CRO115", "prefix-undeclared", on=Description, severity=Severity.WARNING, spec="croissant-1.0#namespaces")
 def prefix_undeclared(description: Description) -> Iterator[Problem]:
-    """A compact IRI has a prefix that no context declares. It is read as the specification's own prefix of that name.
+    """No context declares the prefix of a compact IRI. It is read as the specification's prefix of the same name.
 
-    Why: to a JSON-LD processor `wd:Q48277` then is an absolute IRI of scheme `wd`, and names nothing.
+    Why: a JSON-LD processor reads `wd:Q48277` as an absolute IRI with scheme `wd`, which identifies nothing.
     Example: `"dataType": "wd:Q48277"` under the context of Appendix 1, which lacks `wd`.
     Fix: declare the prefix in the context.
     """
     if not description.has_context:
-        return  # that there is none is a finding of its own
+        return  # CRO111 reports the missing context
     for prefix, pointers in sorted(description.expansion.undeclared.items()):
         if prefix in ("cr", "dct") and several_lost(description):
-            continue  # the context is not one of Croissant: that is CRO119
-        meant = NAMESPACES.get(prefix) or OTHER_NAMESPACES.get(prefix)
-        hint = f'add `"{prefix}": "{meant}"` to the context' if meant else "declare it in the context"
+            continue  # CRO119 reports that the context is not Croissant's
+        later = LATER_NAMESPACES.get(prefix) if description.version == "1.1" else None
+        meant = later or NAMESPACES.get(prefix) or OTHER_NAMESPACES.get(prefix)
+        hint = f'add `"{prefix}": "{meant}"` to the context' if meant else "declare the prefix in the context"
         at = description.places.of(pointers[0])
         yield Problem(f"prefix `{prefix}` is not declared", at, hint, count=len(pointers))
 
 
 @RULES.rule("CRO116", "property-unmapped", on=Part, spec="croissant-1.0#appendix-1-json-ld-context")
 def property_unmapped(part: Part) -> Iterator[Problem]:
-    """The context drops a property: it has no term for it, and no `@vocab`.
+    """The context drops a property: it has neither a term for it nor `@vocab`.
 
-    Why: on expansion the value disappears without a word, for every JSON-LD tool.
-    Example: `"creator"` under a context without `@vocab` that does not define it.
-    Fix: add the term to the context, or an `@vocab`.
+    Why: every JSON-LD tool silently loses the value on expansion.
+    Example: `"creator"` under a context that has no `@vocab` and does not define it.
+    Fix: add the term or `@vocab` to the context.
     """
     view = part.view
     for name, pointer in view.node.dropped.items():
-        hint = "add the term to the context, or `@vocab`"
+        hint = "add the term or `@vocab` to the context"
         if name.startswith("@"):
             hint = f"did you mean `@id`? JSON-LD reserves names of the form `{name}`"
         yield Problem(f"{view.title}: the context drops `{name}`", view.description.places.of(pointer), hint)
@@ -243,7 +254,7 @@ _CROISSANT = [local_name(name) for name in CROISSANT_PROPERTIES]
 
 @RULES.rule("CRO117", "unknown-property", on=Part, severity=Severity.WARNING, spec="croissant-1.0#recordset")
 def unknown_property(part: Part) -> Iterator[Problem]:
-    """A property that neither schema.org nor Croissant nor its RAI vocabulary has. Properties of others are not judged.
+    """A property is not defined by its vocabulary: schema.org, Croissant, RAI or GeoCroissant. Others are not checked.
 
     Why: `@vocab` turns every unknown name into one of schema.org, so that a typo looks like data.
     Example: `"recordset"`, `"encodingformat"`, `"rai:dataLimitation"`.
@@ -256,9 +267,9 @@ def unknown_property(part: Part) -> Iterator[Problem]:
             known = is_schema_property(local) or f"cr:{local}" in CROISSANT_PROPERTIES or local == "conformsTo"
             owner = "schema.org"
         elif prefix == "cr":
-            known, owner = name in CROISSANT_PROPERTIES, "Croissant"
-        elif prefix == "rai":
-            known, owner = is_rai(name), "the RAI vocabulary"
+            known, owner = name in DOMAINS or name in CROISSANT_PROPERTIES, "Croissant"
+        elif prefix in VOCABULARIES:
+            known, owner = VOCABULARIES[prefix].knows(name), VOCABULARIES[prefix].owner
         else:
             continue
         if not known:
@@ -268,101 +279,129 @@ def unknown_property(part: Part) -> Iterator[Problem]:
 
 
 def _likely(view: View, prefix: str, local: str) -> str:
-    name = f"rai:{local}"
-    meant = name if is_rai(name) else RAI_OTHERWISE.get(name, "")
-    if prefix == "rai":
-        return meant or view.description.near_misses.of(name, rai_names())
-    return meant or view.description.near_misses.of_property(local, _CROISSANT)
+    for owner, vocabulary in VOCABULARIES.items():
+        name = f"{owner}:{local}"
+        meant = name if vocabulary.knows(name) else vocabulary.otherwise.get(name, "")
+        if meant or prefix == owner:
+            return meant or view.description.near_misses.of(name, sorted(vocabulary.properties))
+    return view.description.near_misses.of_property(local, _CROISSANT)
 
 
-# Where the loss of a single term has a rule of its own, CRO119 is silent: one root cause, one finding.
-_LOSS_IS_TOLD = {"conformsTo", "source", "dataType", "data", "examples"}
+# The loss of one of these terms alone has its own rule, so CRO119 is silent: one root cause, one finding.
+_HAVE_OWN_RULES = {"conformsTo", "source", "dataType", "data", "examples"}
 
 
 def several_lost(description: Description) -> bool:
-    """Tell whether the context forgot several terms: then `CRO119` reports all of them, and nothing else does."""
+    """Return whether the context lacks several terms: then `CRO119` reports all of them, and no other rule does."""
     return len(description.lost_terms) > 1
 
 
 @RULES.rule(
     "CRO119", "term-unmapped", on=Description, spec="croissant-1.0#appendix-1-json-ld-context",
-    grades={"minor": Severity.WARNING, "0.8": None, "0.8/minor": None},
+    grades={"minor": Severity.WARNING},
 )  # fmt: skip
 def term_unmapped(description: Description) -> Iterator[Problem]:
-    """The context does not map terms of Croissant that the description uses. Milder where data can be found without them.
+    """The context does not map Croissant terms that the description uses. A warning if the data can be found without them.
 
-    Why: `@vocab` makes them properties of schema.org, which has none of these names; no reader finds them. They are
-    judged as what they were meant to be.
+    Why: `@vocab` turns them into schema.org properties that do not exist, so readers miss them. They are checked as the
+    Croissant terms that were meant.
     Example: `"@context": "https://schema.org/"`; a context without `fileObject`.
-    Fix: take the context of Appendix 1 of the specification, or add the terms.
+    Fix: use the context of Appendix 1 of the specification, or add the terms.
     """
     lost = description.lost_terms
-    if not lost or (len(lost) == 1 and not _LOSS_IS_TOLD.isdisjoint(lost)):
+    if not lost or (len(lost) == 1 and not _HAVE_OWN_RULES.isdisjoint(lost)):
         return
-    count, minor = 1, _LOSS_IS_TOLD.isdisjoint(lost)
+    count, minor = 1, _HAVE_OWN_RULES.isdisjoint(lost)
     if len(lost) == 1:
         ((term, views),) = lost.items()
         count = len(views)
-        message = f"{views[0].title}: the context does not map `{term}`, so that it means `sc:{term}`"
+        message = f"{views[0].title}: the context does not map `{term}`, which becomes `sc:{term}`"
         at, hint = views[0].place(f"sc:{term}"), f'add `"{term}": "cr:{term}"` to the context'
     else:
         shown = "`, `".join(list(lost)[:_TERMS_SHOWN])
         more = f" and {len(lost) - _TERMS_SHOWN} more" if len(lost) > _TERMS_SHOWN else ""
-        message = f"the context does not map {len(lost)} terms of Croissant: `{shown}`{more}"
+        message = f"the context does not map {len(lost)} Croissant terms: `{shown}`{more}"
         contexts = description.expansion.contexts
         at = description.places.of(contexts[0].pointer if contexts else "")
-        hint = "take the context of Appendix 1 of the specification, or add the terms"
+        hint = "use the context of Appendix 1 of the specification, or add the terms"
     yield Problem(message, at, hint, count, minor)
 
 
 _TERMS_SHOWN = 8
 
 
-@RULES.rule(
-    "CRO120", "term-of-later-version", on=Description, severity=Severity.WARNING, spec="croissant-1.1",
-    grades={"0.8": None},
-)  # fmt: skip
+@RULES.rule("CRO120", "term-of-later-version", on=Description, severity=Severity.WARNING, spec="croissant-1.1")
 def term_of_later_version(description: Description) -> Iterator[Problem]:
     """A description of version 1.0 uses a term of version 1.1.
 
-    Why: readers of 1.0 do not know it, and what it says is not judged.
+    Why: readers of 1.0 ignore the term. Its values are checked as in 1.1.
     Example: `"isArray": true` on a field, and `conformsTo` claims 1.0.
-    Fix: claim `http://mlcommons.org/croissant/1.1`, or leave the term out (`repeated` is what 1.0 has for `isArray`).
+    Fix: set `conformsTo` to `http://mlcommons.org/croissant/1.1`, or remove the term (1.0 has `repeated` for `isArray`).
     """
     for term, views in description.later_terms.items():
         name = f"cr:{term}" if f"cr:{term}" in views[0].node.values else f"sc:{term}"
-        message = f"{views[0].title}: `{term}` is a term of Croissant 1.1 in a document of {description.version}"
-        hint = f"claim `{VERSION_IRI}1.1` in `conformsTo`, or leave it out"
+        message = f"{views[0].title}: `{term}` is a term of Croissant 1.1, the document claims {description.version}"
+        hint = f"set `conformsTo` to `{VERSION_IRI}1.1`, or remove `{term}`"
         yield Problem(message, views[0].place(name), hint, count=len(views))
+    listed = [view for view in description.views.values() if isinstance(view, Resource) and view.manifests]
+    if listed and description.version == "1.0":
+        message = (
+            f"{first_and_more(listed)}: a DataSource in `containedIn` is new in Croissant 1.1, the document claims 1.0"
+        )
+        hint = f"set `conformsTo` to `{VERSION_IRI}1.1`, or name a file or file set"
+        yield Problem(message, listed[0].place("cr:containedIn"), hint, count=len(listed))
 
 
-# Properties of schema.org that the tables give to files alone.
+_NESTED = "cr:RecordSet"
+
+
+@RULES.rule("CRO126", "term-of-earlier-version", on=Description, severity=Severity.WARNING, spec="croissant-1.1")
+def term_of_earlier_version(description: Description) -> Iterator[Problem]:
+    """A description of version 1.1 uses a term that 1.1 removed.
+
+    Why: readers of 1.1 do not know the term, and the context of 1.1 does not map it.
+    Example: `"repeated": true`, a transform with `delimiter`, a field of type `cr:RecordSet` with nested records.
+    Fix: use the terms of 1.1 instead: `isArray`, `separator`, `jsonPath`, `subField`.
+    """
+    for term, having in description.removed_terms.items():
+        name = f"cr:{term}" if f"cr:{term}" in having[0].node.values else f"sc:{term}"
+        message = f"{first_and_more(having)}: Croissant 1.1 has no `{term}`"
+        yield Problem(message, having[0].place(name), f"write {REMOVED_TERMS[f'cr:{term}']}", count=len(having))
+    views = description.views.values() if description.version == "1.1" else ()
+    fields = [view for view in views if isinstance(view, Field) and _NESTED in view.data_types]
+    if fields:
+        message = f"{first_and_more(fields)}: Croissant 1.1 has no nested record sets (`dataType` `cr:RecordSet`)"
+        hint = "write a field with `subField`, and `isArray` for several"
+        yield Problem(message, fields[0].place("cr:dataType"), hint, count=len(fields))
+
+
+# Properties of schema.org that the tables allow only on files.
 _OF_FILES = {"sc:contentUrl", "sc:contentSize", "sc:sha256"}
 
 
 def _files(view: View) -> tuple[str, ...]:
-    # In 1.1 a FileSet is a schema.org DataDownload, too, which has these properties; in 1.0 it is an Intangible.
+    # In 1.1 a FileSet is also a schema.org DataDownload, which has these properties; in 1.0 it is an Intangible.
     return ("cr:FileObject", "cr:FileSet") if view.description.version == "1.1" else ("cr:FileObject",)
 
 
 @RULES.rule("CRO118", "property-wrong-class", on=Part, severity=Severity.WARNING, spec="croissant-1.0#fileset")
 def property_wrong_class(part: Part) -> Iterator[Problem]:
-    """A known property stands on a class that does not have it.
+    """A known property is on a class that does not have it.
 
-    Why: tools read it where the tables put it, and nowhere else.
+    Why: tools read a property only on the classes that have it.
     Example: `includes` on a FileObject, `column` on a source instead of its `extract`.
-    Fix: move it to the class that the message names.
+    Fix: move the property to the class in the hint.
     """
     view = part.view
     for name in view.node.values:
         home = ""
-        if name in CROISSANT_PROPERTIES and view.shape.name not in CROISSANT_PROPERTIES[name]:
-            home = " or ".join(local_name(each) for each in CROISSANT_PROPERTIES[name])
+        if name in DOMAINS and view.shape.name not in DOMAINS[name]:
+            home = " or ".join(local_name(each) for each in DOMAINS[name])
         elif name in _OF_FILES and view.shape.name.startswith("cr:") and view.shape.name not in _files(view):
             home = "FileObject"
         if home:
-            message = f"{view.title}: `{view.key(name)}` is no property of a {local_name(view.shape.name)}"
-            yield Problem(message, view.place(name), f"it belongs on a {home}")
+            message = f"{view.title}: `{view.key(name)}` is not a property of {article(local_name(view.shape.name))}"
+            yield Problem(message, view.place(name), f"move it to {article(home)}")
 
 
 ID_NOT_STRING = RULES.finding(
@@ -370,7 +409,7 @@ ID_NOT_STRING = RULES.finding(
     "id-not-string",
     """An `@id` is not a string.
 
-    Why: a processor stops here.
+    Why: JSON-LD processors stop here.
     Example: `"@id": 7`.
     Fix: write the identifier as a string.
     """,
@@ -381,15 +420,13 @@ ID_NOT_STRING = RULES.finding(
 _NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
 
 
-@RULES.rule(
-    "CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
-)
+@RULES.rule("CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
 def id_not_iri(description: Description) -> Iterator[Problem]:
-    """An `@id` is no IRI reference. Those of fields that only repeat the one of their record set are counted with it.
+    """An `@id` is not an IRI reference. Fields that inherit the fault from their record set's `@id` count with it.
 
-    Why: identifiers are interpreted as IRIs, which have no spaces, and no quotes, braces or angle brackets.
+    Why: identifiers are IRIs, which cannot contain spaces, quotes, braces or angle brackets.
     Example: `"@id": "my files"`.
-    Fix: write it without them; `name` may hold any text.
+    Fix: remove these characters; `name` may contain any text.
     """
     groups: dict[int, list[View]] = {}
     seen: set[str] = set()
@@ -406,8 +443,8 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
     for group in {id(group): group for group in groups.values()}.values():
         view = group[0]
         at = description.places.of(f"{view.node.pointer}/@id")
-        message = f"{view.title}: `{view.node.written_id}` is no IRI"
-        yield Problem(message, at, "write it without spaces and quotes", count=len(group))
+        message = f"{view.title}: `{view.node.written_id}` is not an IRI"
+        yield Problem(message, at, "remove spaces, quotes, braces and angle brackets", count=len(group))
 
 
 _REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
@@ -419,23 +456,21 @@ _REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
 def id_missing(element: Element) -> Iterator[Problem]:
     """A FileObject, FileSet, RecordSet or Field has no `@id`.
 
-    Why: what has no identifier cannot be referenced, and rows of inline data have no name for it.
+    Why: a node without an identifier cannot be referenced, nor named by inline data.
     Example: a FileSet with only a `name`.
-    Fix: add an `@id`; a field's starts with that of its record set and a slash.
+    Fix: add an `@id`; a field's `@id` starts with the record set's and a slash.
     """
     is_shorthand = isinstance(element, Field) and element.is_parent_field
     if element.id is None and not is_shorthand:
-        yield Problem(f"{element.title}: no `@id`", element.at, "add one")
+        yield Problem(f"{element.title}: `@id` is missing", element.at, "add an `@id`")
 
 
-@RULES.rule(
-    "CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism", grades={"0.8": None}
-)
+@RULES.rule("CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
 def duplicate_id(description: Description) -> Iterator[Problem]:
     """Two nodes define the same `@id`.
 
     Why: JSON-LD merges them into one node: two files become one, with the properties of both.
-    Example: a file and a record set that are both `data`.
+    Example: a file and a record set that are both called `data`.
     Fix: give each its own identifier; an object with only `@id` is a reference.
     """
     for name, nodes in description.definitions.items():
@@ -446,7 +481,8 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
             first = description.places.of(views[0].node.pointer).line
             at = description.places.of(f"{second.pointer}/@id")
             count = len(views) + len(others) - 1
-            yield Problem(f"`{name}` is defined again, first in line {first}", at, "rename one of them", count=count)
+            message = f"`{name}` is defined again, first defined on line {first}"
+            yield Problem(message, at, "rename one of them", count=count)
 
 
 def _is_croissant(node: Node) -> bool:
@@ -461,17 +497,18 @@ def _is_croissant(node: Node) -> bool:
     spec="croissant-1.0#id-and-reference-mechanism",
 )
 def field_id_prefix(record_set: RecordSet) -> Iterator[Problem]:
-    """A field's `@id` does not start with that of its record set and a slash.
+    """A field's `@id` does not start with its record set's `@id` and a slash.
 
-    Why: identifiers are unique in the whole data set; the prefix keeps fields of the same name apart.
-    Example: field `hash` of record set `images`; recommended is `images/hash`.
-    Fix: put the record set's identifier and a slash before it.
+    Why: identifiers are unique across the data set; the prefix distinguishes fields with the same name.
+    Example: field `hash` of record set `images`; the recommended form is `images/hash`.
+    Fix: prefix the field's `@id` with the record set's `@id` and a slash.
     """
     if record_set.id is None:
         return
-    stray = [each for each in record_set.every_field if each.id is not None and not _is_below(each)]
+    fields = chain(record_set.every_field, record_set.every_annotation)
+    stray = [each for each in fields if each.id is not None and not _is_below(each)]
     if stray:
-        message = f"{first_and_more(stray)}: does not start with `{record_set.node.written_id}/`"
+        message = f"{first_and_more(stray)}: `@id` does not start with `{record_set.node.written_id}/`"
         at = record_set.description.places.of(f"{stray[0].node.pointer}/@id")
         yield Problem(message, at, f"write `{record_set.node.written_id}/…`", count=len(stray))
 
@@ -487,11 +524,11 @@ def _is_below(each: Field) -> bool:
 
 @RULES.rule("CRO131", "reference-dangling", on=Reference, spec="croissant-1.0#id-and-reference-mechanism")
 def reference_dangling(reference: Reference) -> Iterator[Problem]:
-    """A reference names no node of the document.
+    """A reference names a node that the document does not define.
 
-    Why: the data cannot be found, or not be joined.
-    Example: `"containedIn": {"@id": "archive"}` where no file has this `@id`.
-    Fix: correct the identifier, or add what it names.
+    Why: the data cannot be found or joined.
+    Example: `"containedIn": {"@id": "archive"}`, and no file has this `@id`.
+    Fix: correct the identifier, or add the node.
     """
     holder, target = reference.holder, reference.target_id
     if target is None or reference.value is None or holder.description.resolve(reference.value) is not None:
@@ -500,23 +537,21 @@ def reference_dangling(reference: Reference) -> Iterator[Problem]:
     if isinstance(reference.value, Node) and isinstance(reference.value.written_id, str):
         written = reference.value.written_id
     likely = holder.description.near_misses.of(target, holder.description.definitions)
-    hint = f"did you mean `{likely}`?" if likely else "correct it, or add the node that it names"
+    hint = f"did you mean `{likely}`?" if likely else "correct the identifier, or add the node"
     what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
-    yield Problem(
-        f"{holder.title}: {what}, which no node of the document has as `@id`", reference.at, hint, reference.count
-    )
+    yield Problem(f"{holder.title}: {what}, but no node has this `@id`", reference.at, hint, reference.count)
 
 
 @RULES.rule(
     "CRO132", "reference-type", on=Reference, spec="croissant-1.0#fileobject",
-    grades={"minor": Severity.WARNING, "strict/minor": Severity.ERROR},
+    grades={"minor": Severity.WARNING},
 )  # fmt: skip
 def reference_type(reference: Reference) -> Iterator[Problem]:
-    """A reference names a node of the wrong class. Milder where files and file sets are taken for each other.
+    """A reference names a node of the wrong class. A warning if a file and a file set are confused.
 
-    Why: a reader looks for the properties of the class that belongs there.
-    Example: `containedIn` that names a record set, `references` that names one instead of its field.
-    Fix: name a node of the class that the message asks for.
+    Why: readers look for the properties of the expected class.
+    Example: `containedIn` that names a record set, `references` that names a record set instead of its field.
+    Fix: name a node of the class in the message.
     """
     holder = reference.holder
     node = holder.description.resolve(reference.value)
@@ -525,12 +560,12 @@ def reference_type(reference: Reference) -> Iterator[Problem]:
     strange = any(stranger.value is node for stranger in holder.description.strangers)
     if strange or set(reference.allowed).intersection(node.types):
         return
-    found = " and ".join(local_name(kind) for kind in node.types) or "node without type"
     wanted = " or ".join(local_name(kind) for kind in reference.allowed)
     files = {"cr:FileObject", "cr:FileSet"}
     minor = bool(files.intersection(node.types)) and reference.name in ("cr:fileObject", "cr:fileSet", "cr:field")
     key = holder.key(reference.name)
-    message = f"{holder.title}: `{key}` names `{node.written_id}`, a {found}, expected a {wanted}"
+    found = article(" and ".join(local_name(kind) for kind in node.types) or "node without a type")
+    message = f"{holder.title}: `{key}` names `{node.written_id}`, {found}, expected a {wanted}"
     yield Problem(message, reference.at, f"name a {wanted}", reference.count, minor)
 
 
@@ -538,9 +573,9 @@ def reference_type(reference: Reference) -> Iterator[Problem]:
     "CRO133", "reference-malformed", on=Reference, spec="croissant-1.0#field", grades={"minor": Severity.WARNING}
 )
 def reference_malformed(reference: Reference) -> Iterator[Problem]:
-    """A reference is neither an object with `@id` nor a data source. Milder for a text in `containedIn`.
+    """A reference is neither an object with `@id` nor a data source. A warning for a string in `containedIn`.
 
-    Why: it leads nowhere, so the data cannot be found.
+    Why: it refers to nothing, so the data cannot be found.
     Example: `"fileObject": "data.csv"`, `"references": {"@idfield": "a/b"}`, `"source": {}`.
     Fix: write `{"@id": "…"}` with the identifier of the node.
     """
@@ -551,19 +586,19 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
             return
         message = f"{holder.title}: `{holder.key(reference.name)}` is `{clip(value.value)}`, expected a reference"
         hint = f'write `{{"@id": "{clip(value.value)}"}}`'
-        # The table of FileObject has Text there, all examples a reference; it is read as one, but not by mlcroissant.
+        # The table of FileObject says Text, all examples have a reference; mlcroissant does not read text as one.
         minor = isinstance(value.value, str) and reference.name == "cr:containedIn"
         yield Problem(message, reference.at, hint, minor=minor)
     elif value.id is None and not value.dropped:
-        if holder.description.version == "1.1" and reference.name == "cr:containedIn":
-            return  # there it may be a data source
         key = holder.key(reference.name)
-        if reference.name in ("cr:source", "cr:references"):
+        if reference.name in ("cr:source", "cr:references") or "cr:DataSource" in value.types:
             yield Problem(f"{holder.title}: `{key}` {_NAMES_NOTHING}", reference.at, _NAME_ONE)
         else:
             hint = 'write `{"@id": "…"}` with the identifier of the node'
             yield Problem(f"{holder.title}: `{key}` has no `@id`", reference.at, hint)
-    elif not value.is_reference and reference.name in ("cr:source", "cr:references"):
+    elif not value.is_reference and (
+        reference.name in ("cr:source", "cr:references") or "cr:DataSource" in value.types
+    ):
         yield Problem(f"{holder.title}: `{holder.key(reference.name)}` {_NAMES_NOTHING}", reference.at, _NAME_ONE)
 
 

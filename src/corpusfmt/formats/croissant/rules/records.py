@@ -1,6 +1,4 @@
-"""Internal: CRO4xx: record sets, fields, and where their data comes from; the features for machine learning (CRO521
-on).
-"""
+"""Internal: CRO4xx: record sets, fields and their sources; features for machine learning (from CRO521)."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ _CATEGORIES = "croissant-1.0#categorical-data"
 
 @RULES.rule("CRO401", "recordset-type", on=Stranger, spec=_RECORD_SET)
 def recordset_type(stranger: Stranger) -> Iterator[Problem]:
-    """A value of recordSet is no RecordSet.
+    """A value of recordSet is not a RecordSet.
 
     Why: readers find record sets by their type.
     Example: `"@type": "cr:Recordset"`.
@@ -63,33 +61,33 @@ def recordset_type(stranger: Stranger) -> Iterator[Problem]:
 
 @RULES.rule("CRO402", "field-type", on=Stranger, spec=_FIELD)
 def field_type(stranger: Stranger) -> Iterator[Problem]:
-    """A value of field or subField is no Field.
+    """A value of field, subField or annotation is not a Field.
 
     Why: readers find fields by their type.
-    Example: a field without `@type`, a field given as a string.
+    Example: a field without `@type`, a field written as a string.
     Fix: write `"@type": "cr:Field"`.
     """
-    yield from strange(stranger, ("cr:field", "cr:subField"))
+    yield from strange(stranger, ("cr:field", "cr:subField", "cr:annotation"))
 
 
 @RULES.rule("CRO403", "field-missing", on=RecordSet, severity=Severity.WARNING, spec=_RECORD_SET)
 def field_missing(record_set: RecordSet) -> Iterator[Problem]:
     """A record set has no field.
 
-    Why: its records then have no content.
+    Why: records without fields have no content.
     Example: a record set with only a name.
     Fix: add the fields, or remove the record set.
     """
     if record_set.lacks("cr:field"):
-        yield Problem(f"{record_set.title}: no `field`", record_set.at, "add its fields")
+        yield Problem(f"{record_set.title}: `field` is missing", record_set.at, "add the fields")
 
 
 @RULES.rule(
     "CRO404", "key-not-a-field", on=RecordSet, spec=_RECORD_SET,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
-    """The key names no field of the record set.
+    """The key names something that is not a field of the record set.
 
     Why: a key is "one or more fields whose values uniquely identify each record".
     Example: `"key": {"@id": "hash"}` where the field is `images/hash`.
@@ -101,39 +99,38 @@ def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
             fields = (each.id for each in record_set.fields if each.id is not None)
             likely = record_set.description.near_misses.of(named or "", fields, as_tail=True)
             hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
-            message = f"{record_set.title}: `key` names `{named}`, which is none of its fields"
+            message = f"{record_set.title}: `key` names `{named}`, which is not a field of the record set"
             yield Problem(message, record_set.place_of(value), hint)
 
 
 def _needs_source(each: Field) -> bool:
-    if each.sub_fields or each.is_parent_field or each.sources or "source" in each.node.dropped:
+    if each.sub_fields or each.is_parent_field or each.sources or each.is_in_constant or "source" in each.node.dropped:
         return False
-    if each.all("cr:value") or any(not reference.short_form for reference in each.references):
-        # A reference that is a whole DataSource says where the values are; published descriptions use it so.
-        files = any(name in ("cr:fileObject", "cr:fileSet") for ref in each.references for name, _ in ref.targets)
-        return not (each.all("cr:value") or files)
+    if any(not reference.short_form for reference in each.references):
+        # Published descriptions also use a whole DataSource in `references` as the source of the values.
+        return not any(name in ("cr:fileObject", "cr:fileSet") for ref in each.references for name, _ in ref.targets)
     return not each.all("cr:source")
 
 
-@RULES.rule("CRO405", "source-missing", on=RecordSet, spec=_FIELD, grades={"strict/minor": Severity.WARNING})
+@RULES.rule("CRO405", "source-missing", on=RecordSet, spec=_FIELD)
 def source_missing(record_set: RecordSet) -> Iterator[Problem]:
-    """Fields have no source, in a record set without inline data. Milder (in profile strict) where the author left it
-    out than where the context lost the term.
+    """Fields have no source, and the record set has no inline data. In profile strict, a warning unless the context lost
+    the term.
 
-    Why: nothing says where the values come from, so the record set cannot be loaded.
-    Example: `source` under a context that does not map it, so that it means schema.org/source.
+    Why: the values come from nowhere, so the record set cannot be loaded.
+    Example: `source` under a context that does not map it, where it becomes `sc:source`.
     Fix: add `source` to the field, `data` to the record set, or the term to the context.
     """
     if not record_set.lacks("cr:data"):
         return
     lost = record_set.description.lost_terms.get("source", [])
     if lost and lost[0].root is record_set and not several_lost(record_set.description):
-        message = f"{first_and_more(lost)}: the context does not map `source`, so that it means `sc:source`"
+        message = f"{first_and_more(lost)}: the context does not map `source`, which becomes `sc:source`"
         hint = 'add `"source": "cr:source"` to the context'
         yield Problem(message, lost[0].place("cr:source"), hint, count=len(lost))
     without = [each for each in record_set.every_field if _needs_source(each)]
     if without:
-        message = f"{first_and_more(without)}: no `source`, and the record set has no `data`"
+        message = f"{first_and_more(without)}: `source` is missing, and the record set has no `data`"
         yield Problem(message, without[0].at, "add `source`", count=len(without), minor=True)
 
 
@@ -141,22 +138,24 @@ def source_missing(record_set: RecordSet) -> Iterator[Problem]:
 def source_ambiguous(source: DataSource) -> Iterator[Problem]:
     """A data source names several things to read from.
 
-    Why: which one is meant is anybody's guess.
+    Why: readers cannot know which one is meant.
     Example: `fileObject` and `fileSet` in one source.
     Fix: keep one of them.
     """
+    if len(source.targets) < 2:
+        return
     named = [source.key(name) for name in SOURCE_PROPERTIES if source.all(name)]
     if len(named) > 1:
-        yield Problem(f"{source.title}: {one_of(named)}, expected one of them", source.at, "keep one of them")
+        yield Problem(f"{source.title}: {_listed(named)}, expected one of them", source.at, "keep one of them")
 
 
-@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD, grades={"0.8": None})
+@RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD)
 def source_cycle(description: Description) -> Iterator[Problem]:
-    """A field takes its values from itself, directly or around a ring.
+    """A field is its own source, directly or through other fields.
 
-    Why: the values are nowhere.
+    Why: the values come from nowhere.
     Example: field a with source b, and b with source a.
-    Fix: let one of them name a file.
+    Fix: make a file the source of one of them.
     """
 
     def following(view: Field) -> list[Field]:
@@ -164,8 +163,8 @@ def source_cycle(description: Description) -> Iterator[Problem]:
 
     fields = [view for view in description.views.values() if isinstance(view, Field) and following(view)]
     for ring in rings(fields, following):
-        message = f"{ring[0].title}: is its own source ({around(ring)})"
-        yield Problem(message, ring[0].place("cr:source"), "let one of them name a file")
+        message = f"{ring[0].title}: the field is its own source ({around(ring)})"
+        yield Problem(message, ring[0].place("cr:source"), "make a file the source of one of them")
 
 
 _EXTRACTIONS = ("cr:fileProperty", "cr:column", "cr:jsonPath")
@@ -173,33 +172,35 @@ _EXTRACTIONS = ("cr:fileProperty", "cr:column", "cr:jsonPath")
 
 @RULES.rule("CRO408", "extract-empty", on=Extract, spec=_EXTRACT)
 def extract_empty(extract: Extract) -> Iterator[Problem]:
-    """An extract says nothing to extract.
+    """An extract does not say what to extract.
 
-    Why: the whole source would be each value.
+    Why: each value would be the whole source.
     Example: `"extract": {}`.
-    Fix: add `column`, `jsonPath` or `fileProperty`, or leave `extract` out.
+    Fix: add `column`, `jsonPath` or `fileProperty`, or remove `extract`.
     """
-    # `regex` is in no table here, but in the specification's own example of a segmentation mask.
+    # No table lists `regex`, but the specification's example of a segmentation mask has it.
     if not extract.node.dropped and all(extract.lacks(name) for name in (*_EXTRACTIONS, "cr:regex")):
-        yield Problem(f"{extract.title}: extracts nothing", extract.at, "add `column`, `jsonPath` or `fileProperty`")
+        message = f"{extract.title}: nothing to extract"
+        yield Problem(message, extract.at, "add `column`, `jsonPath` or `fileProperty`")
 
 
 @RULES.rule("CRO409", "extract-ambiguous", on=Extract, spec=_EXTRACT)
 def extract_ambiguous(extract: Extract) -> Iterator[Problem]:
-    """An extract says several things to extract.
+    """An extract names several things to extract.
 
-    Why: each is for another kind of source, and one value cannot be both.
+    Why: each applies to a different kind of source, so readers cannot know which one is meant.
     Example: `column` and `jsonPath` in one extract.
     Fix: keep the one that fits the source.
     """
-    given = [extract.key(name) for name in _EXTRACTIONS if extract.all(name)]
+    given = [extract.key(name) for name in _EXTRACTIONS if extract.all(name)] if len(extract.values) > 1 else ()
     if len(given) > 1:
-        yield Problem(f"{extract.title}: {one_of(given)}, expected one of them", extract.at, "keep one of them")
+        yield Problem(f"{extract.title}: {_listed(given)}, expected one of them", extract.at, "keep one of them")
 
 
-# The beginnings of MIME types that have neither columns nor JSON inside.
+# Prefixes of MIME types without columns or JSON.
 _OPAQUE = ("image/", "audio/", "video/")
-_TABLES = (
+#: MIME types of files with columns.
+TABLE_TYPES = (
     "text/csv",
     "text/tsv",
     "text/tab-separated-values",
@@ -207,58 +208,60 @@ _TABLES = (
     "application/vnd.apache.parquet",
 )
 _LINES = ("application/jsonl", "application/x-jsonl", "application/x-ndjson")
-_MISFITS = {"cr:column": _OPAQUE, "cr:jsonPath": (*_OPAQUE, *_TABLES)}
+_MISFITS = {"cr:column": _OPAQUE, "cr:jsonPath": (*_OPAQUE, *TABLE_TYPES)}
 
 
 @RULES.rule("CRO410", "extract-source-mismatch", on=DataSource, severity=Severity.WARNING, spec=_EXTRACT)
 def extract_source_mismatch(source: DataSource) -> Iterator[Problem]:
-    """Something is extracted that the source does not have.
+    """An extract does not fit the type of its source.
 
     Why: an image has no columns, a CSV file no JSON paths.
     Example: `column` on a FileSet of `image/jpeg`.
-    Fix: extract `fileProperty`, or name the source that has the column.
+    Fix: use `fileProperty`, or name the source that has the column.
     """
     formats = [name for view in source.target_views if isinstance(view, Resource) for name in view.formats]
     for extract in source.extracts if formats else ():
         for name, misfits in _MISFITS.items():
             if extract.all(name) and all(each.lower().startswith(misfits) for each in formats):
-                message = f"{source.title}: `{extract.key(name)}` of a source of type `{formats[0]}`"
-                yield Problem(message, extract.place(name), "extract what this type of file has")
+                message = f"{source.title}: `{extract.key(name)}` does not apply to a source of type `{formats[0]}`"
+                yield Problem(message, extract.place(name), "extract something that this type of file has")
 
 
 @RULES.rule("CRO427", "extract-missing", on=Field, severity=Severity.WARNING, spec=_EXTRACT)
 def extract_missing(field: Field) -> Iterator[Problem]:
-    """A field takes the whole of a file that cannot be one of its values: nothing says what to extract.
+    """A field has no `extract`, and a whole file cannot be one of its values.
 
-    Why: without `extract`, each value is the content of a file. A table is no title, and a picture no number.
-    Example: a source that is `films.csv` and no more, for a field of type sc:Text.
+    Why: without `extract`, each value is the content of a file. A table is not a title, and an image is not a number.
+    Example: a field of type sc:Text with only `films.csv` as its source.
     Fix: add an `extract` with `column`, `jsonPath` or `fileProperty`.
     """
     for source in field.sources if not field.sub_fields else ():
+        if source.extracts:
+            continue
         misfits = [_misfit(field, view) for view in source.target_views]
-        if misfits and all(misfits) and not source.extracts:
-            message = f"{source.title}: no `extract`, so each value is a whole file of type `{misfits[0]}`"
+        if misfits and all(misfits):
+            message = f"{source.title}: `extract` is missing: each value is a whole file of type `{misfits[0]}`"
             yield Problem(message, source.at, "add `column`, `jsonPath` or `fileProperty`")
 
 
 def _misfit(field: Field, view: View) -> str | None:
-    """Return the type of files whose content is no value of a field, where it is one of those."""
-    misfits: tuple[str, ...] = (*_TABLES, *_LINES) if isinstance(view, FileObject) else ()
+    """Return the MIME type of a view whose files cannot be values of the field, or None."""
+    misfits: tuple[str, ...] = (*TABLE_TYPES, *_LINES) if isinstance(view, FileObject) else ()
     if field.data_types and ATOMIC_TYPES.keys() >= set(field.data_types):
         misfits += _OPAQUE
     formats = view.formats if misfits and isinstance(view, Resource) else []
     return formats[0] if formats and all(each.lower().startswith(misfits) for each in formats) else None
 
 
-# `filepath` is in no table, but readers know it as what `fullpath` is.
+# No table lists `filepath`, but readers accept it for `fullpath`.
 _FILE_PROPERTIES = ("fullpath", "filename", "content", "lines", "lineNumbers", "filepath")
 
 
 @RULES.rule("CRO411", "fileproperty-unknown", on=Extract, spec=_EXTRACT)
 def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
-    """A fileProperty that files do not have.
+    """The fileProperty is unknown.
 
-    Why: the table lists them; case matters.
+    Why: readers know only the properties in the specification's table; case matters.
     Example: `"fileProperty": "fileName"`.
     Fix: write one of `fullpath`, `filename`, `content`, `lines`, `lineNumbers`.
     """
@@ -266,7 +269,7 @@ def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
         if literal.value not in _FILE_PROPERTIES:
             likely = extract.description.near_misses.of(literal.value, _FILE_PROPERTIES)
             hint = f"did you mean `{likely}`?" if likely else f"write {one_of(_FILE_PROPERTIES[:-1])}"
-            message = f"{extract.title}: files have no property `{clip(literal.value)}`"
+            message = f"{extract.title}: unknown file property `{clip(literal.value)}`"
             yield Problem(message, extract.place_of(literal), hint)
 
 
@@ -274,14 +277,14 @@ def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
 def jsonpath_invalid(selection: Selection) -> Iterator[Problem]:
     """A JSON path does not parse.
 
-    Why: it selects nothing, and readers fail on it in many ways.
+    Why: it selects nothing, and readers fail on it.
     Example: `$...a`, `a b c`, `$[`.
-    Fix: correct it; filters such as `$[?(@.a > 1)]` are allowed.
+    Fix: correct the path; filters such as `$[?(@.a > 1)]` are allowed.
     """
     for literal in selection.texts("cr:jsonPath"):
         fault = jsonpath_fault(literal.value)
         if fault is not None:
-            message = f"{selection.title}: `{clip(literal.value)}` is no JSON path: {fault}"
+            message = f"{selection.title}: `{clip(literal.value)}` is not a JSON path: {fault}"
             yield Problem(message, selection.place_of(literal), "correct the path")
 
 
@@ -291,7 +294,7 @@ def regex_invalid(selection: Selection) -> Iterator[Problem]:
 
     Why: no value can be parsed with it.
     Example: `"([a-z"`, `"*.csv"`.
-    Fix: correct it; a glob pattern is no regular expression.
+    Fix: correct it; a glob pattern is not a regular expression.
     """
     for literal in selection.texts("cr:regex"):
         outcome = compiled(literal.value)
@@ -302,17 +305,35 @@ def regex_invalid(selection: Selection) -> Iterator[Problem]:
 
 @RULES.rule("CRO414", "regex-no-group", on=Transform, severity=Severity.WARNING, spec=_TRANSFORM)
 def regex_no_group(transform: Transform) -> Iterator[Problem]:
-    """A regular expression captures nothing.
+    """A regular expression has no group.
 
-    Why: the value is what the first group captures; without one, readers keep the value as it is.
+    Why: the first group captures the value; without a group, readers keep the value unchanged.
     Example: `"train|test"`.
-    Fix: put parentheses around what is wanted.
+    Fix: put parentheses around the part to capture.
     """
     for literal in transform.texts("cr:regex"):
         outcome = compiled(literal.value)
         if isinstance(outcome, re.Pattern) and outcome.groups == 0:
             message = f"{transform.title}: `{clip(literal.value)}` has no group"
-            yield Problem(message, transform.place_of(literal), "put parentheses around what is wanted")
+            yield Problem(message, transform.place_of(literal), "put parentheses around the part to capture")
+
+
+@RULES.rule(
+    "CRO428", "regex-several-groups", on=Transform, spec="croissant-1.1#transform",
+    severity=Severity.WARNING, grades={"1.0": None},
+)  # fmt: skip
+def regex_several_groups(transform: Transform) -> Iterator[Problem]:
+    """A regular expression has several groups, in a description of version 1.1.
+
+    Why: 1.1 has "one capture group that corresponds to the output value"; readers differ in which of several they use.
+    Example: `"^(train|test)/([a-z]+)"`.
+    Fix: write `(?:…)` for the groups that are not the value.
+    """
+    for literal in transform.texts("cr:regex"):
+        outcome = compiled(literal.value)
+        if isinstance(outcome, re.Pattern) and outcome.groups > 1:
+            message = f"{transform.title}: `{clip(literal.value)}` has {outcome.groups} groups, expected one"
+            yield Problem(message, transform.place_of(literal), "write `(?:…)` for the other groups")
 
 
 _TRANSFORMS = tuple(dict.fromkeys(row.name for row in TRANSFORM.properties))
@@ -321,33 +342,34 @@ _STRING_TRANSFORMS = tuple(name for name in _TRANSFORMS if name not in ("cr:read
 
 @RULES.rule("CRO415", "transform-empty", on=Transform, spec=_TRANSFORM)
 def transform_empty(transform: Transform) -> Iterator[Problem]:
-    """A transform transforms nothing.
+    """A transform is empty.
 
-    Why: it is likely that a property was lost.
+    Why: a property was probably lost.
     Example: `"transform": {}`.
-    Fix: add `regex`, `delimiter` or `jsonQuery`, or leave it out.
+    Fix: add `regex`, `delimiter` or `jsonQuery`, or remove `transform`.
     """
     if not transform.node.values and not transform.node.dropped:
-        yield Problem(f"{transform.title}: transforms nothing", transform.at, "add `regex` or another transformation")
+        message = f"{transform.title}: no transformation"
+        yield Problem(message, transform.at, "add `regex` or another transformation")
 
 
 @RULES.rule("CRO416", "transform-unknown", on=Transform, spec=_TRANSFORM)
 def transform_unknown(transform: Transform) -> Iterator[Problem]:
-    """A transform has none of the known transformations.
+    """A transform has no known transformation.
 
-    Why: no reader knows what to do.
+    Why: readers cannot apply it.
     Example: `"transform": {"lowercase": true}`.
-    Fix: use `regex`, `delimiter`, `jsonQuery`, or the `separator`, `replace`, `jsonPath` and `format` of the context.
+    Fix: use `regex`, `delimiter`, `jsonQuery`, or the context's `separator`, `replace`, `jsonPath` and `format`.
     """
     if transform.node.values and not any(transform.all(name) for name in _TRANSFORMS):
         found = one_of([transform.key(name) for name in transform.node.values])
         known = one_of([local_name(name) for name in _TRANSFORMS])
-        yield Problem(f"{transform.title}: {found} is no transformation", transform.at, f"use {known}")
+        yield Problem(f"{transform.title}: {found} is not a transformation", transform.at, f"use {known}")
 
 
-@RULES.rule("CRO417", "transform-ambiguous", on=Transform, spec=_TRANSFORM, grades={"strict": Severity.WARNING})
+@RULES.rule("CRO417", "transform-ambiguous", on=Transform, spec=_TRANSFORM)
 def transform_ambiguous(transform: Transform) -> Iterator[Problem]:
-    """Several transformations stand in one object.
+    """One transform has several transformations.
 
     Why: their order is undefined, and mlcroissant refuses them.
     Example: `{"regex": "(.*)", "separator": ","}`.
@@ -355,7 +377,7 @@ def transform_ambiguous(transform: Transform) -> Iterator[Problem]:
     """
     given = [transform.key(name) for name in _STRING_TRANSFORMS if transform.all(name)]
     if len(given) > 1:
-        message = f"{transform.title}: {' and '.join(f'`{name}`' for name in given)} in one object"
+        message = f"{transform.title}: {_listed(given)} in one object"
         yield Problem(message, transform.at, "make `transform` a list with one object for each")
 
 
@@ -371,18 +393,18 @@ def _formats(each: Field) -> Iterator[tuple[View, Literal]]:
 
 @RULES.rule("CRO418", "format-not-cldr", on=Field, severity=Severity.WARNING, spec="croissant-1.0#format")
 def format_not_cldr(field: Field) -> Iterator[Problem]:
-    """A date format is no CLDR pattern.
+    """A date format is not a CLDR pattern.
 
-    Why: the table of formats has CLDR patterns; `%Y` is of strftime, which some readers and one example use.
+    Why: the specification requires CLDR patterns; `%Y` is strftime, which some readers and one example use.
     Example: `"format": "%Y-%m-%d"`.
-    Fix: write it as in `yyyy-MM-dd`.
+    Fix: write a CLDR pattern such as `yyyy-MM-dd`.
     """
     if _DATES.isdisjoint(field.data_types):
         return
     for view, literal in _formats(field):
         if "%" in literal.value or not re.search("[A-Za-z]", literal.value):
             message = f"{view.title}: `format` is `{clip(literal.value)}`, expected a CLDR pattern"
-            yield Problem(message, view.place_of(literal), "write it as in yyyy-MM-dd")
+            yield Problem(message, view.place_of(literal), "write a pattern such as `yyyy-MM-dd`")
 
 
 def _takes_type_from_elsewhere(each: Field) -> bool:
@@ -391,24 +413,26 @@ def _takes_type_from_elsewhere(each: Field) -> bool:
             if name in ("cr:field", "cr:recordSet") or isinstance(each.description.view_of(value), Field | RecordSet):
                 return True
             if name == "" and each.description.view_of(value) is None:
-                return True  # a dangling reference is told of there
+                return True  # CRO131 reports a dangling reference
     return False
 
 
 def _maps_to_property(each: Field, above: View | None) -> bool:
-    """Tell whether a field inherits the range of a property of its record set's, or its field's, data type."""
+    """Return whether a field maps to a property of the data type of its record set or parent field."""
     if above is None or not above.data_types:
         return False
+    if above.description.version == "1.1" and not any(each.startswith(("sc:", "cr:")) for each in above.data_types):
+        return True  # another vocabulary defines the types of its properties
     name = (each.id or "").rpartition("/")[2]
     return bool(each.all("cr:equivalentProperty")) or is_schema_property(name)
 
 
 @RULES.rule("CRO419", "datatype-missing", on=Field, spec=_FIELD)
 def datatype_missing(field: Field) -> Iterator[Problem]:
-    """A field has no data type, and nothing that it could take one from.
+    """A field has no data type and cannot inherit one.
 
-    Why: values cannot be checked or loaded without one. Subfields, a source or reference that is a field, or a
-    property of the record set's data type would give one.
+    Why: values cannot be checked or loaded without a data type. A field can inherit it from its subfields, from a source or
+    reference that is a field, or from a property of the record set's data type.
     Example: `dataType` under a context that does not map it.
     Fix: add `dataType`, such as `sc:Text`.
     """
@@ -418,14 +442,14 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
         views = field.description.lost_terms["dataType"]
         if next(each for each in views if isinstance(each, Field)) is field:
             lost = [each for each in views if isinstance(each, Field)]
-            message = f"{first_and_more(lost)}: the context does not map `dataType`, so that it means `sc:dataType`"
+            message = f"{first_and_more(lost)}: the context does not map `dataType`, which becomes `sc:dataType`"
             hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
             yield Problem(message, field.place("cr:dataType"), hint, count=len(lost))
         return
     if not field.lacks("cr:dataType") or field.sub_fields or field.is_parent_field:
         return
     if not _takes_type_from_elsewhere(field) and not _maps_to_property(field, field.parent):
-        yield Problem(f"{field.title}: no `dataType`", field.at, "add one, such as sc:Text")
+        yield Problem(f"{field.title}: `dataType` is missing", field.at, "add a `dataType` such as `sc:Text`")
 
 
 def _typed(view: View) -> bool:
@@ -434,9 +458,9 @@ def _typed(view: View) -> bool:
 
 @RULES.rule("CRO420", "datatype-not-iri", on=Element, spec="croissant-1.0#appendix-1-json-ld-context")
 def datatype_not_iri(element: Element) -> Iterator[Problem]:
-    """The context leaves a data type a plain string.
+    """The context makes a data type a plain string.
 
-    Why: "sc:Text" then is text, not the IRI of a class.
+    Why: "sc:Text" is then text, not the IRI of a class.
     Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`.
     Fix: map it as Appendix 1 does.
     """
@@ -447,8 +471,8 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
         yield Problem(message, element.place_of(strings[0]), hint)
 
 
-# What types are called elsewhere.
-_OTHER_NAMES = {
+#: Other common names of types.
+OTHER_NAMES = {
     "sc:bool": "sc:Boolean", "sc:double": "sc:Float", "sc:int": "sc:Integer", "sc:long": "sc:Integer",
     "sc:str": "sc:Text", "sc:string": "sc:Text", "sc:timestamp": "sc:DateTime",
 }  # fmt: skip
@@ -456,12 +480,12 @@ _OTHER_NAMES = {
 
 @RULES.rule(
     "CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE,
-    grades={"minor": Severity.WARNING, "strict": Severity.WARNING},
+    grades={"minor": Severity.WARNING},
 )  # fmt: skip
 def datatype_unknown(element: Element) -> Iterator[Problem]:
-    """A data type in the namespace of schema.org or Croissant that is none there. Milder where another is known.
+    """A data type does not exist in schema.org or Croissant. A warning if the field has another type that does.
 
-    Why: readers do not know how to load it.
+    Why: readers cannot load values of the type.
     Example: `sc:Str`, `cr:Enum`, the property `sc:name`.
     Fix: use a class of schema.org or Croissant; types of other vocabularies are fine.
     """
@@ -469,60 +493,61 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
         return
     unknown = [name for name in element.data_types if not is_known_type(name)]
     for name in dict.fromkeys(unknown):
-        likely = _OTHER_NAMES.get(name.lower()) or element.description.near_misses.of(name, ATOMIC_TYPES)
+        likely = OTHER_NAMES.get(name.lower()) or element.description.near_misses.of(name, ATOMIC_TYPES)
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
-        message = f"{element.title}: no data type `{name}`"
+        message = f"{element.title}: unknown data type `{name}`"
         minor = len(unknown) < len(element.data_types) or isinstance(element, RecordSet)
         yield Problem(message, element.place("cr:dataType"), hint, minor=minor)
 
 
 @RULES.rule("CRO422", "datatype-no-atomic", on=Field, spec=_DATA_TYPE)
 def datatype_no_atomic(field: Field) -> Iterator[Problem]:
-    """Several data types, and none of them one that values can be loaded as.
+    """A field has several data types, none of them atomic.
 
-    Why: "at least one must be an atomic data type", the others say what it means.
+    Why: "at least one must be an atomic data type"; the others describe the meaning of the values.
     Example: `["wd:Q48277", "cr:Label"]`.
-    Fix: add `sc:Text`, or whatever the values are.
+    Fix: add the type of the values, such as `sc:Text`.
     """
     types = field.data_types
     semantic = [name for name in types if name == "cr:Label" or not name.startswith(("sc:", "cr:"))]
     if len(types) > 1 and len(semantic) == len(types) and not field.sub_fields:
-        message = f"{field.title}: none of {one_of(types)} is an atomic data type"
-        yield Problem(message, field.place("cr:dataType"), "add sc:Text, or whatever the values are")
+        message = f"{field.title}: no data type is atomic among {_listed(types)}"
+        yield Problem(message, field.place("cr:dataType"), "add the type of the values, such as `sc:Text`")
 
 
 @RULES.rule("CRO423", "references-self", on=Field, spec=_FIELD)
 def references_self(field: Field) -> Iterator[Problem]:
     """A field references itself.
 
-    Why: every value is then taken from itself, so nothing is joined.
+    Why: a field cannot be joined with itself.
     Example: field `a/id` with `"references": {"@id": "a/id"}`.
     Fix: name the field of the other record set.
     """
     for reference in field.references:
         if any(target is field for target in reference.target_views):
-            yield Problem(f"{field.title}: references itself", field.place("cr:references"), "name the other field")
+            message = f"{field.title}: the field references itself"
+            yield Problem(message, field.place("cr:references"), "name a field of another record set")
 
 
 @RULES.rule("CRO424", "references-same-recordset", on=Field, severity=Severity.WARNING, spec=_FIELD)
 def references_same_recordset(field: Field) -> Iterator[Problem]:
-    """A field references another field of its own record set.
+    """A field references another field of the same record set.
 
     Why: a reference is to "another Field of another RecordSet".
     Example: `a/parent` with `"references": {"@id": "a/id"}`.
-    Fix: name the field of the other record set, unless a record points at another of its kind.
+    Fix: name the field of the other record set, unless records refer to each other.
     """
     if field.is_parent_field or any(isinstance(above, Field) for above in (field.parent,)):
         return
     for reference in field.references:
         for target in reference.target_views:
             if isinstance(target, Field) and target is not field and target.record_set is field.record_set:
-                message = f"{field.title}: references `{target.id}` of its own record set"
+                message = f"{field.title}: the field references `{target.id}` of the same record set"
                 yield Problem(message, field.place("cr:references"), "name a field of another record set")
 
 
 def _origins(sources: Iterable[DataSource]) -> Iterator[View]:
-    """Yield what data comes from: files and file sets, and the record set of a field."""
+    """Yield the origins of data: files, file sets, and the record sets of fields."""
     for source in sources:
         for target in source.target_views:
             if isinstance(target, Field):
@@ -559,8 +584,7 @@ def _with_parent_fields(record_set: RecordSet) -> Iterator[Field]:
 def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
     """The sources of a record set are not joined by references.
 
-    Why: nothing says which records of one source belong to which of the other. The sources must be connected, each to
-    some other, not each to all.
+    Why: readers cannot match the records of the sources. Each source must be joined to at least one other, not to all.
     Example: two columns of two CSV files in one record set, without `references`.
     Fix: add `references` from the field that holds the key of the other source.
     """
@@ -569,7 +593,7 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
         return
     joined = _Joined()
     if any(not reference.target_views for each in _with_parent_fields(record_set) for reference in each.references):
-        return  # a reference that leads nowhere is a finding of its own
+        return  # CRO131 reports a dangling reference
     drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
     for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
         own = list(_origins(each.sources))
@@ -584,7 +608,7 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
                         joined.join(origin, target)
     if len({joined.root(origin) for origin in origins.values()}) > 1:
         names = [str(origin.node.written_id or origin.label) for origin in origins.values()]
-        message = f"{record_set.title}: sources {_listed(names)} are not joined"
+        message = f"{record_set.title}: the sources {_listed(names)} are not joined"
         yield Problem(message, record_set.at, "add `references` from the field that holds the key of the other source")
 
 
@@ -609,7 +633,8 @@ def typed_recordset_unmapped(record_set: RecordSet) -> Iterator[Problem]:
     types = [name for name in record_set.data_types if name.startswith("sc:") and name not in _TYPES_WITH_OWN_RULES]
     if types and record_set.fields and not any(_maps_to_property(each, record_set) for each in record_set.fields):
         message = f"{record_set.title}: no field maps to a property of `{types[0]}`"
-        yield Problem(message, record_set.place("cr:dataType"), "name one after a property, or add equivalentProperty")
+        hint = "name a field after a property, or add `equivalentProperty`"
+        yield Problem(message, record_set.place("cr:dataType"), hint)
 
 
 def _has_property(record_set: RecordSet, name: str) -> bool:
@@ -628,46 +653,46 @@ def _is_enumeration(record_set: RecordSet) -> bool:
 
 @RULES.rule(
     "CRO521", "enumeration-name-missing", on=RecordSet, spec=_CATEGORIES,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def enumeration_name_missing(record_set: RecordSet) -> Iterator[Problem]:
-    """An enumeration has no field that is its name.
+    """An enumeration has no `name` field.
 
     Why: "These RecordSets must define a name field".
-    Example: an enumeration with the one field `colours/value`.
+    Example: an enumeration whose only field is `colours/value`.
     Fix: call the field `name`, or add `"equivalentProperty": "sc:name"`.
     """
     if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "name"):
-        yield Problem(
-            f"{record_set.title}: no field for `name`", record_set.at, 'add `"equivalentProperty": "sc:name"`'
-        )
+        message = f"{record_set.title}: a `name` field is missing"
+        yield Problem(message, record_set.at, 'add `"equivalentProperty": "sc:name"`')
 
 
 @RULES.rule(
     "CRO522", "enumeration-key-missing", on=RecordSet, spec=_CATEGORIES,
-    severity=Severity.WARNING, grades={"strict": Severity.ERROR},
+    severity=Severity.WARNING,
 )  # fmt: skip
 def enumeration_key_missing(record_set: RecordSet) -> Iterator[Problem]:
     """An enumeration has no key.
 
     Why: "They must also specify a key to identify each possible instance".
-    Example: an enumeration that other record sets reference by its name alone.
+    Example: an enumeration that other record sets reference by its name.
     Fix: add `key`.
     """
     if _is_enumeration(record_set) and record_set.lacks("cr:key"):
-        yield Problem(f"{record_set.title}: no `key`", record_set.at, "add `key` with the field that identifies")
+        message = f"{record_set.title}: `key` is missing"
+        yield Problem(message, record_set.at, "add `key` with the field that identifies each record")
 
 
 @RULES.rule("CRO523", "enumeration-url-missing", on=RecordSet, severity=Severity.WARNING, spec=_CATEGORIES)
 def enumeration_url_missing(record_set: RecordSet) -> Iterator[Problem]:
-    """An enumeration has no field that is its URL.
+    """An enumeration has no `url` field.
 
-    Why: "Enumerations should have a url field", which says what an instance means.
+    Why: "Enumerations should have a url field", which identifies the concept of each instance.
     Example: genders without the URLs of their concepts.
     Fix: add a field `url`.
     """
     if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "url"):
-        yield Problem(f"{record_set.title}: no field for `url`", record_set.at, "add a field `url`")
+        yield Problem(f"{record_set.title}: a `url` field is missing", record_set.at, "add a field `url`")
 
 
 def _is_split(record_set: RecordSet) -> bool:
@@ -678,29 +703,30 @@ def _is_split(record_set: RecordSet) -> bool:
 def split_key_missing(record_set: RecordSet) -> Iterator[Problem]:
     """A record set of splits has no key.
 
-    Why: the partitioned record sets refer to a split by it.
-    Example: splits with a name, and no key that says so.
+    Why: other record sets refer to a split by its key.
+    Example: splits with a name but no `key`.
     Fix: add `key`.
     """
     if _is_split(record_set) and record_set.lacks("cr:key"):
-        yield Problem(f"{record_set.title}: no `key`", record_set.at, "add `key` with the field of the split's name")
+        message = f"{record_set.title}: `key` is missing"
+        yield Problem(message, record_set.at, "add `key` with the field of the split's name")
 
 
 @RULES.rule("CRO525", "split-url-missing", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
 def split_url_missing(record_set: RecordSet) -> Iterator[Problem]:
-    """A record set of splits has no field that is its URL.
+    """A record set of splits has no `url` field.
 
-    Why: the URL says which of them is the training split, whatever its name.
-    Example: splits `train` and `dev` with nothing but the name.
+    Why: the URL identifies the training split regardless of its name.
+    Example: splits `train` and `dev` with only a name.
     Fix: add a field `url` with `cr:TrainingSplit`, `cr:ValidationSplit` or `cr:TestSplit` as values.
     """
     if _is_split(record_set) and record_set.fields and not _has_property(record_set, "url"):
-        yield Problem(f"{record_set.title}: no field for `url`", record_set.at, "add a field `url`")
+        yield Problem(f"{record_set.title}: a `url` field is missing", record_set.at, "add a field `url`")
 
 
 @RULES.rule("CRO526", "split-url-unknown", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
 def split_url_unknown(record_set: RecordSet) -> Iterator[Problem]:
-    """A split's URL is none of those that Croissant defines.
+    """The URL of a split is unknown to Croissant.
 
     Why: tools know `cr:TrainingSplit`, `cr:ValidationSplit` and `cr:TestSplit`.
     Example: `"splits/url": "cr:DevSplit"`.
@@ -712,16 +738,16 @@ def split_url_unknown(record_set: RecordSet) -> Iterator[Problem]:
         for name, value in row.items() if isinstance(row, dict) else ():
             unknown = isinstance(value, str) and short(value).startswith("cr:") and short(value) not in SPLITS
             if unknown and name.rpartition("/")[2] == "url":
-                message = f"{record_set.title}: no split `{clip(value)}`"
+                message = f"{record_set.title}: unknown split `{clip(value)}`"
                 hint = f"write {one_of(['cr:TrainingSplit', 'cr:ValidationSplit', 'cr:TestSplit'])}"
                 yield Problem(message, record_set.description.places.of(pointer), hint)
 
 
 @RULES.rule("CRO527", "bbox-format-unknown", on=Field, severity=Severity.WARNING, spec="croissant-1.0#boundingbox")
 def bbox_format_unknown(field: Field) -> Iterator[Problem]:
-    """The format of a bounding box is none of Keras.
+    """The format of a bounding box is not a Keras format.
 
-    Why: four numbers mean nothing without knowing which they are.
+    Why: readers cannot interpret the four numbers.
     Example: `"format": "XYWH_CENTER"`.
     Fix: write one of the Keras formats, such as `CENTER_XYWH`, `XYWH`, `XYXY`.
     """
@@ -729,19 +755,20 @@ def bbox_format_unknown(field: Field) -> Iterator[Problem]:
         return
     for view, literal in _formats(field):
         if literal.value.upper() not in BOUNDING_BOX_FORMATS:
-            message = f"{view.title}: no bounding box format `{clip(literal.value)}`"
-            yield Problem(message, view.place_of(literal), "write one such as CENTER_XYWH, XYWH or XYXY")
+            message = f"{view.title}: unknown bounding box format `{clip(literal.value)}`"
+            yield Problem(message, view.place_of(literal), "write a format such as `CENTER_XYWH`, `XYWH` or `XYXY`")
 
 
 @RULES.rule("CRO528", "mask-kind-missing", on=Field, severity=Severity.WARNING, spec="croissant-1.0#segmentationmask")
 def mask_kind_missing(field: Field) -> Iterator[Problem]:
-    """A segmentation mask does not say whether it is a polygon or an image.
+    """A segmentation mask does not declare whether it is a polygon or an image.
 
-    Why: the two are read in different ways.
+    Why: readers decode polygons and images differently.
     Example: `"dataType": "cr:SegmentationMask"` alone.
     Fix: add `sc:GeoShape` for a polygon, `sc:ImageObject` for an image.
     """
     types = field.data_types
     if "cr:SegmentationMask" in types and not {"sc:GeoShape", "sc:ImageObject"}.intersection(types):
-        message = f"{field.title}: a mask that is neither sc:GeoShape nor sc:ImageObject"
-        yield Problem(message, field.place("cr:dataType"), "add sc:GeoShape for a polygon, sc:ImageObject for an image")
+        message = f"{field.title}: the mask is neither `sc:GeoShape` nor `sc:ImageObject`"
+        hint = "add `sc:GeoShape` for a polygon or `sc:ImageObject` for an image"
+        yield Problem(message, field.place("cr:dataType"), hint)

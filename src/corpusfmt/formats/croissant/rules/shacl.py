@@ -1,8 +1,6 @@
-"""Internal: The table of shapes as SHACL: `python -m corpusfmt.formats.croissant.rules.shacl >
-schemas/croissant/1.0/shapes.ttl`.
+"""Internal: The shapes as SHACL: `python -m corpusfmt.formats.croissant.rules.shacl 1.1 > schemas/croissant/1.1/shapes.ttl`.
 
-Each constraint is a property shape of its own, named after the rule that tells of it here, with the severity of profile
-strict; that of profile standard stands beside it.
+Each constraint is a separate property shape, named after the rule that reports it, with the severities of both profiles.
 """
 
 from __future__ import annotations
@@ -11,60 +9,75 @@ import sys
 from itertools import count
 from typing import TYPE_CHECKING
 
+from corpusfmt.formats.croissant.model.arrays import SHAPE_PATTERN
+from corpusfmt.formats.croissant.model.extensions import CLASSES, EXTENSION_SHAPES, KINDS_OF
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, local_name
 from corpusfmt.formats.croissant.model.shapes import (
     DATA_SOURCE,
     EXTRACT,
+    FIELD,
     SHAPES,
     TRANSFORM,
     UNMAPPED_BY_APPENDIX,
-    Property,
-    Shape,
     properties_of,
 )
+from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.model import Rule, Severity
 
 if TYPE_CHECKING:
     from rdflib import Graph, URIRef
     from rdflib.term import Node
 
-VERSION = "1.0"
-SHAPES_IRI = "https://corpusfmt.github.io/schemas/croissant/1.0/shapes#"
 HTTP_SCHEMA_ORG = "http://schema.org/"
 
-#: Classes whose nodes carry no type: they are found by the properties that lead to them.
+#: Classes whose nodes have no type: they are found by the properties that lead to them.
 _REACHED_BY = {
-    DATA_SOURCE.name: ("cr:source", "cr:references"),
+    DATA_SOURCE.name: ("cr:source", "cr:references", "cr:containedIn"),
     EXTRACT.name: ("cr:extract",),
     TRANSFORM.name: ("cr:transform",),
 }
-#: Rules over whole nodes that a shape of a single value cannot say.
+#: The rules on the type of a value that a property shape can express.
 _MISTYPED_AS_SHAPE = ("CRO214", "CRO215", "CRO301", "CRO401", "CRO402", "CRO420", "CRO501")
 _SEVERITIES = {Severity.ERROR: "Violation", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 
 
-def export() -> str:
-    """Return the shapes of version 1.0 as Turtle."""
-    return _Exporter().graph.serialize(format="turtle")
+# The vocabularies in the tables of Croissant, RAI and, from 1.1 on, GeoCroissant and Tasks; others have their own shapes.
+_PREFIXES = {"1.0": ("cr:", "dct:", "rai:", "sc:"), "1.1": ("cr:", "dct:", "geocr:", "rai:", "sc:")}
+_EXTENSIONS = {"1.0": (), "1.1": ("cr:", "geocr:")}
+
+
+def shapes_iri(version: str) -> str:
+    """Return the namespace of the shapes of a version."""
+    return f"https://corpusfmt.github.io/schemas/croissant/{version}/shapes#"
+
+
+def export(version: str) -> str:
+    """Return the shapes of a version (1.0, 1.1) as Turtle."""
+    return _Exporter(version).graph.serialize(format="turtle")
 
 
 class _Exporter:
-    def __init__(self) -> None:
+    def __init__(self, version: str) -> None:
         from rdflib import Graph, Namespace  # noqa: PLC0415 - slow to import
         from rdflib.namespace import SH  # noqa: PLC0415
 
         from corpusfmt.formats.croissant.ruleset import RULES  # noqa: PLC0415 - the rules import this package's shapes
+        from corpusfmt.profiles import shipped_profile  # noqa: PLC0415
+        from corpusfmt.rules import Grading  # noqa: PLC0415
 
         self._rules: dict[str, Rule] = {rule.code: rule for rule in RULES}
+        self._strict = Grading((shipped_profile("strict"),))
+        self._version = version
         self._sh = SH
-        self._own = Namespace(SHAPES_IRI)
+        self._own = Namespace(shapes_iri(version))
         self._blank = count(1)
         self.graph: Graph = Graph()
         self.graph.bind("sh", SH)
         self.graph.bind("shapes", self._own)
-        for prefix, namespace in NAMESPACES.items():
-            self.graph.bind(prefix, namespace)
-        for shape in SHAPES.values():
+        for prefix in _PREFIXES[version]:
+            self.graph.bind(prefix.rstrip(":"), NAMESPACES[prefix.rstrip(":")])
+        extensions = (shape for name, shape in EXTENSION_SHAPES.items() if name.startswith(_EXTENSIONS[version]))
+        for shape in (*SHAPES.values(), *extensions):
             self._shape(shape)
 
     def _shape(self, shape: Shape) -> None:
@@ -72,15 +85,43 @@ class _Exporter:
 
         node = self._own[local_name(shape.name)]
         self.graph.add((node, RDF.type, self._sh.NodeShape))
-        self.graph.add((node, RDFS.comment, Literal(f"Croissant 1.0, section {shape.section}")))
+        self.graph.add((node, RDFS.comment, Literal(f"{self._specification(shape)}, section {shape.section}")))
         if shape.name in _REACHED_BY:
             for name in _REACHED_BY[shape.name]:
                 self.graph.add((node, self._sh.targetObjectsOf, self._iri(name)))
         else:
             for kind in self._spellings(shape.name):
                 self.graph.add((node, self._sh.targetClass, kind))
-        for row in properties_of(shape, VERSION):
-            self._row(node, shape, row)
+        for row in properties_of(shape, self._version):
+            if row.name.startswith(_PREFIXES[self._version]):
+                self._row(node, shape, row)
+        if shape is FIELD:
+            self._array_shape(node)
+
+    def _specification(self, shape: Shape) -> str:
+        if shape.name.startswith("geocr:"):
+            return "GeoCroissant 1.0"
+        return "Croissant Tasks" if shape.name in EXTENSION_SHAPES else f"Croissant {self._version}"
+
+    def _array_shape(self, field: Node) -> None:
+        """Add constraints that a row cannot express: the form of arrayShape, and that it needs isArray."""
+        from rdflib import RDF, Literal  # noqa: PLC0415
+
+        sh = self._sh
+        row = next(row for row in properties_of(FIELD, self._version) if row.name == "cr:arrayShape")
+        form = self._constraint(field, FIELD, row, row.mistyped, aspect="-form")
+        self.graph.add((form, sh.pattern, Literal(f"^{SHAPE_PATTERN}$")))
+        alone = self._having(sh.path, self._path("cr:arrayShape"))
+        self.graph.add((alone, sh.maxCount, Literal(0)))
+        array = self._having(sh.path, self._path("cr:isArray"))
+        self.graph.add((array, sh.hasValue, Literal(True)))
+        either = [self._having(sh.property, each) for each in (alone, array)]
+        together = self._own["CRO214-Field-arrayShape-isArray"]
+        self.graph.add((together, RDF.type, sh.NodeShape))
+        for kind in self._spellings(FIELD.name):
+            self.graph.add((together, sh.targetClass, kind))
+        self.graph.add((together, sh["or"], self._list(either)))
+        self.graph.add((together, sh.message, Literal("CRO214 value-type: arrayShape without isArray")))
 
     def _row(self, node: Node, shape: Shape, row: Property) -> None:
         from rdflib import Literal  # noqa: PLC0415
@@ -93,22 +134,25 @@ class _Exporter:
         elif row.requirement == "recommended":
             present = self._constraint(node, shape, row, "CRO212")
             self.graph.add((present, self._sh.minCount, Literal(1)))
-        if not row.many and row.name != "dct:conformsTo":  # the RAI vocabulary asks for a second value there
+        if not row.many and row.name != "dct:conformsTo":  # the RAI vocabulary requires a second value
             single = self._constraint(node, shape, row, "CRO213")
             self.graph.add((single, self._sh.maxCount, Literal(1)))
         if row.mistyped in _MISTYPED_AS_SHAPE:
             typed = self._constraint(node, shape, row, row.mistyped, minor=row.loose)
-            self.graph.add(
-                (typed, self._sh["or"], self._list([item for kind in row.kinds for item in self._kind(kind)]))
-            )
+            kinds = [
+                item for kind in row.kinds for item in self._kind(kind, is_extension=shape.name in EXTENSION_SHAPES)
+            ]
+            self.graph.add((typed, self._sh["or"], self._list(kinds)))
 
-    def _constraint(self, node: Node, shape: Shape, row: Property, code: str, *, minor: bool = False) -> Node:
+    def _constraint(
+        self, node: Node, shape: Shape, row: Property, code: str, *, minor: bool = False, aspect: str = ""
+    ) -> Node:
         from rdflib import RDF, Literal  # noqa: PLC0415
 
         rule = self._rules[code]
-        named = self._own[f"{code}-{local_name(shape.name)}-{local_name(row.name)}"]
-        strict = rule.severity_for(version=VERSION, profile="strict", minor=minor)
-        standard = rule.severity_for(version=VERSION, profile="standard", minor=minor)
+        named = self._own[f"{code}-{local_name(shape.name)}-{local_name(row.name)}{aspect}"]
+        strict, _ = self._strict.judged(rule, self._version, "", minor=minor)
+        standard = rule.severity_for(version=self._version, minor=minor)
         assert strict is not None
         assert standard is not None
         self.graph.add((node, self._sh.property, named))
@@ -126,7 +170,7 @@ class _Exporter:
         return URIRef(NAMESPACES[prefix] + local)
 
     def _spellings(self, name: str) -> list[URIRef]:
-        """Return the IRIs that count as one name: schema.org's two, and where the appendix lets a term fall."""
+        """Return the IRIs that count as one name: both of schema.org, and what Appendix 1 makes of unmapped terms."""
         from rdflib import URIRef  # noqa: PLC0415
 
         local = local_name(name)
@@ -148,7 +192,7 @@ class _Exporter:
     def _new(self) -> Node:
         from rdflib import BNode  # noqa: PLC0415
 
-        return BNode(f"n{next(self._blank):05d}")  # numbered, so that the file comes out the same every time
+        return BNode(f"n{next(self._blank):05d}")  # numbered, for reproducible output
 
     def _list(self, items: list[Node]) -> Node:
         from rdflib import RDF  # noqa: PLC0415
@@ -166,7 +210,7 @@ class _Exporter:
         self.graph.add((shape, predicate, value))
         return shape
 
-    def _kind(self, kind: str) -> list[Node]:
+    def _kind(self, kind: str, *, is_extension: bool = False) -> list[Node]:
         from rdflib import RDF, XSD, Literal  # noqa: PLC0415
 
         sh = self._sh
@@ -176,21 +220,20 @@ class _Exporter:
             return [self._having(sh.nodeKind, sh.IRI), *self._kind("Text")]
         if kind == "Boolean":
             return [self._having(sh.datatype, XSD.boolean)]
-        if kind == "Number":
+        if kind in ("Number", "Integer"):
             return [self._having(sh.datatype, each) for each in (XSD.integer, XSD.double, XSD.decimal)]
         if kind == "JSON":
             return [self._having(sh.datatype, RDF.JSON)]
         if kind == "Type":
             return [self._having(sh.nodeKind, sh.IRI)]
         if kind == "sc:CreativeWork":
-            work = self._having(sh.nodeKind, sh.BlankNodeOrIRI)
-            for agent in ("sc:Person", "sc:Organization"):
-                for spelling in self._spellings(agent):
-                    self.graph.add((work, sh["not"], self._having(sh["class"], spelling)))
-            return [work]
+            return [self._any_but("sc:Person", "sc:Organization")]
+        if kind.startswith("geocr:"):  # also of a class of another vocabulary
+            return [self._any_but(*sorted(CLASSES - {kind}))]
         if ":" in kind:
-            found = [self._having(sh["class"], each) for each in self._spellings(kind)]
-            if kind.startswith("sc:"):  # an IRI of which the description says nothing more
+            kinds = (kind, *sorted(KINDS_OF.get(kind, ())))
+            found = [self._having(sh["class"], each) for name in kinds for each in self._spellings(name)]
+            if kind.startswith("sc:") or is_extension:  # an IRI that the description does not describe
                 elsewhere = self._having(sh.nodeKind, sh.IRI)
                 untyped = self._having(sh.path, RDF.type)
                 self.graph.add((untyped, sh.maxCount, Literal(0)))
@@ -199,6 +242,12 @@ class _Exporter:
             return found
         return [self._having(sh.nodeKind, sh.BlankNodeOrIRI)]
 
+    def _any_but(self, *kinds: str) -> Node:
+        node = self._having(self._sh.nodeKind, self._sh.BlankNodeOrIRI)
+        for spelling in (each for kind in kinds for each in self._spellings(kind)):
+            self.graph.add((node, self._sh["not"], self._having(self._sh["class"], spelling)))
+        return node
+
 
 if __name__ == "__main__":
-    sys.stdout.write(export())
+    sys.stdout.write(export(sys.argv[1]))

@@ -1,0 +1,154 @@
+"""Internal: `corpusfmt doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+import tempfile
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from corpusfmt._version import VERSION
+from corpusfmt.cli.console import say, write
+from corpusfmt.cli.outcome import guarded
+
+KERNELS = (
+    "corpusfmt.formats.croissant._native",
+    "corpusfmt.formats.dolma._native",
+    "corpusfmt.io._native",
+    "corpusfmt.langid._native",
+    "corpusfmt.pipeline._native",
+)
+# For those who change this project.
+_NOT_FOR_USERS = frozenset({"dev"})
+
+
+class Output(StrEnum):
+    """How the findings are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@guarded
+def command(
+    output_format: Annotated[Output, typer.Option(help="text or json.")] = Output.TEXT,
+) -> None:
+    """Print versions, native kernels, extras, model and limits of the system."""
+    found = {
+        "corpusfmt": VERSION,
+        "python": f"{platform.python_version()} ({platform.python_implementation()}, {platform.platform()})",
+        "kernels": kernels(),
+        "libraries": _libraries(),
+        "extras": extras(),
+        "model": _model(),
+        "system": _system(),
+    }
+    if output_format is Output.JSON:
+        write(json.dumps(found, indent=2).split("\n"), utf8=True)
+        return
+    for name, value in found.items():
+        for number, line in enumerate(_lines(value)):
+            say(f"{'' if number else name:<10} {line}")
+
+
+def _lines(value: Any) -> list[str]:
+    return [f"{name}: {each}" for name, each in value.items()] if isinstance(value, dict) else [value]
+
+
+def kernels() -> str:
+    """Return whether all native kernels can be imported; without them, everything works in Python, more slowly."""
+    from importlib import import_module
+
+    missing = []
+    for each in KERNELS:
+        try:
+            import_module(each)
+        except ImportError as error:
+            missing.append(f"{each.split('.')[-2]} ({error})")
+    if missing:
+        return f"not compiled: {', '.join(missing)}; install a C++ compiler and run `pip install --force-reinstall corpusfmt`"
+    return "compiled"
+
+
+def _libraries() -> dict[str, str]:
+    """Return the versions of what every installation requires."""
+    return {name: _version(name) or "missing" for name, extra in _requirements() if not extra}
+
+
+def extras() -> dict[str, str]:
+    """Return for each extra that it is there, or the command that installs it."""
+    found: dict[str, list[str]] = {}
+    for name, extra in _requirements():
+        if extra and extra not in _NOT_FOR_USERS:
+            found.setdefault(extra, []).append(name)
+    shown = {}
+    for extra, names in sorted(found.items()):
+        missing = [name for name in names if _version(name) is None]
+        there = ", ".join(f"{name} {_version(name)}" for name in names)
+        shown[extra] = f"missing {', '.join(missing)}: pip install 'corpusfmt[{extra}]'" if missing else there
+    return shown
+
+
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;(?P<marker>.*))?")
+
+
+def _requirements() -> list[tuple[str, str]]:
+    """Return the distributions that this one requires, each with its extra ("" for none)."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        listed = requires("corpusfmt") or []
+    except PackageNotFoundError:
+        return []
+    found = []
+    for each in listed:
+        match = _REQUIREMENT.match(each)
+        assert match is not None
+        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", match["marker"] or "")
+        found.append((match["name"], extra.group(1) if extra else ""))
+    return found
+
+
+def _version(distribution: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def _model() -> str:
+    """Return the language identification model that `build` uses by default."""
+    from corpusfmt import langid
+
+    try:
+        classifier = langid.Classifier()
+    except (langid.LangidError, ImportError) as error:
+        return str(error)
+    return f"{classifier.backend}, SHA-256 {classifier.model_digest}"
+
+
+def _system() -> dict[str, str]:
+    """Return what bounds a run here."""
+    import shutil
+
+    from corpusfmt.engine.executors import available_processors
+
+    found = {"processors": f"{available_processors()}"}
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        found["memory"] = f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 1e9:.1f} GB"
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        found["open files"] = f"{soft:,} (at most {hard:,})" if hard != resource.RLIM_INFINITY else f"{soft:,}"
+    folder = tempfile.gettempdir()
+    found["temporary files"] = f"{folder}, {shutil.disk_usage(folder).free / 1e9:.1f} GB free"
+    return found

@@ -1,0 +1,73 @@
+"""Internal: `corpusfmt seal`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.console import say
+from corpusfmt.cli.outcome import explain, guarded
+from corpusfmt.cli.progress import shown_progress
+from corpusfmt.wording import plural
+
+_OF_STATEMENTS = ("MAN4", "MAN5")
+
+Corpus = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a corpus.")]
+Attest = Annotated[
+    bool, typer.Option("--attest", help="Also write statements: provenance, and a summary of the check.")
+]
+Sign = Annotated[
+    str | None,
+    typer.Option(
+        "--sign", metavar="KEY", help="Sign with a private key (a PEM file), or as an identity with `sigstore`."
+    ),
+]
+FormatName = Annotated[str, typer.Option("--format", help="auto, or a format as `corpusfmt formats` lists it.")]
+Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
+
+
+@guarded
+def command(
+    corpus: Corpus,
+    attest: Attest = False,
+    sign: Sign = None,
+    format_name: FormatName = "auto",
+    profile: Profile = "standard",
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+) -> None:
+    """Write MANIFEST.json for a corpus: every file with its size and SHA-256, and a digest of the whole."""
+    from corpusfmt.release.seal import seal
+    from corpusfmt.report.text import human_size, verdict_line
+
+    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    with shown_progress("sealing") as show:
+        report = seal(
+            corpus,
+            attest=attest,
+            sign=sign,
+            format=format_name,
+            profile=profile,
+            jobs=jobs,
+            engine=engine,
+            limits=limits,
+            progress=show,
+        )
+    tree = report.results["tree"]
+    what = f"{plural(tree['files'], 'file')}, {human_size(tree['bytes'])}, {plural(tree['documents'], 'document')}"
+    say(f"{corpus}: sealed, {what}")
+    say(f"  tree sha256:{tree['sha256']}")
+    if len(report.results["written"]) > 1:
+        say(f"  wrote {', '.join(report.results['written'])}")
+    for name in report.results["removed"]:
+        say(f"  removed {name}, which was about another manifest")
+    say(f"  {verdict_line(report)}")
+    for each in report.findings:
+        if each.code.startswith(_OF_STATEMENTS):
+            explain(each)

@@ -1,0 +1,259 @@
+"""Internal: Output formats of a comparison: text, JSON, a changelog in Markdown, an HTML page with a chart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from corpusfmt.comparison.result import KINDS, Change, Comparison, Counts, Difference, Release, come, gone
+from corpusfmt.model import UsageError
+from corpusfmt.wording import clipped, json_text, leading, markup, plain, plural, unknown
+from corpusfmt.wording import markdown as code
+
+#: The maximum number of languages, sources or shards in text.
+_MOST_GROUPS = 50
+_MOST_ROWS = 1_000
+_TITLES = {kind: kind.replace("-", " ") for kind in (*KINDS, "same")}
+
+
+def text(comparison: Comparison) -> Iterator[str]:
+    """Yield the documents that differ, the statements that differ, counts, and the step between the versions."""
+    for difference in comparison.differences:
+        yield f"{leading(_where(difference))}: {plain(_what(difference))}"
+    if comparison.differences:
+        yield ""
+    stated = [*_groups_changed(comparison), *map(_stated, comparison.changes)]
+    yield from map(plain, stated)
+    if stated:
+        yield ""
+    for title, groups in _tables(comparison):
+        rows = _differing(groups)
+        if rows:
+            yield title
+            yield from _columns(rows[:_MOST_GROUPS])
+            if len(rows) > _MOST_GROUPS:
+                yield f"  {len(rows) - _MOST_GROUPS:,} more"
+            yield ""
+    for name, side in (("old", comparison.old), ("new", comparison.new)):
+        yield plain(f"{name}: {_side(side)}")
+    for note in _notes(comparison):
+        yield plain(note)
+    yield plain(_verdict(comparison))
+
+
+def json_object(comparison: Comparison) -> Iterator[str]:
+    """Yield one JSON object that conforms to `schemas/compare/compare.schema.json`."""
+    yield json_text(json.dumps(comparison.as_json(), ensure_ascii=False, indent=2))
+
+
+def markdown(comparison: Comparison) -> Iterator[str]:
+    """Yield a changelog: additions, removals and changes, and tables by language and by source."""
+    version = comparison.version
+    yield f"## {code(version.new) if version.new else 'Changes'}"
+    yield ""
+    since = f" since {code(version.old)}" if version.old else ""
+    yield f"{_counted(comparison.documents)}{since}."
+    yield ""
+    for line in (*_groups_changed(comparison, code), *(_stated(each, code) for each in comparison.changes)):
+        yield f"- {line}"
+    for note in _notes(comparison):
+        yield f"- {code(note)}"
+    yield f"- {_version_line(comparison, code)}"
+    yield ""
+    for title, groups in _tables(comparison)[:2]:
+        rows = _differing(groups)
+        if rows:
+            yield f"| {title} | old | new | {' | '.join(_TITLES[kind] for kind in KINDS)} |"
+            yield f"|---|{'--:|' * (2 + len(KINDS))}"
+            for name, counts in rows[:_MOST_GROUPS]:
+                cells = [counts.old, counts.new, *(getattr(counts, each) for each in KINDS.values())]
+                yield f"| {code(name or 'none')} | {' | '.join(f'{cell:,}' for cell in cells)} |"
+            if len(rows) > _MOST_GROUPS:
+                yield f"| {len(rows) - _MOST_GROUPS:,} more |{' |' * (2 + len(KINDS))}"
+            yield ""
+    if comparison.differences:
+        yield "| kind | document | old | new |"
+        yield "|---|---|---|---|"
+        for each in comparison.differences:
+            places = (code(place) if place else "" for place in (each.old, each.new))
+            yield f"| {_TITLES[each.kind]} | {code(each.id)} | {' | '.join(places)} |"
+
+
+_STYLE = (
+    "body{font:16px system-ui;margin:2rem}td,th{padding:.3rem .8rem;text-align:left;vertical-align:top}"
+    "td.n{text-align:right}.old{fill:#9aa5b1}.new{fill:#2f6f9f}text{font:12px system-ui}"
+)
+
+
+def html(comparison: Comparison) -> Iterator[str]:
+    """Yield one self-contained page with a chart of the languages."""
+    yield "<!doctype html>"
+    yield '<html lang="en"><head><meta charset="utf-8"><title>corpusfmt compare</title>'
+    yield f"<style>{_STYLE}</style></head><body>"
+    yield f"<h1>{markup(_counted(comparison.documents))}</h1>"
+    for name, side in (("old", comparison.old), ("new", comparison.new)):
+        yield f"<p>{name}: {markup(_side(side))}</p>"
+    lines = [*_groups_changed(comparison), *map(_stated, comparison.changes), *_notes(comparison)]
+    items = "".join(f"<li>{markup(line)}</li>" for line in [*lines, _version_line(comparison)])
+    yield f"<ul>{items}</ul>"
+    yield from _chart(comparison.by_language)
+    for title, groups in _tables(comparison):
+        rows = _differing(groups)
+        if rows:
+            heads = "".join(f"<th>{_TITLES[kind]}</th>" for kind in KINDS)
+            yield f"<h2>{title}</h2><table><tr><th></th><th>old</th><th>new</th>{heads}</tr>"
+            for name, counts in rows[:_MOST_ROWS]:
+                numbers = (counts.old, counts.new, *(getattr(counts, each) for each in KINDS.values()))
+                cells = "".join(f'<td class="n">{number:,}</td>' for number in numbers)
+                yield f"<tr><td>{markup(name or 'none')}</td>{cells}</tr>"
+            yield "</table>"
+            if len(rows) > _MOST_ROWS:
+                yield f"<p>{len(rows) - _MOST_ROWS:,} more</p>"
+    if comparison.differences:
+        yield "<h2>documents</h2><table><tr><th>kind</th><th>document</th><th>old</th><th>new</th></tr>"
+        for each in comparison.differences:
+            cells = "".join(f"<td>{markup(cell)}</td>" for cell in (each.id, each.old or "", each.new or ""))
+            yield f"<tr><td>{_TITLES[each.kind]}</td>{cells}</tr>"
+        yield "</table>"
+    yield "</body></html>"
+
+
+#: Each function yields the lines of an output, without line ends.
+RENDERERS: Mapping[str, Callable[[Comparison], Iterable[str]]] = {
+    "text": text,
+    "json": json_object,
+    "markdown": markdown,
+    "html": html,
+}
+
+
+def renderer(name: str) -> Callable[[Comparison], Iterable[str]]:
+    """Return the function for an output format. Raises `UsageError` for an unknown name."""
+    if name not in RENDERERS:
+        raise UsageError(unknown("output format", name, RENDERERS))
+    return RENDERERS[name]
+
+
+_BAR, _ROW, _LABEL = 480, 30, 110
+
+
+def _chart(languages: Mapping[str, Counts]) -> Iterator[str]:
+    """Yield a chart of the documents of the largest languages, in the old release and in the new one."""
+    rows = sorted(languages.items(), key=lambda each: (-max(each[1].old, each[1].new), each[0]))[:_MOST_GROUPS]
+    if not rows:
+        return
+    most = max(max(counts.old, counts.new) for _, counts in rows) or 1
+    yield f"<h2>documents by language</h2><p>The {len(rows)} largest of {len(languages):,}; old above, new below.</p>"
+    width, height = _LABEL + _BAR + 120, _ROW * len(rows)
+    yield f'<svg role="img" aria-label="documents by language" width="{width}" height="{height}">'
+    for number, (name, counts) in enumerate(rows):
+        top = number * _ROW
+        yield f'<text x="{_LABEL - 8}" y="{top + 17}" text-anchor="end">{markup(clipped(name or "none", 16))}</text>'
+        for shift, kind, count in ((3, "old", counts.old), (14, "new", counts.new)):
+            length = round(_BAR * count / most)
+            yield f'<rect class="{kind}" x="{_LABEL}" y="{top + shift}" width="{length}" height="10"/>'
+            yield f'<text x="{_LABEL + length + 6}" y="{top + shift + 9}">{count:,}</text>'
+    yield "</svg>"
+
+
+def _tables(comparison: Comparison) -> list[tuple[str, Mapping[str, Counts]]]:
+    by = (("language", comparison.by_language), ("source", comparison.by_source), ("shard", comparison.by_shard))
+    return [(f"by {name}", groups) for name, groups in by]
+
+
+def _differing(groups: Mapping[str, Counts]) -> list[tuple[str, Counts]]:
+    """Return the groups that differ, the ones with the most differences first."""
+    rows = [(name, counts) for name, counts in groups.items() if counts.differ]
+    return sorted(rows, key=lambda each: (each[1].same - each[1].new - each[1].removed, each[0]))
+
+
+def _columns(rows: Sequence[tuple[str, Counts]]) -> Iterator[str]:
+    kinds = [kind for kind, name in KINDS.items() if any(getattr(counts, name) for _, counts in rows)]
+    heads = ["", "old", "new", *(_TITLES[kind] for kind in kinds)]
+    lines = [heads]
+    for name, counts in rows:
+        numbers = [counts.old, counts.new, *(getattr(counts, KINDS[kind]) for kind in kinds)]
+        lines.append([plain(name or "none"), *(f"{number:,}" for number in numbers)])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
+    for line in lines:
+        name, *cells = (
+            cell.ljust(width) if not n else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        yield f"  {'  '.join([name, *cells])}".rstrip()
+
+
+def _where(difference: Difference) -> str:
+    return difference.new or difference.old or ""
+
+
+def _what(difference: Difference) -> str:
+    before = f", was {difference.old}" if difference.old and difference.new and difference.old != difference.new else ""
+    return f"{_TITLES[difference.kind]}: `{difference.id}`{before}"
+
+
+def _stated(change: Change, named: Callable[[str], str] = lambda text: f"`{text}`") -> str:
+    what = f"{change.what} {named(change.name)}" if change.name else change.what
+    if change.old is None:
+        return f"{what} is new: {named(change.new or '')}"
+    if change.new is None:
+        return f"{what} is gone, was {named(change.old)}"
+    return f"{what}: {named(change.old)} → {named(change.new)}"
+
+
+def _side(release: Release) -> str:
+    kind = f"{release.format} {release.version}".rstrip()
+    return f"{release.path}: {kind}, {plural(release.documents, 'document')} in {plural(release.shards, 'shard')}"
+
+
+# Kinds that are included in others.
+_PART_OF = {"changed-text": "reassigned", "moved": "renamed"}
+
+
+def _counted(documents: Counts) -> str:
+    found = documents.found
+    parts = []
+    for kind, name in KINDS.items():
+        if name in found and kind not in _PART_OF.values():
+            part = _PART_OF.get(kind, "")
+            among = f" ({found[part]:,} {part})" if part in found else ""
+            parts.append(f"{found[name]:,} {_TITLES[kind]}{among}")
+    same = f"{documents.same:,} the same"
+    return ", ".join([*parts, same])
+
+
+def _groups_changed(comparison: Comparison, named: Callable[[str], str] = lambda text: f"`{text}`") -> Iterator[str]:
+    for what, groups in (("language", comparison.by_language), ("source", comparison.by_source)):
+        for verb, names in (("removed", gone(groups)), ("added", come(groups))):
+            if names:
+                more = f" and {len(names) - _MOST_GROUPS:,} more" if len(names) > _MOST_GROUPS else ""
+                shown = ", ".join(named(name or "none") for name in names[:_MOST_GROUPS])
+                yield f"{what}s {verb}: {shown}{more}"
+
+
+def _notes(comparison: Comparison) -> list[str]:
+    notes = list(comparison.notes)
+    for name, side in (("old", comparison.old), ("new", comparison.new)):
+        if side.rejected:
+            notes.append(f"{name}: {plural(side.rejected, 'record')} not compared")
+            notes += [f"{name}: {each.location}: {each.code} {each.message}" for each in side.findings]
+        notes += [f"{name}: {path} was not read to its end; how much of it is missing is unknown" for path in side.cut]
+        if side.unread:
+            notes.append(f"{name}: {plural(side.unread, 'file')} next to the data not compared")
+        notes += [f"{name}: not compared: {what}, {plural(count, 'time')}" for what, count in side.left_out.items()]
+    if not comparison.same_shards:
+        notes.append("the releases have different shards: in which shard a document is was not compared")
+    return notes
+
+
+def _version_line(comparison: Comparison, named: Callable[[str], str] = lambda text: f"`{text}`") -> str:
+    version = comparison.version
+    if version.step == "unknown":
+        need = "" if version.needed == "none" else f"; the differences need a step of {version.needed}"
+        return f"version: not stated by both{need}"
+    line = f"version: {named(version.old or '')} → {named(version.new or '')}, a step of {version.step}"
+    return line if version.is_honest else f"{line}; the differences need {version.needed}"
+
+
+def _verdict(comparison: Comparison) -> str:
+    return f"{_counted(comparison.documents)}; {_version_line(comparison)}"

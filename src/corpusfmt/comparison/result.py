@@ -1,0 +1,212 @@
+"""Internal: The outcome of a comparison, and which differences make a gate fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from corpusfmt.model import Finding, Json, UsageError
+from corpusfmt.wording import clipped
+
+
+class Counts(Struct):
+    """Numbers of documents by outcome.
+
+    `old` and `new` are all documents of each release: `old` = `removed` + the old places of what is in both, `new` = `added` +
+    `changed_text` + `changed_metadata` + `changed_attributes` + `moved` + `same`. Removed documents count at their old place,
+    all else where it is now. `reassigned` are those of `changed_text` whose text another document had, `renamed` those of
+    `moved` that have another id, source or language in their name.
+    """
+
+    old: int = 0
+    new: int = 0
+    added: int = 0
+    removed: int = 0
+    changed_text: int = 0
+    changed_metadata: int = 0
+    changed_attributes: int = 0
+    moved: int = 0
+    same: int = 0
+    reassigned: int = 0
+    renamed: int = 0
+
+    @property
+    def found(self) -> dict[str, int]:
+        """The kinds of differences that occur, by the names of their fields."""
+        counted = asdict(self)
+        return {name: counted[name] for name in KINDS.values() if counted[name]}
+
+    @property
+    def differ(self) -> bool:
+        """Whether anything differs."""
+        return self.same != self.new or self.removed > 0
+
+
+#: The kinds of `Counts` in which documents differ, as named in text and in `--fail-on`.
+KINDS = {
+    "added": "added",
+    "removed": "removed",
+    "changed-text": "changed_text",
+    "reassigned": "reassigned",
+    "changed-metadata": "changed_metadata",
+    "changed-attributes": "changed_attributes",
+    "moved": "moved",
+    "renamed": "renamed",
+}
+#: The statements that are compared.
+STATED = ("schema", "licence", "recipe", "rules", "model")
+_GROUPS = ("removed-language", "removed-source")
+_VERSION = "version"
+#: All values of `--fail-on`.
+FAILURES = (*KINDS, *_GROUPS, *STATED, _VERSION)
+
+
+class Release(Struct):
+    """One of the two releases: its path and format, and which parts were compared and which could not be."""
+
+    path: str
+    format: str
+    version: str = ""
+    documents: int = 0
+    shards: int = 0
+    rejected: int = 0
+    #: Truncated files: the size of the missing rest is unknown.
+    cut: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    #: Files next to the data that are not part of the format.
+    unread: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+class Difference(Struct, frozen=True):
+    """A document that differs: its id in the new release (in the old one if it was removed), and its place in each."""
+
+    kind: str
+    id: str
+    old: str | None
+    new: str | None
+
+
+class Change(Struct, frozen=True):
+    """A statement that differs between releases; None if a release lacks it. `what` is one of `STATED`."""
+
+    what: str
+    name: str
+    old: str | None
+    new: str | None
+
+
+class VersionBump(Struct, frozen=True):
+    """The stated versions, and the step that the differences require, as Croissant 1.0 defines steps.
+
+    `step` and `needed` are `none`, `patch`, `minor` or `major`; `step` is also `down` or, without two versions, `unknown`.
+    """
+
+    old: str | None
+    new: str | None
+    step: str
+    needed: str
+
+    @property
+    def is_honest(self) -> bool | None:
+        """Whether the step is large enough; None if unknown."""
+        if self.step == "unknown":
+            return None
+        steps = ("down", "none", "patch", "minor", "major")
+        return steps.index(self.step) >= steps.index(self.needed)
+
+
+class Comparison(Struct):
+    """The comparison of two releases: exact counts, some documents that differ, and statements that differ.
+
+    `same_shards` says that both have the same shards, so that a document in another shard has moved.
+    """
+
+    old: Release
+    new: Release
+    documents: Counts
+    by_language: dict[str, Counts]
+    by_source: dict[str, Counts]
+    by_shard: dict[str, Counts]
+    same_shards: bool
+    version: VersionBump
+    differences: list[Difference] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def removed_languages(self) -> list[str]:
+        """The languages without any remaining documents."""
+        return gone(self.by_language)
+
+    @property
+    def removed_sources(self) -> list[str]:
+        """The sources without any remaining documents."""
+        return gone(self.by_source)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all files were read to their ends."""
+        return not self.old.cut and not self.new.cut
+
+    def failures(self, fail_on: Sequence[str]) -> list[str]:
+        """Return which of the given kinds of differences occur. Raises `UsageError` for an unknown kind."""
+        return [each for each in refused_unknown(fail_on) if self._has(each)]
+
+    def _has(self, kind: str) -> bool:
+        if kind in KINDS:
+            return KINDS[kind] in self.documents.found
+        if kind == _VERSION:
+            return self.version.is_honest is False or (self.version.is_honest is None and self.version.needed != "none")
+        if kind in _GROUPS:
+            return bool(self.removed_languages if kind == _GROUPS[0] else self.removed_sources)
+        return any(each.what == kind for each in self.changes)
+
+    def as_json(self) -> Json:
+        """Return the comparison in the form of `schemas/compare/compare.schema.json`."""
+        return {
+            "schema": "corpusfmt-comparison/1",
+            "old": _release(self.old),
+            "new": _release(self.new),
+            "documents": asdict(self.documents),
+            "by_language": {name: asdict(each) for name, each in self.by_language.items()},
+            "by_source": {name: asdict(each) for name, each in self.by_source.items()},
+            "by_shard": {name: asdict(each) for name, each in self.by_shard.items()},
+            "same_shards": self.same_shards,
+            "removed_languages": self.removed_languages,
+            "added_languages": come(self.by_language),
+            "removed_sources": self.removed_sources,
+            "added_sources": come(self.by_source),
+            "differences": [asdict(each) for each in self.differences],
+            "changes": [asdict(each) for each in self.changes],
+            "version": {**asdict(self.version), "honest": self.version.is_honest},
+            "notes": self.notes,
+        }
+
+
+def _release(release: Release) -> Json:
+    findings = [
+        {"rule": each.code, "message": each.message, "path": each.location.path, "line": each.location.line}
+        for each in release.findings
+    ]
+    return {**asdict(release), "findings": findings}
+
+
+def gone(groups: dict[str, Counts]) -> list[str]:
+    """Return the names of groups without any remaining documents."""
+    return [name for name, each in groups.items() if each.old and not each.new]
+
+
+def come(groups: dict[str, Counts]) -> list[str]:
+    """Return the names of groups without any old documents."""
+    return [name for name, each in groups.items() if each.new and not each.old]
+
+
+def refused_unknown(fail_on: Sequence[str]) -> Sequence[str]:
+    """Return kinds of differences. Raises `UsageError` for an unknown one."""
+    for each in fail_on:
+        if each not in FAILURES:
+            raise UsageError(f"--fail-on {clipped(each)!r} is unknown; known: {', '.join(FAILURES)}")
+    return fail_on

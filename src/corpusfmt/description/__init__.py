@@ -1,0 +1,346 @@
+"""Internal: Describe a folder as a Croissant document: its files with sizes and SHA-256, its languages, and its
+records.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from corpusfmt.description.owner import load_owner
+from corpusfmt.description.provenance import provenance_of
+from corpusfmt.engine.config import Details
+from corpusfmt.engine.executors import default_jobs, executor_factory
+from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
+from corpusfmt.formats.describing import Contents, Described, Describer, Descriptions, FileOf, Survey, record_count
+from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.digests import facts_of
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
+from corpusfmt.io.outputs import Place, StorePath, place_of
+from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.manifest.model import is_unlisted
+from corpusfmt.model import BadInput, Incomplete, Json, UsageError
+
+#: Properties of a dataset that Croissant requires and only its owner knows.
+REQUIRED = ("license", "creator", "url", "datePublished")
+
+
+def describe(
+    path: str | Path,
+    *,
+    base: str | Path | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    license: str | None = None,  # noqa: A002 - the name that users type
+    creator: str | Sequence[str] = (),
+    publisher: str | Sequence[str] = (),
+    url: str | None = None,
+    dataset_version: str | None = None,
+    date_published: str | date | None = None,
+    date_created: str | date | None = None,
+    date_modified: str | date | None = None,
+    cite_as: str | None = None,
+    keyword: str | Sequence[str] = (),
+    in_language: str | Sequence[str] = (),
+    same_as: str | Sequence[str] = (),
+    sd_license: str | None = None,
+    rai: str | Path | None = None,
+    croissant: str | None = None,
+    evidence: Callable[[Json], None] | None = None,
+    follow_links: bool = False,
+    jobs: int | None = 1,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
+) -> Json:
+    """Return the Croissant description of a corpus, or of any other folder, ready to be written as JSON.
+
+    The details that only the owner of a dataset knows have the names of the command's options; `rai` is the path of a TOML
+    file with more of them. Languages that are not given are those of the corpus. `croissant` is the version to write, 1.1 or
+    1.0. Paths are relative to `base`, the folder that the description will be in, if the data is in it or below; otherwise
+    to the data. `evidence` is called once with the reasons for each type, key and split, and with notes on everything that
+    is not described. Every data file is read; `follow_links` lets links lead out of the folder.
+    Raises `UsageError` where there is nothing to describe or a value is not possible, `BadInput` where the records of a
+    corpus are wrong or a part of it cannot be read, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
+    """
+    details = Details.of(locals())
+    document, found = described_as(
+        details,
+        path,
+        rai=rai,
+        croissant=croissant,
+        base=None if base is None else place_of(base, "base"),
+        follow_links=follow_links,
+        jobs=jobs,
+        limits=limits,
+        progress=progress,
+    )
+    if evidence is not None:
+        evidence(found)
+    return document
+
+
+def described_as(
+    details: Details,
+    path: str | Path,
+    *,
+    rai: str | Path | None,
+    croissant: str | None,
+    base: Place | None,
+    follow_links: bool,
+    jobs: int | None,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None,
+    outputs: Sequence[Place] = (),
+) -> tuple[Json, Json]:
+    """As `describe`, with details from wherever they are; returns the evidence, too.
+
+    Files at the paths of `outputs`, which an earlier run may have written, are not part of the data.
+    """
+    version = _version(croissant)
+    owner = load_owner(rai) if rai is not None else {}
+    limits = limits.begun()
+    entry = entry_of(str(path), follow_links=follow_links)
+    refuse_barred(entry)
+    prefix = _prefix(entry, base)
+    meter = Meter(limits)
+    fmt, known_as = _corpus_at(entry)
+    written = {each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs}
+
+    def is_output(each: Entry) -> bool:
+        # What seals a release comes after its description, and signs it.
+        url = each.url if each.is_remote else os.path.realpath(each.url)
+        return each.path == _OWN_FILE or url in written or is_unlisted(each.path)
+
+    properties = details.properties() | owner
+    properties = provenance_of(entry) | properties if version != "1.0" else properties
+    name = properties.pop("name", Path(entry.url).resolve().name)
+    if fmt is None:
+        with within(meter):
+            found = _descriptions().survey(entry, prefix=prefix, leave_out=is_output)
+        if not found.files:
+            raise UsageError(f"nothing to describe: no data found in {path}")
+        derived: Json = {"description": f"Files of {name}"}
+        described = _surveyed(name, found, derived, properties)
+    else:
+        described, found = _corpus(
+            fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output
+        )
+    return _descriptions().write(described, version), found.evidence
+
+
+#: What describing writes.
+_OWN_FILE = "croissant.json"
+
+
+def _version(asked: str | None) -> str:
+    versions = _descriptions().versions
+    if asked is not None and asked not in versions:
+        raise UsageError(f"unknown version of Croissant {asked!r}; known: {', '.join(versions)}")
+    return asked or versions[-1]
+
+
+def _corpus_at(entry: Entry) -> tuple[Format | None, str]:
+    """Return the format of a corpus, and its version; none for other folders, and for files of a form that is open."""
+    try:
+        fmt, detection = detect(entry)
+    except (UsageError, BadInput):  # the latter for links, which a survey leaves out with a note
+        return None, ""
+    if fmt.descriptions is not None and entry.kind == "file":
+        raise UsageError(f"{entry.path} is a description: name the folder of the data")
+    describer = fmt.describers.get(detection.version)
+    return (None, "") if describer is None or describer.is_open else (fmt, detection.version)
+
+
+def _surveyed(name: str, found: Survey, derived: Json, properties: Json) -> Described:
+    if found.languages:
+        derived["inLanguage"] = sorted(found.languages)
+    return Described(name, found.files, found.record_sets, derived | properties)
+
+
+def _corpus(
+    fmt: Format,
+    version: str,
+    entry: Entry,
+    prefix: str,
+    name: str,
+    properties: Json,
+    limits: Limits,
+    meter: Meter,
+    jobs: int | None,
+    progress: Callable[[Progress], None] | None,
+    is_output: Callable[[Entry], bool],
+) -> tuple[Described, Survey]:
+    with within(meter):
+        plan = fmt.plan(entry, CheckOptions(version=version))
+    plan.refuse_unread()
+    if not plan.shards:
+        raise UsageError(f"nothing to describe: no {fmt.name} data found in {entry.path}")
+    workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
+    files: dict[str, FileFacts] = {}
+    contents = Contents()
+    options = CheckOptions(version=plan.version, limits=limits)
+    for look in _looks(f"{fmt.name}-{version}", plan.shards, options, meter, workers, progress):
+        files |= {prefix + path: facts for path, facts in look.files.items()}
+        contents |= look.contents
+    described = _described(fmt.describers[version], files, contents, name, properties)
+
+    def is_known(each: Entry) -> bool:
+        return (
+            is_output(each)
+            or prefix + each.path in files
+            or ROOT_FILES.fullmatch(each.name) is not None
+            or "sha256" in each.name
+        )
+
+    with within(meter):
+        rest = _descriptions().survey(entry, prefix=prefix, leave_out=is_known)
+    rest.evidence["format"] = f"{fmt.name} {version}"
+    more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
+    return Described(described.name, *more, described.details), rest
+
+
+def described(
+    target: str, describer: Describer, files: Mapping[str, FileFacts], below: str = "", *, root: Place, name: str
+) -> Json:
+    """Return the description of files below `root`, given their facts; `target` is like `oscar-1.1` or `dolma`.
+
+    Records come from the files in the folder `below`, if it is given. The first document decides which fields there are.
+    """
+    contents = Contents(_languages(describer, (path for path, facts in files.items() if facts.size)))
+    if files and describer.language is None:
+        fmt, version = named_format(target)
+        options = CheckOptions(version=version or fmt.versions[-1])
+        shards = fmt.plan(entry_of(str(root)), options).shards
+        contents |= _contents(fmt, describer, shards[0], options, at_most=1)
+        contents = replace(contents, languages=frozenset())
+    described = _described(describer, files, contents, name, {}, below)
+    return _descriptions().write(described, _version(None))
+
+
+def _described(
+    describer: Describer,
+    files: Mapping[str, FileFacts],
+    contents: Contents,
+    name: str,
+    details: Mapping[str, object],
+    below: str = "",
+) -> Described:
+    derived: Json = {"description": describer.summary}
+    if contents.languages:
+        derived["inLanguage"] = sorted({describer.tags.get(language, language) for language in contents.languages})
+    paths = [path for path in sorted(files) if not below or path.startswith(f"{below}/")]
+    record_sets = [each for each in describer.record_sets(paths, contents) if each.includes]
+    counted = [
+        replace(each, statistics=[record_count(contents.records[each.name])]) if each.name in contents.records else each
+        for each in record_sets
+    ]
+    listed = [FileOf(path, facts) for path, facts in sorted(files.items())]
+    return Described(name, listed, counted, derived | dict(details))
+
+
+def _descriptions() -> Descriptions:
+    found = named_format("croissant")[0].descriptions
+    assert found is not None
+    return found
+
+
+def _prefix(entry: Entry, base: Place | None) -> str:
+    """Return the path of a corpus relative to `base`, with a slash, or nothing if it is not below `base`."""
+    if base is None or entry.is_remote != isinstance(base, StorePath):
+        return ""
+    root = entry.url if entry.kind == "directory" else posixpath.dirname(entry.url)
+    if isinstance(base, StorePath):
+        whole, above = f"{root.rstrip('/')}/", f"{base}/"
+        return whole.removeprefix(above) if whole.startswith(above) else ""
+    try:
+        inside = Path(root).resolve().relative_to(Path(base).resolve()).as_posix()
+    except ValueError:
+        return ""
+    return "" if inside == "." else f"{inside}/"
+
+
+class _Look(Struct, frozen=True):
+    """Facts about one shard."""
+
+    files: Mapping[str, FileFacts]
+    contents: Contents
+
+
+def _looks(
+    format_name: str,
+    shards: Sequence[Shard],
+    options: CheckOptions,
+    meter: Meter,
+    workers: int,
+    progress: Callable[[Progress], None] | None,
+) -> Iterator[_Look]:
+    window = workers * RESULTS_WAITING_A_WORKER
+    look_at = partial(_look_at, format_name, options)
+    engine = executor_factory(None, workers)
+    with ShardProgress(progress, [shard.size for shard in shards]) as shown:
+        looks = run_tasks(
+            look_at, shards, engine, window=window, finished=shown.finished, meter=meter, gauge=shown.gauge
+        )
+        for shard, look in zip(shards, looks, strict=True):
+            if isinstance(look, Late):
+                raise options.limits.late(shard.name)
+            if isinstance(look, Died):
+                raise Incomplete(f"a worker died at every attempt ({look.reason})")
+            yield look
+
+
+def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:
+    for entry in shard.files.values():
+        refuse_barred(entry)
+    files = {entry.path: facts_of(entry) for entry in shard.files.values()}
+    fmt, version = named_format(format_name)
+    describer = fmt.describers[version]
+    if describer.language is not None:
+        records = describer.count(shard.files) if describer.count is not None else {}
+        return _Look(files, Contents(_languages(describer, files), records=records))
+    return _Look(files, _contents(fmt, describer, shard, options))
+
+
+def _languages(describer: Describer, paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(describer.language, paths)) if describer.language else frozenset()
+
+
+def _contents(
+    fmt: Format, describer: Describer, shard: Shard, options: CheckOptions, at_most: int | None = None
+) -> Contents:
+    assert fmt.reader is not None
+    is_of = _descriptions().is_of
+    languages: set[str] = set()
+    fields: set[str] = set()
+    odd: set[tuple[str, str]] = set()
+    documents = 0
+    for document in islice(fmt.reader.read(shard, options), at_most):
+        if isinstance(document, LeftOut):
+            continue
+        if isinstance(document, Rejected):
+            if at_most is None:
+                raise BadInput(document.finding)
+            continue
+        documents += 1
+        if document.lang is not None:
+            languages.add(document.lang)
+        metadata = document.metadata or {}
+        for each in describer.fields:
+            value = metadata.get(each.name) if each.json_path else getattr(document, each.name)
+            if value is not None:
+                fields.add(each.name)
+                odd.update((each.name, kind) for kind in (each.data_type, "sc:Text") if not is_of(kind, value))
+    columns = describer.columns(shard.files)
+    records = {"documents": documents} if at_most is None else {}
+    return Contents(frozenset(languages), frozenset(fields), frozenset(odd), columns, records)

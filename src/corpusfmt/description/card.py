@@ -1,0 +1,272 @@
+"""Internal: The card of a release, `README.md`: which files loaders read as which table, and what the tables contain.
+
+Nothing in a card depends on the name of a folder, on the machine or on the clock. Of an existing card, everything remains
+that was written by hand: the text outside the marked section, and properties that do not follow from the contents.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from corpusfmt.description.features import features_of
+from corpusfmt.formats.describing import BCP_47, patterns
+from corpusfmt.formats.languages import LABEL, LABELS
+from corpusfmt.formats.parts import Loaded
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.loading import Seen
+from corpusfmt.io.outputs import Place
+from corpusfmt.model import Json, UsageError
+
+NAME = "README.md"
+
+_DEFAULT = "default"
+_BEGIN = "<!-- corpusfmt: begin. What is written between these marks is replaced. -->"
+_END = "<!-- corpusfmt: end -->"
+_MOST_BYTES = 4 * 1024 * 1024
+# Properties in the order of a new card; those of an existing card remain, unless they follow from the contents.
+_FIRST = ("language", "license", "size_categories", "source_datasets", "task_categories")
+_LAST = ("configs", "dataset_info")
+_DERIVED = frozenset({"language", "size_categories", *_LAST})
+_KEY = re.compile(r"[A-Za-z_][\w-]*(?=:)")
+_NOT_IN_NAMES = re.compile(r'[<>:/\\|?*"\s]')
+_GLOB = re.compile(r"[][*?]")
+_AFTER_STEM = re.compile(r"(?:_dedup|_meta)?(?:_part_\d+)?\..*", re.DOTALL)
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B")
+_LARGE_SIZES = ("10B<n<100B", "100B<n<1T", "n>1T")
+
+
+class Release(Struct, frozen=True):
+    """What a card is about: all files by path, and the tables that loaders make of them.
+
+    `default` is the folder of the variant that is loaded if no config is named; None for all documents.
+    """
+
+    title: str
+    summary: str
+    source: str
+    files: Mapping[str, FileFacts]
+    loaded: Callable[[str], Loaded | None]
+    default: str | None = None
+
+
+class _Config(Struct):
+    """Files that are loaded under one name."""
+
+    rank: int
+    name: str
+    rows: str
+    language: str = ""
+    paths: list[str] = []
+
+
+def card_of(release: Release, existing: str = "") -> bytes:
+    """Return the card of a release. What was written by hand in an existing card remains."""
+    configs = _configs(release)
+    languages = sorted({BCP_47.get(each.language, each.language) for each in configs if each.language})
+    documents = sum(facts.documents or 0 for facts in release.files.values())
+    size = (*_SIZES, *_LARGE_SIZES)[min(max(len(str(documents)) - 3, 0), 10)]
+    head, body = _parted(existing)
+    blocks = {
+        "license": ['license: "unknown"'],
+        "source_datasets": _listed("source_datasets", [release.source]),
+        "task_categories": _listed("task_categories", ["text-generation"]),
+        **{name: block for name, block in head.items() if name not in _DERIVED},
+        "language": _listed("language", languages),
+        "size_categories": _listed("size_categories", [size]),
+        "configs": [line for each in configs for line in _lines_of_config(each, release)],
+        "dataset_info": [line for each in configs for line in _lines_of_features(each, release)],
+    }
+    for name in ("configs", "dataset_info"):
+        blocks[name] = blocks[name] and [f"{name}:", *blocks[name]]
+    others = [name for name in head if name not in {*_FIRST, *_LAST}]
+    properties = [line for name in (*_FIRST, *others, *_LAST) for line in blocks[name]]
+    section = "\n".join([_BEGIN, "", *_contents(configs, release), "", _END])
+    return "\n".join(["---", *properties, "---", _with_section(body, section, release)]).encode()
+
+
+def existing_card(root: Place) -> str:
+    """Return the card in a folder, empty if there is none. Raises `UsageError` for one that cannot be extended."""
+    try:
+        with (root / NAME).open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        return ""
+    if len(data) > _MOST_BYTES:
+        raise UsageError(f"{root / NAME} has more than {_MOST_BYTES:,} bytes: shorten it")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{root / NAME} is not UTF-8 at byte {error.start}: encode it as UTF-8") from error
+
+
+def _listed(name: str, values: Iterable[str]) -> list[str]:
+    lines = [f"- {_quoted(value)}" for value in values]
+    return [f"{name}:", *lines] if lines else []
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a YAML scalar that is neither a boolean nor a number."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+# ---- the tables
+
+
+def _configs(release: Release) -> list[_Config]:
+    """Return the configs: all documents first, then variants and languages, then further tables."""
+    found: dict[str, _Config] = {}
+    for path, facts in sorted(release.files.items()):
+        table = release.loaded(path) if facts.size else None
+        if table is None:
+            continue
+        variant, language = _place(path.removeprefix(f"{table.root}/"))
+        for config in _configs_of(table, variant, language, is_default=release.default in {None, variant}):
+            known = found.setdefault(config.name, config)
+            if (known.rank, known.rows, known.language) == (config.rank, config.rows, config.language):
+                known.paths.append(path)
+    return sorted(found.values(), key=lambda each: (each.rank, each.name))
+
+
+def _configs_of(table: Loaded, variant: str, language: str, *, is_default: bool) -> Iterator[_Config]:
+    if table.name:
+        name = table.name if is_default else f"{table.name}-{variant}"
+        yield _Config(3, _NOT_IN_NAMES.sub("_", name), table.rows)
+        return
+    if is_default:
+        yield _Config(0, _DEFAULT, table.rows)
+    if variant:
+        yield _Config(1, _NOT_IN_NAMES.sub("_", variant), table.rows)
+    if language:
+        name = f"{variant}/{language}" if variant else language
+        yield _Config(2, _NOT_IN_NAMES.sub("_", name), table.rows, language)
+
+
+def _place(path: str) -> tuple[str, str]:
+    """Return the variant and the language of a file by its path in its table; empty if it is not named for a language."""
+    *folders, name = path.split("/")
+    stem = _AFTER_STEM.sub("", name)
+    if folders and folders[-1] == stem and LABEL.fullmatch(stem):
+        return "/".join(folders[:-1]), stem
+    return ("", stem) if not folders and stem in LABELS else ("", "")
+
+
+def _lines_of_config(config: _Config, release: Release) -> Iterator[str]:
+    yield f"- config_name: {_quoted(config.name)}"
+    if config.name == _DEFAULT:
+        yield "  default: true"
+    files = [release.files[path] for path in config.paths]
+    if ".txt" in config.paths[0] and not all(facts.by_line for facts in files):
+        yield '  sample_by: "paragraph"'
+    yield "  data_files:"
+    yield "  - split: train"
+    first, *others = _globs(config.paths, release.files)
+    if not others:
+        yield f"    path: {_quoted(first)}"
+        return
+    yield "    path:"
+    yield from (f"    - {_quoted(each)}" for each in (first, *others))
+
+
+def _globs(paths: Sequence[str], all_paths: Iterable[str]) -> list[str]:
+    """Return patterns that match exactly these paths: few ones if possible, else the paths themselves."""
+    folders: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        folders[posixpath.dirname(path)].append(path)
+    by_folder = [pattern for each in folders.values() for pattern in patterns(each)]
+    wanted = set(paths)
+    if not any(step.startswith(("__", ".")) or _GLOB.search(step) for path in paths for step in path.split("/")):
+        for globs in (patterns(paths), sorted(by_folder)):
+            matches = re.compile("|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in globs)).fullmatch
+            if {path for path in all_paths if matches(path)} == wanted:
+                return globs
+    return [_GLOB.sub(r"[\g<0>]", path) for path in paths]
+
+
+def _lines_of_features(config: _Config, release: Release) -> Iterator[str]:
+    columns = [facts.columns for facts in (release.files[path] for path in config.paths)]
+    whole = Seen()
+    for each in columns:
+        if each is None:
+            return
+        whole.add(each)
+    yield f"- config_name: {_quoted(config.name)}"
+    yield "  features:"
+    yield from _yaml(features_of(whole), "  ")
+
+
+def _yaml(items: Sequence[Json], indent: str) -> Iterator[str]:
+    """Yield the lines of a list of objects of texts, objects and lists of the same kind."""
+    for item in items:
+        lead = f"{indent}- "
+        for key, value in item.items():
+            yield from _yaml_entry(key, value, lead)
+            lead = f"{indent}  "
+
+
+def _yaml_entry(key: str, value: str | Json | Sequence[Json], lead: str) -> Iterator[str]:
+    inner = " " * len(lead)
+    if isinstance(value, str):
+        yield f"{lead}{key}: {_quoted(value)}"
+        return
+    yield f"{lead}{key}:"
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _yaml_entry(name, each, f"{inner}  ")
+    else:
+        yield from _yaml(value, inner)
+
+
+# ---- the text
+
+
+def _contents(configs: Sequence[_Config], release: Release) -> Iterator[str]:
+    yield "## Contents"
+    yield ""
+    yield "| config | language | files | documents | bytes of files |"
+    yield "|---|---|--:|--:|--:|"
+    for each in configs:
+        files = [release.files[path] for path in each.paths]
+        documents = f"{sum(facts.documents or 0 for facts in files):,}" if files[0].documents is not None else ""
+        size = sum(facts.size for facts in files)
+        yield f"| `{each.name}` | {each.language} | {len(files):,} | {documents} | {size:,} |"
+    yield ""
+    yield "## Loading"
+    yield ""
+    yield '`load_dataset(PATH, "CONFIG")` reads a config; without a name, it reads `default`. Each config has one split, `train`.'
+    yield ""
+    rows: dict[str, list[str]] = {}
+    for each in configs:
+        if each.rank != 2:
+            rows.setdefault(each.rows, []).append(f"`{each.name}`")
+    yield from (f"- A row of {', '.join(names)} is {row}." for row, names in rows.items())
+
+
+def _parted(card: str) -> tuple[dict[str, list[str]], str]:
+    """Return the properties of a card, each as its lines, and the text after them."""
+    lines = card.replace("\r\n", "\n").split("\n")
+    if lines[0] != "---" or "---" not in lines[1:]:
+        return {}, card
+    end = lines.index("---", 1)
+    blocks: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in lines[1:end]:
+        if key := _KEY.match(line):
+            current = blocks.setdefault(key[0], [])
+        current.append(line)
+    return blocks, "\n".join(lines[end + 1 :])
+
+
+def _with_section(body: str, section: str, release: Release) -> str:
+    before, begin, rest = body.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if begin and end:
+        return f"{before}{section}{after}"
+    if body.strip():
+        return f"{body.rstrip()}\n\n{section}\n"
+    return f"\n# {release.title}\n\n{release.summary}.\n\n{section}\n"

@@ -1,0 +1,235 @@
+"""Internal: Repair findings: edits of descriptions, kept in memory until all are known, then published."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from corpusfmt.engine.validate import Profiles, check_shard, grading
+from corpusfmt.formats import CheckOptions, Format, Mend, Shard, detect, named_format, refuse_barred
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
+from corpusfmt.io.paths import Changed, Entry, entry_of
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.model import Finding, Incomplete, UsageError
+from corpusfmt.rules import Override
+
+# A repair may reveal another fault; no chain of them is this long.
+_MOST_ROUNDS = 50
+_MOST_FINDINGS = 10_000
+
+
+class Change(Struct, frozen=True):
+    """The change of one file; `before` None: it is new; `after` None: it is removed; `to`: its new path."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    to: str = ""
+
+
+class Fixed(Struct):
+    """The changes that were or would be made, and the number of repaired findings of each rule.
+
+    `unsafe` counts findings whose repair needs a review and was not requested.
+    """
+
+    changes: list[Change]
+    repaired: Counter[str]
+    unsafe: Counter[str]
+
+
+def fix(
+    path: str | Path | Entry,
+    *,
+    format: str = "auto",  # noqa: A002 - the name that users type
+    to: str = "",
+    profile: Profiles = "standard",
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    overrides: Sequence[Override] = (),
+    data: bool = False,
+    unsafe: bool = False,
+    write: bool = True,
+    follow_links: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Fixed:
+    """Repair what a check of a path finds and can be repaired; say what was changed.
+
+    `unsafe` also makes repairs that may change what is said, and so need a review; `to` is a newer version of the format, to
+    which a description is brought; `write` False changes nothing. The rest of a file stays as it is, and a second call
+    finds nothing to do. Files are replaced one by one, each whole or not at all.
+
+    Raises `UsageError` for a missing or remote path and wrong options, `BadInput` for what cannot be read.
+    """
+    entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
+    if entry.is_remote:
+        raise UsageError(f"{entry.url} is remote: copy it, and fix the copy")
+    options = CheckOptions(
+        grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
+        data=data,
+        fixing=True,
+        max_per_rule=_MOST_FINDINGS,
+        limits=limits.begun(),
+    )
+    refuse_barred(entry)
+    meter = Meter(options.limits)
+    with within(meter), tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
+        fmt, version = _format(entry, format, to)
+        plan = fmt.plan(entry, replace(options, version=version, scratch=Path(scratch)))
+        plan.refuse_unread()
+        options = replace(options, version=version or plan.version, scratch=Path(scratch))
+        fixed = Fixed([], Counter(), Counter())
+        mends = [*_edited(fmt, plan.shards, options, fixed, unsafe=unsafe)]
+        if fmt.mends is not None:
+            mends += _taken(fmt, fmt.mends(entry, options), options, fixed, unsafe=unsafe)
+    fixed.changes = [_change(each) for each in mends]
+    if write:
+        for each in mends:
+            _apply(each)
+    return fixed
+
+
+def _format(entry: Entry, name: str, to: str) -> tuple[Format, str]:
+    if name == "auto":
+        fmt, detection = detect(entry)
+        version = ""
+        if to and not fmt.descriptions:
+            raise UsageError(
+                f"--to brings Croissant descriptions to a newer version; this is {fmt.name} {detection.version}"
+            )
+    else:
+        fmt, version = named_format(name)
+    if to and to not in fmt.versions:
+        raise UsageError(f"--to is {to!r}, expected a version of {fmt.name}: {', '.join(fmt.versions)}")
+    return fmt, to or version
+
+
+def _edited(
+    fmt: Format, shards: Sequence[Shard], options: CheckOptions, fixed: Fixed, *, unsafe: bool
+) -> Iterator[Mend]:
+    """Yield the files of shards with the edits of their findings made."""
+    for shard in shards if fmt.offers_edits else ():
+        mended = _mended(fmt, shard, options, fixed, unsafe=unsafe)
+        for role, entry in mended.files.items():
+            if isinstance(entry, Changed):
+                yield Mend(shard.files[role], entry.content)
+
+
+def _mended(fmt: Format, shard: Shard, options: CheckOptions, fixed: Fixed, *, unsafe: bool) -> Shard:
+    """Return a shard with edits made, checked again until no finding has any: one may be hidden behind another."""
+    mended = shard
+    for _ in range(_MOST_ROUNDS):
+        result = check_shard(fmt.name, options, mended)
+        roles = {entry.path: role for role, entry in mended.files.items()}
+        found = [each for each in result.tally.findings if each.fix is not None and each.location.path in roles]
+        contents = {path: _content(mended.files[roles[path]]) for path in {each.location.path for each in found}}
+        offered = [each for each in found if _changes(each, contents[each.location.path])]
+        wanted = [each for each in offered if unsafe or (each.fix is not None and each.fix.safe)]
+        if not wanted:
+            fixed.unsafe.update(each.code for each in offered)
+            break
+        mended = _with_edits(mended, roles, wanted, fixed)
+    return mended
+
+
+def _changes(finding: Finding, content: bytes) -> bool:
+    """Return whether the edits of a finding change anything; otherwise they do not repair it."""
+    edits = finding.fix.edits if finding.fix else ()
+    return any(content[each.start : each.end] != each.text.encode("utf-8", "surrogatepass") for each in edits)
+
+
+def _with_edits(shard: Shard, roles: dict[str, str], findings: Sequence[Finding], fixed: Fixed) -> Shard:
+    """Return a shard with those edits made that do not touch each other."""
+    taken: dict[str, list[tuple[int, int, str]]] = {path: [] for path in roles}
+    for finding in findings:
+        edits = taken[finding.location.path]
+        wanted = [(each.start, each.end, each.text) for each in (finding.fix.edits if finding.fix else ())]
+        new = [each for each in wanted if edits[(at := bisect_left(edits, each)) : at + 1] != [each]]
+        if not any(_touches(each, edits) for each in new):
+            for each in new:
+                insort(edits, each)
+            fixed.repaired[finding.code] += finding.count
+    files = dict(shard.files)
+    for path, edits in taken.items():
+        entry = shard.files[roles[path]]
+        if edits:
+            content = _edited_bytes(_content(entry), edits)
+            fields = {name: value for name, value in asdict(entry).items() if name not in ("content", "size")}
+            files[roles[path]] = Changed(**fields, size=len(content), content=content)
+    return replace(shard, files=files)
+
+
+def _touches(new: tuple[int, int, str], edits: Sequence[tuple[int, int, str]]) -> bool:
+    """Return whether an edit conflicts with others in order; adjacent edits may also conflict over a comma."""
+    start, end, text = new
+    first = max(bisect_left(edits, (start,)) - 1, 0)
+    for index in range(first, len(edits)):
+        other_start, other_end, other_text = edits[index]
+        if other_start > end:
+            break
+        both_add = start == end == other_start == other_end and text.startswith(",") and other_text.startswith(",")
+        if other_end >= start and not both_add:
+            return True
+    return False
+
+
+def _edited_bytes(data: bytes, edits: Sequence[tuple[int, int, str]]) -> bytes:
+    parts, last = [], 0
+    for start, end, text in edits:
+        parts += [data[last:start], text.encode("utf-8", "surrogatepass")]
+        last = end
+    return b"".join([*parts, data[last:]])
+
+
+def _content(entry: Entry) -> bytes:
+    with entry.open() as file:
+        parts = []
+        while part := file.read(1 << 20):
+            parts.append(part)
+        return b"".join(parts)
+
+
+def _taken(fmt: Format, mends: Iterator[Mend], options: CheckOptions, fixed: Fixed, *, unsafe: bool) -> Iterable[Mend]:
+    rules = {rule.code: rule for rule in fmt.rules}
+    # Of several for one file, each includes those before it.
+    taken: dict[str, Mend] = {}
+    for mend in mends:
+        judged = (options.grading.judged(rules[code], options.version, mend.entry.path) for code in mend.codes)
+        if not any(severity for severity, _ in judged):
+            continue  # not asked for, as the rule is not
+        if mend.safe or unsafe:
+            fixed.repaired.update(mend.codes)
+            taken[mend.entry.path] = mend
+        else:
+            fixed.unsafe.update(mend.codes)
+    return taken.values()
+
+
+def _change(mend: Mend) -> Change:
+    before = None if mend.is_new or mend.to else _content(mend.entry)
+    to = mend.entry.path.removesuffix(mend.entry.name) + mend.to if mend.to else ""
+    return Change(mend.entry.path, before, mend.content, to)
+
+
+def _apply(mend: Mend) -> None:
+    target = Path(mend.entry.url)
+    if mend.to:
+        new = target.with_name(mend.to)
+        if os.path.lexists(new):
+            raise Incomplete(f"{new} exists, so {target.name} keeps its name")
+        target.rename(new)
+    elif mend.content is None:
+        target.unlink()
+    else:
+        mode = None if mend.is_new else stat.S_IMODE(target.stat().st_mode)
+        publish_bytes(target, mend.content)
+        if mode is not None:
+            target.chmod(mode)

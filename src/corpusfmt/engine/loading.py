@@ -1,0 +1,54 @@
+"""Internal: Check how `datasets` loads a folder, if a profile asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+
+from corpusfmt.engine.executors import SerialExecutor
+from corpusfmt.engine.release import SMALL
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.formats import CheckOptions, Format, Shard
+from corpusfmt.formats.general import within_limits
+from corpusfmt.hub.check import Looked, judge_loading, look_at
+from corpusfmt.hub.rules import RULES
+from corpusfmt.io.limits import Meter, within
+from corpusfmt.io.paths import Entry
+from corpusfmt.model import CorpusfmtError, Incomplete
+from corpusfmt.rules import Judge
+
+
+def check_loading(
+    root: Entry,
+    fmt: Format,
+    shards: Sequence[Shard],
+    options: CheckOptions,
+    open_executor: Callable[[], Executor],
+    workers: int,
+    meter: Meter,
+) -> Judge:
+    """Return the judge of how a folder, or a file of documents, is loaded."""
+    judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
+
+    def look(entries: Sequence[Entry]) -> Iterator[Looked]:
+        is_small = sum(each.size for each in entries) < SMALL
+        opener = SerialExecutor if is_small else open_executor
+        found = run_tasks(look_at, entries, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
+        for entry, looked in zip(entries, found, strict=True):
+            if isinstance(looked, Late):
+                raise meter.limits.late(entry.path)
+            if isinstance(looked, Died):
+                raise Incomplete(f"{entry.path}: the worker that read it died ({looked.reason})")
+            yield looked
+
+    documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
+    if fmt.descriptions is not None:
+        return judge
+    try:
+        with within_limits(judge, "."), within(meter):
+            judge_loading(root, documents, judge, look)
+    except CorpusfmtError:
+        raise
+    except Exception as error:
+        judge.crash("the check of how it is loaded", error)
+    return judge

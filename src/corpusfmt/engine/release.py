@@ -1,0 +1,179 @@
+"""Internal: A release while it is validated: its manifest, digests of files that were read, and of those that were not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+
+from msgspec import Struct, field
+
+from corpusfmt.engine.executors import SerialExecutor
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.digests import facts_of
+from corpusfmt.io.limits import Meter
+from corpusfmt.io.paths import Entry
+from corpusfmt.manifest.beside import check_records
+from corpusfmt.manifest.claims import check_claims
+from corpusfmt.manifest.compare import Listing, compare, listing, report_repeated, to_hash
+from corpusfmt.manifest.model import NAME, Manifest
+from corpusfmt.manifest.read import check_sums, read_manifest
+from corpusfmt.manifest.rules import DOCUMENTS_MISCOUNTED, RULES
+from corpusfmt.model import Incomplete, Location, Problem, Severity, Tally
+from corpusfmt.rules import Judge
+
+#: What formats call the rule on files that differ from a checksum list.
+_CHECKSUM_RULE = "checksum-mismatch"
+
+
+class Unread(Struct, frozen=True):
+    """Why a file was not hashed: crosses processes, as the finding's type does not."""
+
+    code: str
+    problem: Problem
+    is_missing: bool = False
+
+
+class Release(Struct):
+    """A folder that is validated as a release, and what the checks of its shards report about its files.
+
+    `documents` has the number of documents of each shard without errors, by its first file.
+    """
+
+    root: Entry
+    found: Listing
+    manifest: Manifest | None
+    read: dict[str, FileFacts] = field(default_factory=dict)
+    documents: dict[str, int | None] = field(default_factory=dict)
+    by_url: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.by_url.update((entry.url, path) for path, entry in self.found.files.items())
+
+    def take(self, shard: Shard, result: ShardResult) -> None:
+        """Store what the check of a shard read."""
+        for url, facts in result.read.items():
+            if url in self.by_url:
+                self.read[self.by_url[url]] = facts
+        first = next(iter(shard.files.values()), None)
+        if first is not None:
+            has_errors = any(severity is Severity.ERROR for _, severity, _ in result.tally.counts)
+            self.documents[first.path] = None if has_errors else result.coverage.documents
+
+
+def release_at(root: Entry, judge: Judge, *, sealing: bool) -> Release | None:
+    """Return the release in a folder, if it has a manifest or gets one."""
+    if root.kind != "directory":
+        return None
+    entry = None if sealing else root.child(NAME)
+    if entry is None and not sealing:
+        return None
+    manifest = read_manifest(entry, judge) if entry else None
+    return Release(root, listing(root), manifest)
+
+
+def judge_of(options: CheckOptions) -> Judge:
+    """Return the judge of manifests under the caller's options."""
+    return Judge(RULES, options.grading, version="", path=NAME, cap=options.max_per_rule)
+
+
+def hash_unread(
+    release: Release, open_executor: Callable[[], Executor], workers: int, meter: Meter, unseen: frozenset[str]
+) -> dict[str, Unread]:
+    """Hash the files that no check read to the end, except `unseen`; return those that cannot be read."""
+    manifest = release.manifest
+    wanted = to_hash(manifest, release.found) if manifest else release.found.files.values()
+    left = [each for each in wanted if each.path not in release.read and each.path not in unseen]
+    unread = {}
+    for path, facts in hashed(left, open_executor, workers, meter):
+        if isinstance(facts, FileFacts):
+            release.read[path] = facts
+        else:
+            unread[path] = facts
+    return unread
+
+
+def hashed(
+    entries: Sequence[Entry], open_executor: Callable[[], Executor], workers: int, meter: Meter
+) -> Iterable[tuple[str, FileFacts | Unread]]:
+    """Yield the path of each file with its facts, or why there are none."""
+    if not entries:
+        return
+    opener = SerialExecutor if sum(each.size for each in entries) < SMALL else open_executor
+    results = run_tasks(_facts_or_why_not, entries, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
+    for entry, facts in zip(entries, results, strict=True):
+        if isinstance(facts, Late):
+            raise meter.limits.late(entry.path)
+        if isinstance(facts, Died):
+            raise Incomplete(f"{entry.path}: the worker that hashed it died ({facts.reason})")
+        yield entry.path, facts
+
+
+#: Reading less than this takes less time than starting workers.
+SMALL = 64 * 1024 * 1024
+
+
+def _facts_or_why_not(entry: Entry) -> FileFacts | Unread:
+    try:
+        return facts_of(entry)
+    except OSError as error:
+        return unread_because(error, entry.path)
+
+
+def unread_because(error: OSError, path: str) -> Unread:
+    """Return why a file was not hashed."""
+    fault = barred(error, Location(path))
+    return Unread(fault.type.code, fault.problem, isinstance(error, FileNotFoundError))
+
+
+def report_unread(unread: Mapping[str, Unread], judge: Judge) -> None:
+    """Report the files that could not be read."""
+    types = {each.code: each for each in (UNREADABLE, LINK_OUTSIDE_ROOT)}
+    for _, each in sorted(unread.items()):
+        judge.report(types[each.code], each.problem)
+
+
+def judge_release(
+    release: Release, fmt: Format, version: str, judge: Judge, tally: Tally, unread: Mapping[str, Unread]
+) -> None:
+    """Report the differences between a release and its manifest; `tally` has the earlier findings about its files."""
+    manifest = release.manifest
+    assert manifest is not None
+    told = {path for code, _, path in tally.counts if code in _codes_of_lists(fmt) or code in _UNREAD_CODES}
+    difference = compare(manifest, release.found, release.read, judge, told.__contains__)
+    report_unread({path: each for path, each in unread.items() if path not in told}, judge)
+    touched = {*difference.damaged, *unread}
+    intact = {
+        path: entry for path, entry in release.found.files.items() if path in manifest.files and path not in touched
+    }
+    _check_documents(manifest, release.documents, intact, judge)
+    check_sums(manifest, judge)
+    judge_entries(manifest, intact, fmt, version, judge)
+    check_claims(release.root, manifest, judge)
+
+
+def judge_entries(manifest: Manifest, intact: Mapping[str, Entry], fmt: Format, version: str, judge: Judge) -> None:
+    """Report what the entries of a manifest show, and where other intact records of the release contradict it."""
+    report_repeated(manifest, judge)
+    if not manifest.unusable:
+        judges_lists = bool(_codes_of_lists(fmt))
+        check_records(manifest, intact, judge, fmt.describers.get(version), judges_lists=judges_lists)
+
+
+def _codes_of_lists(fmt: Format) -> set[str]:
+    return {rule.code for rule in fmt.rules if rule.slug == _CHECKSUM_RULE}
+
+
+_UNREAD_CODES = frozenset({"GEN001", "GEN002"})
+
+
+def _check_documents(
+    manifest: Manifest, counted: Mapping[str, int | None], intact: Mapping[str, Entry], judge: Judge
+) -> None:
+    for path, count in counted.items():
+        expected = manifest.files[path].documents if path in intact else None
+        if count is not None and expected is not None and count != expected:
+            message = f"{count:,} documents, the manifest says {expected:,}"
+            judge.report(DOCUMENTS_MISCOUNTED, Problem(message, Location(path), "seal the release again"))

@@ -1,0 +1,282 @@
+"""For formats: Column profiles: the fields of a row that make its document, the fields it must have, and the names of files.
+
+Those of published corpora are in `schemas/columns`; a user's file has the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from corpusfmt._resources import resource
+from corpusfmt.io.paths import read_named
+from corpusfmt.io.text import json_type
+from corpusfmt.io.toml import decoded_toml
+from corpusfmt.model import Json, UsageError
+from corpusfmt.wording import clipped
+
+Type = Literal["string", "integer", "number", "boolean", "object", "array", "null"]
+
+_MOST_BYTES = 256 * 1024
+_MOST_FIELDS = 1000
+_MOST_NAMES = 50
+# A pattern with more wildcards takes long to compare with a long path.
+_MOST_WILDCARDS = 3
+_LABEL = "[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*"
+_WILDCARD = re.compile(r"\{language\}|\*")
+_SCRIPT = re.compile("[-_][A-Z][a-z]{3}$")
+_KINDS: Mapping[Type, frozenset[type]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+    "object": frozenset({dict}),
+    "array": frozenset({list}),
+    "null": frozenset({type(None)}),
+}
+_SHOWN: Mapping[Type, str] = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "object": "an object",
+    "array": "an array",
+    "null": "null",
+}
+
+
+class Fields(Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields that make a document. A name that begins with `/` is a JSON pointer to a value in an object.
+
+    `created` becomes the creation date of the document; `date` is any other date, such as that of a crawl.
+    """
+
+    text: str = "text"
+    id: str | None = None
+    url: str | None = None
+    created: str | None = None
+    date: str | None = None
+    language: str | None = None
+    score: str | None = None
+
+
+class Files(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The ends of paths, with `*` for any characters but `/`, and `{language}` for the language of the documents.
+
+    If they are `needed`, rows in other files are of another corpus. `without_script` shortens languages like `deu_Latn`.
+    """
+
+    names: tuple[str, ...] = ()
+    needed: bool = False
+    without_script: bool = False
+
+
+class Value(Struct, frozen=True):
+    """A field with the types that it may have. An absent field counts as null."""
+
+    path: tuple[str, ...]
+    name: str
+    types: tuple[Type, ...]
+    needed: bool
+
+    @property
+    def kinds(self) -> frozenset[type]:
+        found = frozenset[type]().union(*(_KINDS[each] for each in self.types))
+        return found if self.needed else found | _KINDS["null"]
+
+    def expected(self) -> str:
+        return " or ".join(_SHOWN[each] for each in self.types)
+
+
+class Columns(Struct, frozen=True):
+    """A column profile, or the fields that options name; the name is then empty.
+
+    Without a name, a missing id is accepted unless `needs_id`. `digest` identifies the content.
+    """
+
+    name: str = ""
+    summary: str = ""
+    format: Literal["jsonl", "text"] = "jsonl"
+    documents: Literal["blank-lines", "files"] = "blank-lines"
+    fields: Fields = Fields(id="id")
+    values: tuple[Value, ...] = ()
+    identifying: tuple[str, ...] = ()
+    files: Files = Files()
+    needs_id: bool = False
+    digest: str = ""
+
+    def language_of_path(self, path: str) -> str | None:
+        """Return the language in the path of a file."""
+        for pattern in map(_pattern, self.files.names):
+            match = pattern.fullmatch(path)
+            if match and match["language"]:
+                return self.label(match["language"])
+        return None
+
+    def label(self, value: object) -> str | None:
+        """Return the language that a value names: a string, the first of an array, or the most probable of an object."""
+        if isinstance(value, dict):
+            scores = {name: score for name, score in value.items() if isinstance(score, int | float)}
+            value = max(scores, key=lambda name: scores[name], default=None)
+        elif isinstance(value, list):
+            value = next(iter(value), None)
+        if not isinstance(value, str):
+            return None
+        return _SCRIPT.sub("", value) if self.files.without_script else value
+
+    def fits(self, row: Json, path: str) -> bool:
+        """Return whether a row, in a file with this path, has the fields of the profile."""
+        if self.files.needed and not any(_pattern(name).fullmatch(path) for name in self.files.names):
+            return False
+        if (self.fields.id is None and "id" in row) or not all(name in row for name in self.identifying):
+            return False
+        return all(type(value_at(row, each.path)) in each.kinds for each in self.values if each.needed)
+
+
+def path_to(name: str) -> tuple[str, ...]:
+    """Return the names that lead to a field: one, or the steps of a JSON pointer."""
+    if not name.startswith("/"):
+        return (name,)
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in name[1:].split("/"))
+
+
+def value_at(row: Json, path: Sequence[str]) -> Any:
+    """Return the value of a field, None if it is absent."""
+    value: Any = row.get(path[0]) if path else row
+    for step in path[1:]:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def odd_values(columns: Columns, row: Json) -> Iterator[tuple[Value, str]]:
+    """Yield the fields of a row that do not have their type, with the type they have."""
+    for each in columns.values:
+        value = value_at(row, each.path)
+        if type(value) not in each.kinds:
+            yield each, "absent" if value is None and not _is_null(row, each.path) else json_type(value)
+
+
+def _is_null(row: Json, path: Sequence[str]) -> bool:
+    above = value_at(row, path[:-1])
+    return isinstance(above, dict) and path[-1] in above
+
+
+class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
+    summary: str
+    source: str = ""
+    format: Literal["jsonl", "text"] = "jsonl"
+    documents: Literal["blank-lines", "files"] = "blank-lines"
+    fields: Fields = Fields()
+    required: dict[str, Type | tuple[Type, ...]] = {}
+    optional: dict[str, Type | tuple[Type, ...]] = {}
+    identifying: tuple[str, ...] = ()
+    files: Files = field(default_factory=Files)
+
+
+def columns_names() -> list[str]:
+    """Return the names of the bundled column profiles."""
+    return sorted(each.name.removesuffix(".toml") for each in resource("schemas", "columns").iterdir())
+
+
+def load_columns(name: str) -> Columns:
+    """Return a column profile by its name, or by the path of a TOML file. Raises `UsageError`."""
+    if name in columns_names():
+        return shipped_columns(name)
+    if not re.search(r"[/\\]|\.toml$", name):
+        known = ", ".join(columns_names())
+        raise UsageError(f"unknown column profile {clipped(name)!r}; known: {known}, or the path of a file `NAME.toml`")
+    try:
+        text = read_named(name, _MOST_BYTES, "column profile").decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read the column profile {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"column profile {name}: {error}") from error
+    return _columns(Path(name).stem, text, f"column profile {name}")
+
+
+def format_of_columns(named: str, columns: str | None) -> str:
+    """Return the format whose name is given, or for `auto` the one of a column profile. Raises `UsageError`."""
+    return named if named != "auto" or columns is None else load_columns(columns).format
+
+
+@cache
+def shipped_columns(name: str) -> Columns:
+    """Return a bundled column profile."""
+    return _columns(name, resource("schemas", f"columns/{name}.toml").read_text("utf-8"), f"column profile {name}")
+
+
+def best_columns(row: Json, path: str) -> Columns | None:
+    """Return the bundled profile with most fields that a row, in a file with this path, fits; None if there is none.
+
+    Of several with as many fields, one that knows the name of the file is taken.
+    """
+    fitting = [
+        each for each in map(shipped_columns, columns_names()) if each.format == "jsonl" and each.fits(row, path)
+    ]
+    return max(fitting, key=lambda each: (_strength(each), each.language_of_path(path) is not None), default=None)
+
+
+def best_of_text(path: str) -> Columns | None:
+    """Return the bundled profile of text that knows the name of a file as that of a corpus; None if there is none."""
+    of_text = (each for each in map(shipped_columns, columns_names()) if each.format == "text")
+    return next((each for each in of_text if each.language_of_path(path) is not None), None)
+
+
+def _strength(columns: Columns) -> int:
+    return sum(each.needed for each in columns.values) + len(columns.identifying)
+
+
+def _columns(name: str, text: str, what: str) -> Columns:
+    try:
+        file = msgspec.convert(decoded_toml(text, what), _File)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{what}: {error}") from error
+    if file.fields.text.startswith("/"):
+        raise UsageError(f"{what}: `text` is {clipped(file.fields.text)!r}, expected a field that is not in an object")
+    if len(file.required) + len(file.optional) > _MOST_FIELDS or len(file.files.names) > _MOST_NAMES:
+        raise UsageError(f"{what}: more than {_MOST_FIELDS} fields or {_MOST_NAMES} names")
+    for each in file.files.names:
+        if each.count("*") + each.count("{language}") > _MOST_WILDCARDS:
+            raise UsageError(f"{what}: {clipped(each)!r} has more than {_MOST_WILDCARDS} wildcards")
+    values = tuple(_values(file.required, needed=True)) + tuple(_values(file.optional, needed=False))
+    return Columns(
+        name,
+        file.summary,
+        file.format,
+        file.documents,
+        file.fields,
+        values,
+        file.identifying,
+        file.files,
+        file.fields.id is not None,
+        sha256(text.encode()).hexdigest(),
+    )
+
+
+def _values(table: Mapping[str, Type | tuple[Type, ...]], *, needed: bool) -> Iterator[Value]:
+    for name, types in table.items():
+        yield Value(path_to(name), name, (types,) if isinstance(types, str) else types, needed)
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """Return the pattern of paths that end like a name; only its first `{language}` is captured."""
+    found = "(?:.*/)?"
+    is_captured = False
+    start = 0
+    for match in _WILDCARD.finditer(name):
+        found += re.escape(name[start : match.start()])
+        start = match.end()
+        if match[0] == "*":
+            found += "[^/]*"
+        else:
+            found += _LABEL if is_captured else f"(?P<language>{_LABEL})"
+            is_captured = True
+    return re.compile(found + re.escape(name[start:]) + ("" if is_captured else "(?P<language>)"), re.DOTALL)

@@ -1,0 +1,426 @@
+// Blocks of CSV and TSV files in one pass: whether every cell is clearly valid, and the hashes of the keys.
+//
+// The kernel leaves everything else to the reader of rows, which decides and words the messages.
+//
+// Define CORPUSFMT_WITHOUT_PYTHON to compile the loops alone, as the fuzzing harness does.
+
+#ifndef CORPUSFMT_WITHOUT_PYTHON
+#include "../../_python.hpp"
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "../../_utf8.hpp"
+
+namespace corpusfmt {
+namespace {
+
+// The types that cells of a column may have. For other types every cell that is not empty is left over.
+enum Kind : int { kText, kInteger, kNumber, kDate, kBoolean, kUrl, kOther };
+
+// What a column needs: a key its hashes, an integer the check of its range.
+struct Wanted {
+    size_t column;
+    int kind;
+    bool is_key;
+    int64_t low, high;
+};
+
+// A cell that only a cast can judge: its row, the text between its quotes, and whether quotes inside are doubled.
+struct LeftOver {
+    size_t row;
+    std::string_view text;
+    bool is_escaped;
+};
+
+struct Column {
+    std::vector<LeftOver> left_over;
+    std::vector<uint64_t> hashes;  // of the keys, by row
+    std::vector<uint8_t> present;  // which rows have one
+};
+
+struct Table {
+    size_t rows = 0;
+    std::vector<Column> columns;
+};
+
+// With more cells than this the whole block is left over.
+constexpr size_t kMostLeftOver = 1 << 16;
+
+bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+// The number in a text of few digits, perhaps with a sign; for a key only if no other text is the same number.
+bool is_plain_integer(std::string_view text, const Wanted& wanted) {
+    constexpr size_t kMostDigits = 18;  // any of them fits 64 bits
+    const bool is_negative = text[0] == '-', is_signed = is_negative || (text[0] == '+' && !wanted.is_key);
+    if (is_signed) text.remove_prefix(1);
+    if (text.empty() || text.size() > kMostDigits) return false;
+    if (wanted.is_key && text[0] == '0' && (is_negative || text.size() > 1)) return false;
+    int64_t number = 0;
+    for (const char byte : text) {
+        if (!is_digit(byte)) return false;
+        number = number * 10 + (byte - '0');
+    }
+    if (is_negative) number = -number;
+    return wanted.low <= number && number <= wanted.high;
+}
+
+bool is_plain_number(std::string_view text) {
+    constexpr size_t kMostCharacters = 24;
+    if (text.size() > kMostCharacters) return false;
+    if (text[0] == '-' || text[0] == '+') text.remove_prefix(1);
+    size_t at = 0, digits = 0, points = 0;
+    for (; at < text.size() && (is_digit(text[at]) || text[at] == '.'); ++at) {
+        digits += is_digit(text[at]);
+        points += text[at] == '.';
+    }
+    if (digits == 0 || points > 1) return false;
+    if (at == text.size()) return true;
+    if (text[at] != 'e' && text[at] != 'E') return false;
+    text.remove_prefix(at + 1);
+    if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+    // An exponent of two digits keeps any number finite.
+    return !text.empty() && text.size() <= 2 && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+// Days beyond the 28th are left to the calendar.
+bool is_plain_date(std::string_view text) {
+    if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+    for (const size_t at : {0, 1, 2, 3, 5, 6, 8, 9}) {
+        if (!is_digit(text[at])) return false;
+    }
+    const int month = (text[5] - '0') * 10 + text[6] - '0', day = (text[8] - '0') * 10 + text[9] - '0';
+    return text.substr(0, 4) != "0000" && month >= 1 && month <= 12 && day >= 1 && day <= 28;
+}
+
+bool is_plain_boolean(std::string_view text) { return text == "true" || text == "false" || text == "0" || text == "1"; }
+
+bool is_plain_url(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char byte) { return byte > ' ' && byte < 0x7F; });
+}
+
+bool is_plain(std::string_view text, const Wanted& wanted) {
+    switch (wanted.kind) {
+        case kText: return true;
+        case kInteger: return is_plain_integer(text, wanted);
+        case kNumber: return is_plain_number(text);
+        case kDate: return is_plain_date(text);
+        case kBoolean: return is_plain_boolean(text);
+        case kUrl: return is_plain_url(text);
+        default: return false;
+    }
+}
+
+constexpr uint64_t byte_of(char byte) { return static_cast<unsigned char>(byte); }
+
+// The same as `hashes` in cells.py.
+uint64_t hash_of(std::string_view text) {
+    uint64_t hash = text.size() * uint64_t{0x9E3779B97F4A7C15};
+    do {
+        uint64_t word = 0;
+        const size_t size = std::min(text.size(), sizeof(word));
+        if (size == sizeof(word)) {
+            for (size_t at = 0; at < sizeof(word); ++at) word |= byte_of(text[at]) << 8 * at;  // one load
+        } else {
+            for (size_t at = size; at > 0; --at) word = word << 8 | byte_of(text[at - 1]);
+        }
+        hash = (hash ^ word) * 0xD6E8FEB86659FD93;
+        hash ^= hash >> 32;
+        hash *= 0xD6E8FEB86659FD93;
+        hash ^= hash >> 29;
+        text.remove_prefix(size);
+    } while (!text.empty());
+    return hash;
+}
+
+// The hash of the text of a number.
+uint64_t hash_of(int64_t number) {
+    std::array<char, 20> text;  // as many characters as any number takes
+    size_t at = text.size();
+    const bool is_negative = number < 0;
+    uint64_t left = is_negative ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+    do {
+        text[--at] = static_cast<char>('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (is_negative) text[--at] = '-';
+    return hash_of(std::string_view(text.data() + at, text.size() - at));
+}
+
+// Reads the cells of whole lines.
+class Reader {
+  public:
+    Reader(std::string_view data, char delimiter) : data_(data), delimiter_(delimiter) {
+        ends_[static_cast<unsigned char>(delimiter)] = ends_['\n'] = ends_['"'] = ends_['\r'] = true;
+    }
+
+    bool is_at_end() const { return at_ == data_.size(); }
+
+    // Reads a cell and its end; false if only a reader of rows can interpret it.
+    bool read() {
+        is_escaped = false;
+        if (at_ < data_.size() && data_[at_] == '"') return read_quoted();
+        const size_t start = at_;
+        while (at_ < data_.size() && !ends_[static_cast<unsigned char>(data_[at_])]) ++at_;
+        text = data_.substr(start, at_ - start);
+        const bool begins_row = ends_row;
+        return read_end() && !(begins_row && ends_row && text.empty());  // an empty line is not a row
+    }
+
+    std::string_view text;
+    bool is_escaped = false;
+    // Whether the cell is the last of its row: a row ends where its first cell begins.
+    bool ends_row = true;
+
+  private:
+    bool read_quoted() {
+        const size_t start = ++at_;
+        for (;; at_ += 2) {
+            const size_t quote = data_.find('"', at_);
+            if (quote == std::string_view::npos) return false;
+            at_ = quote;
+            if (at_ + 1 == data_.size() || data_[at_ + 1] != '"') break;
+            is_escaped = true;
+        }
+        text = data_.substr(start, at_ - start);
+        ++at_;
+        for (size_t at = 0; (at = text.find('\r', at)) != std::string_view::npos; ++at) {
+            if (at + 1 == text.size() || text[at + 1] != '\n') return false;
+        }
+        return read_end();
+    }
+
+    bool read_end() {
+        if (at_ < data_.size() && data_[at_] == '\r') {
+            if (at_ + 1 == data_.size() || data_[at_ + 1] != '\n') return false;
+            ++at_;
+        }
+        ends_row = at_ == data_.size() || data_[at_] == '\n';
+        if (!ends_row && data_[at_] != delimiter_) return false;
+        at_ += at_ < data_.size();
+        return true;
+    }
+
+    std::string_view data_;
+    char delimiter_;
+    size_t at_ = 0;
+    std::array<bool, 256> ends_{};
+};
+
+// Judges the cells of a row, and takes its keys.
+void take_cell(const Wanted& wanted, const Reader& reader, size_t row, Column& column) {
+    if (!reader.text.empty()) {
+        const bool is_its_text = !reader.is_escaped || (wanted.kind == kText && !wanted.is_key);
+        if (!is_its_text || !is_plain(reader.text, wanted)) column.left_over.push_back({row, reader.text, reader.is_escaped});
+    }
+    if (wanted.is_key) {
+        column.hashes.push_back(hash_of(reader.text));
+        column.present.push_back(!reader.text.empty());
+    }
+}
+
+// The rows of whole lines, and the results for their columns, which are in order; nothing if a row has another
+// width, if a quote or CR is misplaced, if bytes are not UTF-8, or if many cells are left over.
+std::optional<Table> plain_table(std::string_view data, char delimiter, size_t width, const std::vector<Wanted>& wanted) {
+    if (width == 0 || !Utf8Automaton::accepts(data)) return std::nullopt;
+    Table table;
+    table.columns.resize(wanted.size());
+    Reader reader(data, delimiter);
+    for (; !reader.is_at_end(); ++table.rows) {
+        size_t next = 0;
+        for (size_t at = 0; at < width; ++at) {
+            if (!reader.read() || reader.ends_row != (at + 1 == width)) return std::nullopt;
+            for (; next < wanted.size() && wanted[next].column == at; ++next) {
+                Column& column = table.columns[next];
+                take_cell(wanted[next], reader, table.rows, column);
+                if (column.left_over.size() > kMostLeftOver) return std::nullopt;
+            }
+        }
+    }
+    return table;
+}
+
+// Numbers of 64 bits in someone else's memory, at any address.
+struct Words {
+    const char* data;
+    size_t size;
+
+    uint64_t operator[](size_t at) const {
+        uint64_t word;
+        std::memcpy(&word, data + at * sizeof(word), sizeof(word));
+        return word;
+    }
+};
+
+// Whether some hashes are all different: partitioned by their first bits, so that each part fits a small table.
+class Distinct {
+  public:
+    static bool are(const std::vector<Words>& parts) {
+        std::array<size_t, kShares + 1> ends{};
+        for (const Words& hashes : parts) {
+            for (size_t each = 0; each < hashes.size; ++each) ++ends[(hashes[each] >> kShift) + 1];
+        }
+        for (size_t share = 0; share < kShares; ++share) ends[share + 1] += ends[share];
+        std::vector<uint64_t> shared(ends[kShares]);
+        std::array<size_t, kShares + 1> at = ends;
+        for (const Words& hashes : parts) {
+            for (size_t each = 0; each < hashes.size; ++each) shared[at[hashes[each] >> kShift]++] = hashes[each];
+        }
+        std::vector<uint64_t> table;
+        for (size_t share = 0; share < kShares; ++share) {
+            if (!are(shared.data() + ends[share], shared.data() + ends[share + 1], table)) return false;
+        }
+        return true;
+    }
+
+  private:
+    static constexpr int kShift = 53;
+    static constexpr size_t kShares = size_t{1} << (64 - kShift), kMostSteps = 32;
+
+    // Zero marks an empty place, and is checked separately.
+    static bool are(uint64_t* begin, uint64_t* end, std::vector<uint64_t>& table) {
+        int bits = 4;
+        while ((size_t{1} << bits) < 2 * static_cast<size_t>(end - begin)) ++bits;
+        table.assign(size_t{1} << bits, 0);
+        bool has_zero = false;
+        for (const uint64_t* hash = begin; hash != end; ++hash) {
+            if (*hash == 0) {
+                if (has_zero) return false;
+                has_zero = true;
+                continue;
+            }
+            size_t place = static_cast<size_t>(*hash * 0x9E3779B97F4A7C15 >> (64 - bits)), steps = 0;
+            while (table[place] != 0 && table[place] != *hash && ++steps < kMostSteps) place = (place + 1) & (table.size() - 1);
+            if (table[place] == *hash) return false;
+            if (table[place] != 0) return are_in_order(begin, end);  // only chosen hashes collide this often
+            table[place] = *hash;
+        }
+        return true;
+    }
+
+    static bool are_in_order(uint64_t* begin, uint64_t* end) {
+        std::sort(begin, end);
+        return std::adjacent_find(begin, end) == end;
+    }
+};
+
+}  // namespace
+}  // namespace corpusfmt
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The Python module
+
+#ifndef CORPUSFMT_WITHOUT_PYTHON
+
+namespace corpusfmt {
+namespace {
+
+bool wanted_of(PyObject* list, std::vector<Wanted>& found) {
+    for (Py_ssize_t at = 0; at < PyList_Size(list); ++at) {
+        Py_ssize_t column;
+        int kind, is_key;
+        long long low, high;
+        PyObject* const each = PyList_GetItem(list, at);
+        if (!PyArg_ParseTuple(each, "nipLL:plain_table", &column, &kind, &is_key, &low, &high)) return false;
+        found.push_back({static_cast<size_t>(column), kind, is_key != 0, low, high});
+    }
+    return true;
+}
+
+template <typename Items>
+PyObject* as_bytes(const Items& items) {
+    const auto size = items.size() * sizeof(typename Items::value_type);
+    return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(items.data()), static_cast<Py_ssize_t>(size));
+}
+
+PyObject* as_tuple(const Column& column) {
+    Owned left_over(as_list(column.left_over, [](const LeftOver& each) {
+        return Py_BuildValue("ny#N", static_cast<Py_ssize_t>(each.row), each.text.data(),
+                             static_cast<Py_ssize_t>(each.text.size()), PyBool_FromLong(each.is_escaped));
+    }));
+    Owned hashes(as_bytes(column.hashes)), present(as_bytes(column.present));
+    if (!left_over || !hashes || !present) return nullptr;
+    return Py_BuildValue("NNN", left_over.release(), hashes.release(), present.release());
+}
+
+PyObject* plain_table(PyObject*, PyObject* arguments) {
+    const char *data, *delimiter;
+    Py_ssize_t size, length, width;
+    PyObject* list;
+    if (!PyArg_ParseTuple(arguments, "y#y#nO:plain_table", &data, &size, &delimiter, &length, &width, &list)) return nullptr;
+    if (!PyList_Check(list) || length != 1 || width < 1) {
+        PyErr_SetString(PyExc_ValueError, "plain_table(data, delimiter, width, wanted)");
+        return nullptr;
+    }
+    try {
+        std::vector<Wanted> wanted;
+        if (!wanted_of(list, wanted)) return nullptr;
+        const auto found = plain_table({data, static_cast<size_t>(size)}, *delimiter, static_cast<size_t>(width), wanted);
+        if (!found) return Py_NewRef(Py_None);
+        Owned columns(as_list(found->columns, as_tuple));
+        if (!columns) return nullptr;
+        return Py_BuildValue("nN", static_cast<Py_ssize_t>(found->rows), columns.release());
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
+}
+
+Words words_in(const Buffer& buffer) { return {buffer.data(), buffer.size() / sizeof(uint64_t)}; }
+
+PyObject* are_distinct(PyObject*, PyObject* list) {
+    const Py_ssize_t size = PyList_Size(list);
+    if (size < 0) return nullptr;
+    try {
+        std::vector<Buffer> buffers(static_cast<size_t>(size));
+        std::vector<Words> parts;
+        for (Py_ssize_t at = 0; at < size; ++at) {
+            Buffer& buffer = buffers[static_cast<size_t>(at)];
+            if (!buffer.open(PyList_GetItem(list, at))) return nullptr;
+            parts.push_back(words_in(buffer));
+        }
+        return PyBool_FromLong(Distinct::are(parts));
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    }
+}
+
+PyObject* hashes_of_integers(PyObject*, PyObject* object) {
+    Buffer buffer;
+    if (!buffer.open(object)) return nullptr;
+    const Words numbers = words_in(buffer);
+    Owned hashes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(numbers.size * sizeof(uint64_t))));
+    char* const found = hashes ? PyBytes_AsString(hashes.get()) : nullptr;
+    if (!found) return nullptr;
+    for (size_t at = 0; at < numbers.size; ++at) {
+        const uint64_t hash = hash_of(static_cast<int64_t>(numbers[at]));
+        std::memcpy(found + at * sizeof(hash), &hash, sizeof(hash));
+    }
+    return hashes.release();
+}
+
+PyMethodDef kMethods[] = {
+    {"plain_table", plain_table, METH_VARARGS,
+     "plain_table(data, delimiter, width, wanted) -> (number of rows, for each wanted column: cells left over, hashes, "
+     "which rows have a key), or None."},
+    {"hashes_of_integers", hashes_of_integers, METH_O,
+     "hashes_of_integers(numbers) -> the hash of the text of each number of 64 bits in a buffer."},
+    {"are_distinct", are_distinct, METH_O, "are_distinct(hashes) -> whether no two words of 64 bits in a list of buffers are equal."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef kModule = kernel_of("Blocks of tables, fast.", kMethods);
+
+}  // namespace
+}  // namespace corpusfmt
+
+PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&corpusfmt::kModule); }
+
+#endif  // CORPUSFMT_WITHOUT_PYTHON

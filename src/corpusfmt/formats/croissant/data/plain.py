@@ -1,0 +1,155 @@
+"""Internal: Blocks of tables that a native kernel, if built, checks in one pass; casts check the cells it leaves over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from corpusfmt.formats.croissant.data.casts import (
+    CASTS,
+    Cast,
+    to_boolean,
+    to_date,
+    to_float,
+    to_integer,
+    to_number,
+    to_text,
+    to_url,
+    unchanged,
+)
+from corpusfmt.formats.croissant.data.cells import Uneven, combined, hashes_of
+from corpusfmt.formats.croissant.data.leaves import Leaf
+from corpusfmt.formats.croissant.data.lookup import key_of
+
+try:
+    from corpusfmt.formats.croissant import _native
+except ImportError:  # no wheel for this platform and no compiler: the same verdict, more slowly
+    native: ModuleType | None = None
+else:
+    native = _native
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Key = tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]
+
+# Whole numbers of fewer digits are compared in 64 bits.
+_MOST = 10**18
+# The kernel's names; the cells of other types are left over.
+_TEXT, _INTEGER, _NUMBER, _DATE, _BOOLEAN, _URL, _OTHER = range(7)
+_KINDS: dict[Cast, tuple[int, int, int]] = {
+    to_text: (_TEXT, 0, 0),
+    unchanged: (_TEXT, 0, 0),
+    to_integer: (_INTEGER, -_MOST, _MOST),
+    to_float: (_NUMBER, 0, 0),
+    to_number: (_NUMBER, 0, 0),
+    to_date: (_DATE, 0, 0),
+    to_boolean: (_BOOLEAN, 0, 0),
+    to_url: (_URL, 0, 0),
+    **{
+        CASTS[f"cr:Int{bits}"]: (_INTEGER, max(-(1 << bits - 1), -_MOST), min((1 << bits - 1) - 1, _MOST))
+        for bits in (8, 16, 32, 64)
+    },
+    **{CASTS[f"cr:UInt{bits}"]: (_INTEGER, 0, min((1 << bits) - 1, _MOST)) for bits in (8, 16, 32, 64)},
+}
+# The text of a cell of these types is its key.
+_KINDS_OF_KEYS = (_TEXT, _INTEGER, _DATE, _URL)
+
+
+class KeyOf(Struct, frozen=True):
+    """Wanted keys: the values of some leaves together; `required` if each row must have them."""
+
+    leaves: Sequence[Leaf]
+    required: bool = True
+
+
+class Accepted(Struct, frozen=True):
+    """Valid rows: their number, and for each wanted key the hashes and which rows have one."""
+
+    size: int
+    keys: Sequence[Key]
+
+
+def bounds_of(cast: Cast) -> tuple[int, int] | None:
+    """Return the range of a type of whole numbers; None for other types."""
+    kind, low, high = _KINDS.get(cast, (_OTHER, 0, 0))
+    return (low, high) if kind == _INTEGER else None
+
+
+def plainly(
+    data: bytes, delimiter: str, width: int, places: Sequence[int], leaves: Sequence[Leaf], keys: Sequence[KeyOf]
+) -> Accepted | None:
+    """Return the rows of whole lines if the kernel finds all valid, else None; `places` are the leaves' columns.
+
+    Raises `ValueError` and `Uneven` if a cell is certainly wrong.
+    """
+    if native is None:
+        return None
+    of_keys = {id(leaf) for key in keys for leaf in key.leaves}
+    wanted = []
+    for place, leaf in zip(places, leaves, strict=True):
+        kind, low, high = _KINDS.get(leaf.cast, (_OTHER, 0, 0))
+        if id(leaf) in of_keys and kind not in _KINDS_OF_KEYS:
+            return None
+        wanted.append((place, kind, id(leaf) in of_keys, low, high))
+    order = sorted(range(len(leaves)), key=places.__getitem__)
+    found = native.plain_table(data, delimiter.encode(), width, [wanted[at] for at in order])
+    if found is None:
+        return None
+    size, columns = found
+    by_leaf: dict[int, Key | None] = {}
+    for at, (left_over, hashes, present) in zip(order, columns, strict=True):
+        leaf = leaves[at]
+        values = [(row, leaf.cast(_text(cell, escaped=escaped))) for row, cell, escaped in left_over]
+        if id(leaf) in of_keys:
+            by_leaf[id(leaf)] = _key(hashes, present, values)
+    return Accepted(size, [whole_key(key, by_leaf) for key in keys])
+
+
+def _text(cell: bytes, *, escaped: bool) -> str:
+    text = cell.decode()
+    return text.replace('""', '"') if escaped else text
+
+
+def _key(hashes: bytes, present: bytes, values: Sequence[tuple[int, object]]) -> Key:
+    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+
+    column = np.frombuffer(hashes, dtype=np.uint64)
+    if values:
+        column = column.copy()
+        column[[row for row, _ in values]] = hashes_of([key_of(value) or b"" for _, value in values])
+    return column, np.frombuffer(present, dtype=np.bool_)
+
+
+def whole_key(wanted: KeyOf, by_leaf: Mapping[int, Key | None]) -> Key:
+    """Return the key that some columns form together. Raises `Uneven` if a row lacks a required key."""
+    parts = [part for leaf in wanted.leaves if (part := by_leaf[id(leaf)]) is not None]
+    present = parts[0][1]
+    for _, each in parts[1:]:
+        present = present & each
+    if wanted.required and not present.all():
+        raise Uneven
+    return combined([hashes for hashes, _ in parts]) if len(parts) > 1 else parts[0][0], present
+
+
+def hashes_of_integers(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Return the hash of each number's key."""
+    import numpy as np  # noqa: PLC0415
+
+    if native is None:
+        return hashes_of([b"%d" % number for number in numbers.tolist()])
+    return np.frombuffer(native.hashes_of_integers(numbers), dtype=np.uint64)
+
+
+def are_distinct(parts: Sequence[npt.NDArray[np.uint64]]) -> bool:
+    """Return whether some hashes are all different."""
+    import numpy as np  # noqa: PLC0415
+
+    if native is not None:
+        return bool(native.are_distinct(list(parts)))
+    hashes = np.sort(np.concatenate(parts))
+    return not (hashes[1:] == hashes[:-1]).any()

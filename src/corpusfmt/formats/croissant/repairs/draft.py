@@ -1,0 +1,339 @@
+"""Internal: A description as text to edit: edits of its JSON leave the rest as the author wrote it."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct
+
+from corpusfmt.formats.croissant.model.graph import Description, View
+from corpusfmt.formats.croissant.model.jsontree import TOKEN, Places
+from corpusfmt.formats.croissant.repairs.text import repetitions
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.text import escaped
+from corpusfmt.model import Edit, Fix
+
+
+class Span(Struct, frozen=True):
+    """The position of a member in the text: its name (in an array, the value itself) begins at `start`."""
+
+    start: int
+    value: int
+    end: int
+
+
+class NoPlace(Exception):
+    """The text has another form than an edit needs: the finding has no repair."""
+
+
+ABSENT = object()
+_MOST_EDITS = 50_000
+_IN_A_LIST = re.compile(r"/(?:key|containedIn)/\d+$")
+_IN_A_RECORD = re.compile(r"/(?:\w+:)?(?:data|examples)(?:/\d+)?/[^/]+$")
+
+
+class Draft:
+    """One JSON text, its content, and edits of it."""
+
+    def __init__(
+        self, places: Places, tree: Any, description: Description | None, folder: Entry, *, reading: bool
+    ) -> None:
+        self.places = places
+        self.text = places.text
+        self.tree = tree
+        self.folder = folder
+        #: Whether files next to the description may be read to their end.
+        self.reading = reading
+        #: The number of further edits that repairs may request, so that hostile data cannot request millions.
+        self.edits_left = _MOST_EDITS
+        self._description = description
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether its names have a meaning."""
+        return self._description is not None
+
+    @property
+    def description(self) -> Description:
+        """The model of the text; only for a text that has one."""
+        assert self._description is not None
+        return self._description
+
+    @property
+    def end(self) -> int:
+        """The byte of the file behind this text."""
+        return self.places.byte_at(len(self.text))
+
+    def at(self, pointer: str) -> object:
+        """Return the value at a JSON pointer, `ABSENT` if there is none.
+
+        Descriptions have any value anywhere; therefore its type is not `Any`.
+        """
+        value: object = self.tree
+        for step in pointer.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, dict) and name in value:
+                value = value[name]
+            elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
+                value = value[int(name)]
+            else:
+                return ABSENT
+        return value
+
+    def object_at(self, pointer: str) -> dict[str, Any]:
+        """Return the object at a JSON pointer, an empty one if there is none."""
+        value = self.at(pointer)
+        return value if isinstance(value, dict) else {}
+
+    def list_at(self, pointer: str) -> list[Any]:
+        """Return the array at a JSON pointer, an empty one if there is none."""
+        value = self.at(pointer)
+        return value if isinstance(value, list) else []
+
+    def text_at(self, pointer: str) -> str:
+        """Return the string at a JSON pointer, an empty one if there is none."""
+        value = self.at(pointer)
+        return value if isinstance(value, str) else ""
+
+    def holder_of(self, pointer: str) -> str:
+        """Return the pointer of the object that a value is in, also if it is in arrays."""
+        above = pointer.rpartition("/")[0]
+        while above and isinstance(self.at(above), list):
+            above = above.rpartition("/")[0]
+        return above
+
+    @cached_property
+    def repetitions(self) -> dict[int, Fix]:
+        """The repairs of repeated names, by the bytes of the names."""
+        return repetitions(self.places)
+
+    def spelled(self, pointer: str) -> str:
+        """Return the text of a value: as a version, 1.10 is not 1.1."""
+        span = self._span(pointer)
+        return self.text[span.value : span.end]
+
+    @cached_property
+    def views(self) -> dict[str, View]:
+        """The nodes of Croissant classes by their pointers."""
+        return {view.node.pointer: view for view in self.description.parts} if self.is_understood else {}
+
+    def walk(self) -> Iterator[tuple[str, Any]]:
+        """Yield each value with its pointer, contexts left out."""
+        pending: list[tuple[str, Any]] = [("", self.tree)]
+        while pending:
+            pointer, value = pending.pop()
+            yield pointer, value
+            if isinstance(value, dict):
+                pending += [(f"{pointer}/{escaped(key)}", each) for key, each in value.items() if key != "@context"]
+            elif isinstance(value, list):
+                pending += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """Every identifier that the text defines or names."""
+        return frozenset(text for text, pointer, _ in self._mentions if pointer.endswith("/@id"))
+
+    def mentions(self, text: str, *, below: bool = False) -> list[tuple[str, str, bool]]:
+        """Return where a text names a node: text, pointer, and whether it is the key of a record; with `below` also nodes
+        whose identifiers begin with it and a slash.
+        """
+        found = self._between(text, f"{text}\0")
+        return [*found, *self._between(f"{text}/", f"{text}0")] if below else found
+
+    def _between(self, first: str, last: str) -> list[tuple[str, str, bool]]:
+        start, end = (bisect_left(self._mentions, (each,)) for each in (first, last))
+        return self._mentions[start:end]
+
+    @cached_property
+    def _mentions(self) -> list[tuple[str, str, bool]]:
+        found = []
+        for pointer, value in self.walk():
+            name = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+            if isinstance(value, str) and (name in ("@id", "key", "containedIn") or _IN_A_LIST.search(pointer)):
+                found.append((value, pointer, False))
+            if _IN_A_RECORD.search(pointer):
+                found.append((name, pointer, True))
+        return sorted(found)
+
+    def replace(self, pointer: str, value: Any) -> Edit:
+        """Replace the value at a pointer."""
+        span = self._span(pointer)
+        return self._edit(span.value, span.end, self._dumped(value, span.start))
+
+    def rename(self, pointer: str, name: str) -> Edit:
+        """Rename a member of an object that has no other of the name."""
+        start = self._span(pointer).start
+        holder = self.at(pointer.rpartition("/")[0])
+        if not isinstance(holder, dict) or name in holder:
+            raise NoPlace
+        match = TOKEN.match(self.text, start)
+        assert match is not None
+        return self._edit(start, match.end(), self._dumped(name, start))
+
+    def remove(self, pointer: str) -> Edit:
+        """Remove a member of an object or an array, with its comma."""
+        span = self._span(pointer)
+        before, after = self._neighbours(pointer)
+        if after is not None:
+            return self._edit(span.start, after.start, "")
+        return self._edit(span.start if before is None else before.end, span.end, "")
+
+    def insert(self, pointer: str, name: str, value: Any) -> Edit:
+        """Add a member at the end of an object, spaced like the one before it, or in place of a null."""
+        holder = self.at(pointer)
+        if isinstance(holder, dict) and name in holder and holder[name] is None:
+            return self.replace(f"{pointer}/{escaped(name)}", value)
+        if not isinstance(holder, dict) or name in holder:
+            raise NoPlace  # a second time, under a context that gives the name another meaning
+        return self._add(pointer, f"{json.dumps(name, ensure_ascii=False)}{self._colon(pointer)}", value)
+
+    def append(self, pointer: str, value: Any) -> Edit:
+        """Add an element at the end of an array, spaced like the one before it."""
+        if not isinstance(self.at(pointer), list):
+            raise NoPlace
+        return self._add(pointer, "", value)
+
+    def _add(self, pointer: str, name: str, value: Any) -> Edit:
+        inside = self._inside(pointer)
+        if not inside:
+            start = self._spans[pointer].value + 1
+            return self._edit(start, start, name + self._dumped(value, start))
+        last = inside[-1]
+        space = self._space_before(last.start)
+        if not space and len(inside) > 1:
+            space = self._space_before(inside[-2].start)
+        return self._edit(last.end, last.end, f",{space}{name}{self._dumped(value, last.start)}")
+
+    def lead(self, pointer: str, name: str, value: Any) -> Edit:
+        """Add a member at the beginning of an object."""
+        inside = self._inside(pointer)
+        if not inside or name in self.object_at(pointer) or not isinstance(self.at(pointer), dict):
+            return self.insert(pointer, name, value)
+        start = inside[0].start
+        text = f"{json.dumps(name, ensure_ascii=False)}{self._colon(pointer)}{self._dumped(value, start)}"
+        return self._edit(start, start, f"{text},{self._space_before(start) or ' '}")
+
+    def declare(self, term: str, definition: Any) -> Edit:
+        """Define a term in the context of the document."""
+        context = self.at("/@context")
+        if isinstance(context, dict):
+            pointer = f"/@context/{escaped(term)}"
+            return self.replace(pointer, definition) if term in context else self.insert("/@context", term, definition)
+        if isinstance(context, list):
+            objects = [index for index, each in enumerate(context) if isinstance(each, dict)]
+            if not objects:
+                return self.append("/@context", {term: definition})
+            place = f"/@context/{objects[-1]}"
+            if term in context[objects[-1]]:
+                return self.replace(f"{place}/{escaped(term)}", definition)
+            return self.insert(place, term, definition)
+        if context is ABSENT:
+            return self.lead("", "@context", {term: definition})
+        return self.replace("/@context", [context, {term: definition}])
+
+    def between(self, start: int, end: int, text: str) -> Edit:
+        """Replace the text between two positions in the JSON text."""
+        return self._edit(start, end, text)
+
+    def member(self, pointer: str) -> tuple[int, int]:
+        """Return where a member of an object begins and ends, its name included."""
+        span = self._span(pointer)
+        return span.start, span.end
+
+    def written(self, pointer: str) -> str:
+        """Return a member of an object as its author wrote it, its name included."""
+        start, end = self.member(pointer)
+        return self.text[start:end]
+
+    def _edit(self, start: int, end: int, text: str) -> Edit:
+        # Inside of a web page "</" would end the script.
+        return Edit(self.places.byte_at(start), self.places.byte_at(end), text.replace("</", "<\\/"))
+
+    def _space_before(self, offset: int) -> str:
+        start = offset
+        while start and self.text[start - 1] in " \t\r\n":
+            start -= 1
+        return self.text[start:offset]
+
+    def _colon(self, pointer: str) -> str:
+        for span in self._inside(pointer):
+            name = TOKEN.match(self.text, span.start)
+            if name is not None and span.value > name.end():
+                return self.text[name.end() : span.value]
+        return ": "
+
+    def _dumped(self, value: Any, offset: int) -> str:
+        """Return JSON as it is written at a place: on separate lines, indented like the text, or on one line."""
+        line = self.text[self.text.rfind("\n", 0, offset) + 1 : offset]
+        indent = re.match(r"[ \t]*", line)
+        if self._unit is None or not isinstance(value, dict | list) or indent is None:
+            return json.dumps(value, ensure_ascii=False)
+        if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
+            return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, indent=self._unit).replace("\n", "\n" + indent.group())
+
+    @cached_property
+    def _unit(self) -> str | None:
+        """The indentation of one level; None if the text is on one line."""
+        found = re.match(r"\s*[{\[][ \t]*\r?\n([ \t]+)", self.text)
+        return found.group(1) if found else None
+
+    @cached_property
+    def _spans(self) -> dict[str, Span]:
+        return {pointer: Span(start, value, end) for pointer, start, value, end in _spans(self.text)}
+
+    @cached_property
+    def _below(self) -> dict[str, list[Span]]:
+        found: dict[str, list[Span]] = {}
+        for pointer, span in self._spans.items():
+            if pointer:
+                found.setdefault(pointer.rpartition("/")[0], []).append(span)
+        return {pointer: sorted(spans, key=lambda span: span.start) for pointer, spans in found.items()}
+
+    def _span(self, pointer: str) -> Span:
+        if pointer not in self._spans:
+            raise NoPlace
+        return self._spans[pointer]
+
+    def _inside(self, pointer: str) -> list[Span]:
+        return self._below.get(pointer, [])
+
+    def _neighbours(self, pointer: str) -> tuple[Span | None, Span | None]:
+        siblings = self._inside(pointer.rpartition("/")[0])
+        index = bisect_left(siblings, self._spans[pointer].start, key=lambda span: span.start)
+        return siblings[index - 1] if index else None, siblings[index + 1] if index + 1 < len(siblings) else None
+
+
+def _spans(text: str) -> Iterator[tuple[str, int, int, int]]:
+    """Yield (pointer, start of its name or itself, start, end) of every value of a correct JSON text."""
+    # A frame: pointer, next index of an array (-1: an object), the starts of its name and of itself.
+    stack: list[list[Any]] = []
+    name: tuple[str, int] | None = None
+    for match in TOKEN.finditer(text):
+        piece = match.group()
+        if piece in ",:":
+            continue
+        if piece in "}]":
+            pointer, _, start, value = stack.pop()
+            yield pointer, start, value, match.end()
+            continue
+        start = match.start()
+        if not stack:
+            pointer = ""
+        elif stack[-1][1] >= 0:
+            pointer = f"{stack[-1][0]}/{stack[-1][1]}"
+            stack[-1][1] += 1
+        elif name is None:
+            name = json.loads(piece, strict=False), start
+            continue
+        else:
+            pointer, start, name = f"{stack[-1][0]}/{escaped(name[0])}", name[1], None
+        if piece in "{[":
+            stack.append([pointer, -1 if piece == "{" else 0, start, match.start()])
+        else:
+            yield pointer, start, match.start(), match.end()

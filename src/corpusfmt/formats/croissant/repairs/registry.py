@@ -1,0 +1,92 @@
+"""Internal: The repair of each rule: a function from a draft and a finding to the edits that repair it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, pairwise
+from typing import Any
+
+from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace
+from corpusfmt.model import Edit, Finding, Fix
+
+#: Yields the edits that repair one finding at a place, none if it cannot be repaired.
+Repair = Callable[[Draft, str, Finding], Iterable[Edit]]
+
+_REPAIRS: dict[str, tuple[Repair, bool]] = {}
+# Repairs of a description without meaning, because of its contexts.
+_OF_CONTEXTS = ("CRO112", "CRO113")
+_MOST_EDITS_OF_A_REPAIR = 1_000
+_MEANT = re.compile(r"did you mean `([^`]+)`")
+
+
+class Review(Exception):
+    """Edits of a repair that is usually safe, but needs a review here."""
+
+    def __init__(self, *edits: Edit) -> None:
+        super().__init__()
+        self.edits = edits
+
+
+def repairs(*codes: str, safe: bool = True) -> Callable[[Repair], Repair]:
+    """Register the repair of some rules. A repair that is not `safe` may change the meaning of the description."""
+
+    def register(repair: Repair) -> Repair:
+        for code in codes:
+            if code in _REPAIRS:
+                raise ValueError(f"{code} has two repairs")
+            _REPAIRS[code] = repair, safe
+        return repair
+
+    return register
+
+
+def repaired_codes() -> Iterator[str]:
+    """Yield the codes of the rules that have a repair."""
+    return iter(sorted(_REPAIRS))
+
+
+def fix_of(draft: Draft, finding: Finding) -> Fix | None:
+    """Return the repair of a finding, None if only the author can repair it."""
+    repair, safe = _REPAIRS.get(finding.code, (None, True))
+    pointer = finding.location.pointer
+    if (
+        repair is None
+        or pointer is None
+        or draft.at(pointer) is None
+        or not (draft.is_understood or finding.code in _OF_CONTEXTS)
+    ):
+        return None
+    most = min(_MOST_EDITS_OF_A_REPAIR, draft.edits_left)
+    try:
+        edits = tuple(islice(repair(draft, pointer, finding), most + 1))
+    except Review as review:
+        edits, safe = review.edits, False
+    except NoPlace:
+        return None
+    draft.edits_left = max(0, draft.edits_left - len(edits))
+    if len(edits) > most:
+        return None
+    return Fix(tuple(dict.fromkeys(edits)), safe) if edits and not _overlap(edits) else None
+
+
+def _overlap(edits: tuple[Edit, ...]) -> bool:
+    ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
+    return any(one.end > other.start for one, other in pairwise(ordered))
+
+
+def meant(finding: Finding) -> str:
+    """Return the name that the rule's hint suggests instead of a wrong one, "" if it suggests none."""
+    found = _MEANT.search(finding.hint)
+    return found.group(1) if found else ""
+
+
+def is_slip(written: Any, right: str) -> bool:
+    """Return whether a name differs from the right one only in case and marks, or by a path before it."""
+    if not isinstance(written, str):
+        return False
+    return _plain(written) == _plain(right) or right.endswith(f"/{written}")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9:/]", "", name.lower())

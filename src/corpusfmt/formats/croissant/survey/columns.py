@@ -1,0 +1,269 @@
+"""Internal: The values of one column, as a stream: the type that all of them have, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from itertools import count
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from xxhash import xxh3_64_intdigest
+
+from corpusfmt.formats.croissant.data.signatures import HEAD, format_of
+from corpusfmt.formats.croissant.survey.spelling import OF_CELLS, OF_STRINGS, Place, Spelling
+from corpusfmt.io.keys import KeyWriter, repeated
+from corpusfmt.wording import plural
+
+#: A missing value, as opposed to null.
+ABSENT: Any = object()
+# The number of different values that are remembered, and of their characters.
+_MOST_VALUES = 1000
+_LONGEST_VALUE = 200
+# The number of names that the objects of a column may have, on one level and in total, and their depth.
+_MOST_NAMES = 500
+_MOST_INSIDE = 2000
+_MOST_LEVELS = 8
+_KINDS = {str: "text", int: "integer", float: "number", bool: "boolean", list: "list", dict: "object", bytes: "bytes"}
+_NATIVE = {"integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
+_KEY_NAME = re.compile(r"(?i:id|uuid|guid|key|pk)|.*[_.-](?i:id|uuid|guid|key)|.*[a-z]I[Dd]|(?i:id)[_-].*", re.DOTALL)
+
+
+class Keys:
+    """Where the keys of columns go, on local disk, to find those that occur twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._numbers = count()
+
+    def begin(self) -> tuple[Path, KeyWriter]:
+        """Return a folder for the keys of a column, and a writer for those of one file."""
+        number = next(self._numbers)
+        folder = self._folder / f"{number:09d}"
+        folder.mkdir()
+        return folder, KeyWriter(folder, number)
+
+
+class Verdict(Struct, frozen=True):
+    """The type of a column, or why it has none, and whether it is a list or an object."""
+
+    type: str
+    why: str
+    is_array: bool = False
+    is_object: bool = False
+
+
+class Column:
+    """The facts about the values of one column: cells of a table, which are all texts, or JSON values."""
+
+    def __init__(
+        self, name: str, keys: Keys | None = None, *, is_table: bool = False, above: Column | None = None
+    ) -> None:
+        self.name = name
+        self.is_table = is_table
+        self.rows = self.nulls = self.absent = 0
+        #: The kinds of values, each with the first place of one.
+        self.kinds: dict[str, str] = {}
+        self.spelling = Spelling(OF_CELLS if is_table else OF_STRINGS)
+        #: The texts that occur; None where there are too many.
+        self.values: dict[str, None] | None = {}
+        self.children: dict[str, Column] = {}
+        self.items: Column | None = None
+        self.is_too_wide = False
+        #: The first bytes of known formats.
+        self.media: set[str] = set()
+        self.low = self.high = self.total = 0.0
+        self.numbers = 0
+        self.level: int = above.level + 1 if above is not None else 0
+        #: The number of columns that may still be found inside the outermost one; all of them share it.
+        self.room: list[int] = above.room if above is not None else [_MOST_INSIDE]
+        self._writer: KeyWriter | None = None
+        self._folder: Path | None = None
+        if keys is not None and _KEY_NAME.fullmatch(name):
+            self._folder, self._writer = keys.begin()
+
+    # --- reading ---
+
+    def add(self, values: Sequence[Any], place: Place) -> None:
+        """Add values: None is null."""
+        self.rows += len(values)
+        there = [value for value in values if value is not None and value is not ABSENT]
+        missing = len(values) - len(there)
+        if missing:
+            absent = sum(1 for value in values if value is ABSENT)
+            self.absent += absent
+            self.nulls += missing - absent
+            indices = [index for index, value in enumerate(values) if value is not None and value is not ABSENT]
+            self._add(there, partial(_place_in, indices, place))
+        else:
+            self._add(there, place)
+
+    def _add(self, values: list[Any], place: Place) -> None:
+        if not values:
+            return
+        if self._writer is not None:
+            self._writer.extend(
+                (xxh3_64_intdigest(str(value).encode("utf-8", "surrogatepass")) for value in values), self.rows
+            )
+        kinds = set(map(type, values))
+        for kind in kinds:
+            if (name := _KINDS[kind]) not in self.kinds:
+                self.kinds[name] = place(next(i for i, value in enumerate(values) if type(value) is kind))
+        for kind in kinds:
+            if len(kinds) == 1:
+                self._of_kind(kind, values, place)
+            else:
+                chosen = [index for index, value in enumerate(values) if type(value) is kind]
+                self._of_kind(kind, [values[index] for index in chosen], partial(_place_in, chosen, place))
+
+    def _of_kind(self, kind: type, values: list[Any], place: Place) -> None:
+        if kind is str:
+            self._texts(values, place)
+        elif kind in (int, float):
+            self._measure(values)
+        elif kind is dict:
+            self._objects(values, place)
+        elif kind is bytes:
+            self.media.update(format_of(each[:HEAD]) for each in values)
+        elif kind is list:
+            if self.items is None:
+                self.items = Column(self.name, above=self)
+            sizes = [index for index, each in enumerate(values) for _ in each]
+            self.items.add([item for each in values for item in each], partial(_place_in, sizes, place))
+
+    def _texts(self, values: list[str], place: Place) -> None:
+        self.spelling.add(values, place)
+        if self.is_table and self.spelling.type in ("sc:Integer", "sc:Float"):
+            self._measure(list(map(float, values)))
+        if self.values is not None:
+            self.values.update(dict.fromkeys(values))
+            if len(self.values) > _MOST_VALUES or max(map(len, values)) > _LONGEST_VALUE:
+                self.values = None
+
+    def _measure(self, values: list[Any]) -> None:
+        values = [value for value in values if isfinite(value)]
+        if not values:
+            return
+        low, high = float(min(values)), float(max(values))
+        self.low, self.high = (low, high) if not self.numbers else (min(low, self.low), max(high, self.high))
+        self.total += float(sum(values))
+        self.numbers += len(values)
+
+    def _objects(self, values: list[dict[str, Any]], place: Place) -> None:
+        names = list(dict.fromkeys(name for each in values for name in each))
+        new = len(set(names) - self.children.keys())
+        self.room[0] -= new
+        if self.level >= _MOST_LEVELS or len(self.children) + new > _MOST_NAMES or self.room[0] < 0:
+            self.is_too_wide = True
+            self.children.clear()
+            return
+        for name in names if not self.is_too_wide else ():
+            child = self.children.get(name)
+            if child is None:
+                child = self.children[name] = Column(name, above=self)
+            child.add([each.get(name, ABSENT) for each in values], place)
+
+    def close(self) -> None:
+        """Finish the values of one file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def merge(self, other: Column) -> None:
+        """Add the results of another column of this name, from later rows."""
+        self.rows, self.nulls, self.absent = (
+            self.rows + other.rows,
+            self.nulls + other.nulls,
+            self.absent + other.absent,
+        )
+        self.kinds = other.kinds | self.kinds
+        self.spelling.merge(other.spelling)
+        if self.values is None or other.values is None:
+            self.values = None
+        else:
+            self.values = self.values | other.values
+        if other.numbers:
+            self.low = min(self.low, other.low) if self.numbers else other.low
+            self.high = max(self.high, other.high) if self.numbers else other.high
+        self.numbers, self.total = self.numbers + other.numbers, self.total + other.total
+        self.is_too_wide = self.is_too_wide or other.is_too_wide
+        self.media |= other.media
+        if self._folder is not None and other._folder is not None:
+            for run in other._folder.iterdir():
+                run.rename(self._folder / run.name)
+        for name, child in other.children.items():
+            if name in self.children:
+                self.children[name].merge(child)
+            else:
+                self.children[name] = child
+        if self.items is None:
+            self.items = other.items
+        elif other.items is not None:
+            self.items.merge(other.items)
+
+    # --- judging ---
+
+    @property
+    def there(self) -> int:
+        """The number of values that are not null."""
+        return self.rows - self.nulls - self.absent
+
+    @property
+    def is_key(self) -> bool:
+        """Whether the column is named like a key, has a value in each row, and none twice."""
+        if self._folder is None or not self.rows or self.there != self.rows or self.kinds.keys() - {"text", "integer"}:
+            return False
+        return self.verdict.type in ("sc:Text", "sc:Integer") and next(repeated(self._folder), None) is None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The type of the column, or why it has none."""
+        kinds = self.kinds.keys()
+        if not kinds:
+            return Verdict("sc:Text", "no value")
+        if self.is_too_wide:
+            return Verdict("", f"objects of more than {_MOST_NAMES} names, or {_MOST_LEVELS} levels")
+        if kinds == {"list"}:
+            return self._of_list()
+        if kinds == {"object"}:
+            return Verdict("", "objects", is_object=True)
+        if kinds == {"bytes"}:
+            return self._of_bytes()
+        if kinds & {"list", "object", "bytes"}:
+            return Verdict("", self._mixed())
+        if kinds == {"text"}:
+            return Verdict(self.spelling.type, self._spelt())
+        if len(kinds) == 1:
+            return Verdict(_NATIVE[next(iter(kinds))], plural(self.there, "value"))
+        if kinds == {"integer", "number"}:
+            return Verdict("sc:Float", self._mixed())
+        return Verdict("sc:Text", self._mixed())
+
+    def _of_list(self) -> Verdict:
+        inside = self.items.verdict if self.items is not None else Verdict("sc:Text", "no value")
+        if not inside.type:
+            return Verdict("", f"a list of {inside.why}")
+        if inside.is_array:
+            return Verdict("", "a list of lists")
+        return Verdict(inside.type, f"lists: {inside.why}", is_array=True)
+
+    def _of_bytes(self) -> Verdict:
+        for kind, name in (("image/", "sc:ImageObject"), ("audio/", "sc:AudioObject")):
+            if all(each.startswith(kind) for each in self.media):
+                return Verdict(name, f"bytes that begin like {', '.join(sorted(self.media))}")
+        return Verdict("", "bytes that begin like no image or sound")
+
+    def _mixed(self) -> str:
+        return ", ".join(f"{kind} in {place}" for kind, place in self.kinds.items())
+
+    def _spelt(self) -> str:
+        against = "".join(f"; {text} is not {', '.join(names)}" for text, names in self.spelling.reasons.items())
+        return f"{plural(self.there, 'value')}{against}"
+
+
+def _place_in(chosen: Sequence[int], place: Place, index: int) -> str:
+    """Return the place of one out of the values at some indices."""
+    return place(chosen[index])

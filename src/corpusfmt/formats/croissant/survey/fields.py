@@ -1,0 +1,162 @@
+"""Internal: The fields of a record set, from columns: each with its type, or a note why it has none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from corpusfmt.formats.croissant.survey.columns import Column, Verdict
+from corpusfmt.formats.croissant.survey.rows import step_to
+from corpusfmt.formats.describing import FieldOf, Statistic
+from corpusfmt.model import Json
+from corpusfmt.wording import clipped
+
+_DDI_MEAN, _DDI_MAXIMUM = "ddi-stats:7975ed0", "ddi-stats:8321e79"
+_LANGUAGE_NAMES = ("language", "lang")
+_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
+
+# A column of texts is a list of choices if they are few, and each occurs often.
+_MOST_CHOICES, _LEAST_VALUES, _LEAST_OFTEN, _LONGEST_CHOICE = 20, 20, 5, 64
+
+
+class Fields(Struct):
+    """The fields of a record set, notes on them and on columns without a type, and the fields that are lists of choices."""
+
+    found: list[FieldOf] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    evidence: Json = field(default_factory=dict)
+    choices: dict[str, list[str]] = field(default_factory=dict)
+    languages: set[str] = field(default_factory=set)
+
+
+def fields_of(columns: Mapping[str, Column], path: str) -> Fields:
+    """Return the fields of columns, or of the members at the JSON path of a document."""
+    made = Fields()
+    verdicts = [(column, column.verdict) for column in columns.values()]
+    # mlcroissant extracts only the fields that are not objects from a JSON document.
+    has_objects = any(verdict.is_object for _, verdict in verdicts)
+    is_flat = bool(path) and not any(verdict.type for _, verdict in verdicts)
+    for column, verdict in verdicts:
+        made.languages |= _languages(column)
+        if verdict.is_object:
+            children = _children(made, column, _source(column.name, path), column.name)
+            if is_flat:
+                made.found += [replace(each, name=f"{column.name}.{each.name}") for each in children]
+            elif children:
+                made.found.append(FieldOf(column.name, "", {}, f"Object `{clipped(column.name)}`", fields=children))
+            continue
+        is_whole = not column.absent and not has_objects
+        one = _leaf(made, column, verdict, _source(column.name, path, is_whole=is_whole), column.name)
+        if one is not None:
+            made.found.append(one)
+            _choices(made, column, verdict)
+    return made
+
+
+class _Source(Struct, frozen=True):
+    """The place of values: the extraction, and the JSON path from there; None if no path leads there."""
+
+    extract: Mapping[str, str]
+    steps: str | None
+
+
+def _source(name: str, path: str, *, is_whole: bool = False) -> _Source:
+    """Return the place of a column; `is_whole` says that each record has it."""
+    if not path:
+        return _Source({"column": name}, "")
+    step = step_to(name)
+    if not step:
+        return _Source({}, None)
+    if is_whole:
+        return _Source({"jsonPath": f"{path}{step}"}, "")
+    return _Source({"jsonPath": path}, step)
+
+
+def _children(made: Fields, column: Column, source: _Source, title: str) -> list[FieldOf]:
+    """Return the members of objects, of all levels, as fields of one level: readers agree on one level."""
+    found: list[FieldOf] = []
+    for name, path, child, steps in _leaves(column, source.steps, ""):
+        inside = None if steps is None else _Source(source.extract, steps)
+        verdict = child.verdict
+        if inside is None:
+            made.notes.append(f"`{title}.{clipped(path)}`: no JSON path is written alike for all readers")
+        elif (one := _leaf(made, child, verdict, inside, f"{title}.{path}", name)) is not None:
+            found.append(one)
+    return found
+
+
+def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str, str, Column, str | None]]:
+    for name, child in column.children.items():
+        step = step_to(name)
+        inside = None if steps is None or not step else f"{steps}{step}"
+        path = f"{above}.{name}" if above else name
+        if child.kinds.keys() == {"object"} and not child.is_too_wide:
+            yield from _leaves(child, inside, path)
+        else:
+            yield path, path, child, inside
+
+
+def _leaf(
+    made: Fields, column: Column, verdict: Verdict, source: _Source, title: str, name: str | None = None
+) -> FieldOf | None:
+    evidence: Json = {"type": verdict.type or None, "why": verdict.why}
+    evidence |= {"array": True} if verdict.is_array else {}
+    evidence |= {"nulls": column.nulls + column.absent} if column.nulls + column.absent else {}
+    made.evidence[title] = evidence
+    if not verdict.type or source.steps is None:
+        made.notes.append(f"`{clipped(title)}` is not described: {verdict.why or 'no JSON path leads to it'}")
+        return None
+    return FieldOf(
+        column.name if name is None else name,
+        verdict.type,
+        source.extract,
+        f"{'List' if verdict.is_array else 'Column' if 'column' in source.extract else 'Member'} `{clipped(title)}`",
+        f"${source.steps}" if source.steps else None,
+        is_array=verdict.is_array,
+        statistics=[] if verdict.is_array else _statistics(column, verdict.type),
+    )
+
+
+def _statistics(column: Column, data_type: str) -> list[Statistic]:
+    if data_type not in ("sc:Integer", "sc:Float") or not column.numbers:
+        return []
+
+    def number(value: float) -> float:
+        return int(value) if data_type == "sc:Integer" and abs(value) < 2**53 else value
+
+    return [
+        Statistic("minimum", (data_type,), number(column.low), "sc:minValue"),
+        Statistic("maximum", (data_type, _DDI_MAXIMUM), number(column.high), "sc:maxValue"),
+        Statistic("mean", ("sc:Float", _DDI_MEAN), column.total / column.numbers),
+    ]
+
+
+def _choices(made: Fields, column: Column, verdict: Verdict) -> None:
+    values = column.values
+    if verdict.type != "sc:Text" or verdict.is_array or column.kinds.keys() != {"text"} or not values:
+        return
+    is_often = column.there >= max(_LEAST_VALUES, _LEAST_OFTEN * len(values))
+    if 1 < len(values) <= _MOST_CHOICES and is_often and all(_is_choice(value) for value in values):
+        made.choices[column.name] = sorted(values)
+        made.evidence[column.name]["enumeration"] = f"{len(values)} values in {column.there} rows"
+
+
+def _is_choice(value: str) -> bool:
+    return len(value) <= _LONGEST_CHOICE and value == value.strip() and value.isprintable()
+
+
+def _languages(column: Column) -> set[str]:
+    inside = column.children.get("language")
+    found: Any = inside.values if column.name == "metadata" and inside is not None else None
+    if column.name in _LANGUAGE_NAMES and column.kinds.keys() == {"text"}:
+        found = column.values
+    return set(found) if found and all(map(_LANGUAGE.fullmatch, found)) else set()
+
+
+def names_of(fields: Sequence[FieldOf]) -> list[str]:
+    """Return the names of fields."""
+    return [each.name for each in fields]

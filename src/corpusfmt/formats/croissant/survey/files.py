@@ -1,0 +1,185 @@
+"""Internal: The files of a folder and of the archives in it, read once each: their kinds, digests and rows."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from corpusfmt.formats.croissant.data.archives import ArchiveFault, members
+from corpusfmt.formats.croissant.data.batches import Broken
+from corpusfmt.formats.croissant.data.files import Opened, raw, split_codec
+from corpusfmt.formats.croissant.data.rows import MAX_CONTENT
+from corpusfmt.formats.croissant.model.values import escapes, is_absolute
+from corpusfmt.formats.croissant.survey.columns import Keys
+from corpusfmt.formats.croissant.survey.kinds import HEAD, Kind, kind_of_file
+from corpusfmt.formats.croissant.survey.rows import NoRows, Rows, rows_of
+from corpusfmt.formats.describing import FileOf
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.paths import Entry
+
+_ABOUT = re.compile(
+    r"(README|LICEN[CS]E|COPYING|NOTICE|CHANGELOG|CITATION|AUTHORS|CONTRIBUTING|DATASHEET|MANIFEST|stats|croissant)([.-].*)?"
+    r"|.*sha(256|384|512).*|.+\.(sig|asc|sigstore(\.json)?)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOST_MEMBERS = 10_000
+_TABLES = ("text/csv", "text/tab-separated-values")
+_A_TEXT = Kind("text", "text/plain", "a table that is not read alike by all readers")
+_NO_RECORDS = "no records"
+
+
+class Seen(Struct):
+    """A file and the results for it: its kind, its rows, and notes."""
+
+    file: FileOf
+    kind: Kind
+    rows: list[Rows]
+    notes: list[str]
+
+    @property
+    def has_content(self) -> bool:
+        """Whether the whole file is one value: a text, an image, audio."""
+        return self.kind.name in ("text", "image", "audio") and not any(
+            each.startswith(_NO_RECORDS) for each in self.notes
+        )
+
+    @property
+    def title(self) -> str:
+        return f"{self.file.container}/{self.file.path}" if self.file.container else self.file.path
+
+
+def look_at(entry: Entry, prefix: str, keys: Keys) -> Iterator[Seen]:
+    """Yield a file on disk, and after an archive its members. Raises `OSError` where it cannot be read."""
+    hashed = _Hashed(raw(entry))
+    head = hashed.head()
+    kind = _kind(entry.path, head)
+    path = prefix + entry.path
+    rows, notes = _inside(Opened(entry.path, entry.path, hashed.chunks(), entry), kind, head, keys)
+    hashed.drain()
+    if kind.encoding in _TABLES and head and not rows:
+        kind, notes = _as_text(entry, kind, notes)
+    yield Seen(FileOf(path, FileFacts(hashed.size, hashed.digest.hexdigest()), kind.encoding), kind, rows, notes)
+    if kind.name == "archive":
+        yield from _members(entry, path, keys)
+
+
+def _kind(path: str, head: bytes) -> Kind:
+    kind = kind_of_file(path, head)
+    if not head:
+        return Kind("other", kind.encoding, "it is empty")
+    if _ABOUT.fullmatch(path.rpartition("/")[2]) and kind.name in ("text", "rows", "other"):
+        return Kind(
+            "other", kind.encoding if kind.name != "other" else "text/plain", "a file about the data, by its name"
+        )
+    return kind
+
+
+def _inside(opened: Opened, kind: Kind, head: bytes, keys: Keys) -> tuple[list[Rows], list[str]]:
+    """Return the rows of a file, if it has any, and notes about them."""
+    notes = [kind.doubt] if kind.doubt else ["empty"] if not head else []
+    try:
+        if kind.name == "rows":
+            rows = rows_of(opened, kind.encoding, keys)
+            return rows, [*notes, *(note for each in rows for note in each.notes)]
+        if kind.name == "text":
+            _refuse_binary(opened)
+    except (NoRows, Broken) as reason:
+        said = reason.fault.problem.message if isinstance(reason, Broken) else str(reason)
+        return [], [*notes, f"{_NO_RECORDS}: {said}"]
+    return [], notes
+
+
+def _as_text(entry: Entry, kind: Kind, notes: list[str]) -> tuple[Kind, list[str]]:
+    """Return a table that readers disagree about as a text, if it is one."""
+    _, again = _inside(Opened(entry.path, entry.path, raw(entry), entry), _A_TEXT, b"?", Keys(Path()))
+    if again:
+        return kind, notes
+    return _A_TEXT, [note.replace(_NO_RECORDS, "described as text, not as a table") for note in notes]
+
+
+def _refuse_binary(opened: Opened) -> None:
+    """Raise `NoRows` for a file that is not a text with one value."""
+    if split_codec(opened.name)[1] != "plain":
+        raise NoRows("some readers take compressed text as it is stored: decompress it, or pack it in a zip or tar")
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    size = 0
+    try:
+        for chunk in opened.chunks:
+            size += len(chunk)
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise NoRows("not UTF-8") from error
+    if size > MAX_CONTENT:
+        raise NoRows(f"text of more than {MAX_CONTENT} bytes: split it, or write JSON Lines")
+
+
+class _Hashed:
+    """Chunks that are hashed as they are read."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._first = b""
+        self.size = 0
+        self.digest: Any = hashlib.sha256()
+
+    def head(self) -> bytes:
+        """Return the first bytes, which are read again later."""
+        while len(self._first) < HEAD and (chunk := next(self._chunks, b"")):
+            self._first += chunk
+        return self._first[:HEAD]
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield all chunks."""
+        first, self._first = self._first, b""
+        if first:
+            yield self._taken(first)
+        for chunk in self._chunks:
+            yield self._taken(chunk)
+
+    def drain(self) -> None:
+        """Read the chunks that nobody used."""
+        for _ in self.chunks():
+            pass
+
+    def _taken(self, chunk: bytes) -> bytes:
+        self.size += len(chunk)
+        self.digest.update(chunk)
+        return chunk
+
+
+def _members(entry: Entry, container: str, keys: Keys) -> Iterator[Seen]:
+    known: set[str] = set()
+    try:
+        for member in members(entry.open, entry.path):
+            if len(known) >= _MOST_MEMBERS:
+                yield _archive_note(container, f"more than {_MOST_MEMBERS} members: the others are not described")
+                return
+            if escapes(member.path) or is_absolute(member.path) or member.path in known:
+                why = "occurs twice" if member.path in known else "leads out of the folder it is unpacked in"
+                yield _archive_note(container, f"member `{member.path}` {why}")
+                continue
+            known.add(member.path)
+            yield _member(container, member.path, _Hashed(member.chunks), keys)
+    except ArchiveFault as fault:
+        yield _archive_note(container, f"the archive does not read to its end: {fault}")
+
+
+def _archive_note(container: str, note: str) -> Seen:
+    return Seen(FileOf("", None, "", container), Kind("", "", ""), [], [note])
+
+
+def _member(container: str, path: str, content: _Hashed, keys: Keys) -> Seen:
+    head = content.head()
+    kind = _kind(path, head)
+    if kind.name == "archive":
+        kind = Kind("other", kind.encoding, kind.why, "an archive in an archive is not looked into")
+    rows, notes = _inside(Opened(f"{container}/{path}", path, content.chunks()), kind, head, keys)
+    content.drain()
+    return Seen(FileOf(path, None, kind.encoding, container), kind, rows, notes)

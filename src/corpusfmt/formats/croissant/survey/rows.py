@@ -1,0 +1,395 @@
+"""Internal: The rows of one file, as a stream: its columns, and whether all readers can read it as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Any
+
+from msgspec import Struct
+
+from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, NotRead, Take
+from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of, shifted
+from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.jsonstream import Elements
+from corpusfmt.formats.croissant.data.rows import MOST_ELEMENT, in_groups
+from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
+from corpusfmt.formats.croissant.survey.columns import ABSENT, Column, Keys
+from corpusfmt.formats.general import bad_json
+from corpusfmt.io import text as judged
+from corpusfmt.io.jsonlines import decoded_value
+from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
+from corpusfmt.io.parquet import Table
+from corpusfmt.io.paths import Entry
+from corpusfmt.model import Fault, Location
+from corpusfmt.wording import clipped
+
+#: Of a larger JSON document, the elements of lists are read one by one.
+MOST_JSON = 32 * 1024 * 1024
+# Far more than anyone writes into one document.
+_MOST_TABLES = 1000
+_MOST_COLUMNS = 5000
+_OTHER_DELIMITERS = ";\t|"
+
+
+class NoRows(Exception):
+    """A file that is named like a table cannot be read as one by all readers."""
+
+
+class Rows(Struct):
+    """The rows of a file: columns by name, and their number.
+
+    `path` is the JSON path to the rows of a JSON document; `notes` say what is left out.
+    """
+
+    columns: dict[str, Column]
+    records: int
+    path: str = ""
+    notes: Sequence[str] = ()
+
+
+def rows_of(opened: Opened, encoding: str, keys: Keys) -> list[Rows]:
+    """Return the tables in a file: one, or those of a JSON document. Raises `NoRows` and `Broken`."""
+    if encoding == "application/json":
+        return _json(opened, keys)
+    if encoding == "application/jsonlines":
+        return [_json_lines(opened, keys)]
+    if encoding == "application/x-parquet":
+        return [_parquet(opened, keys)]
+    return [_table(opened, "," if encoding == "text/csv" else "\t", keys)]
+
+
+# --- tables ---
+
+
+def _table(opened: Opened, delimiter: str, keys: Keys) -> Rows:
+    found = blocks(opened.contents)
+    first = next(found, None)
+    if not isinstance(first, Block):
+        raise NoRows("no header")
+    head, _, rest = first.data.partition(b"\n")
+    source = TableLines(opened.path, lines([first.data]))
+    header = header_of(opened.path, source.text(), delimiter)
+    _refuse([fault for fault in source.take_faults() if isinstance(fault, Fault)])
+    _refuse_header(header, delimiter)
+    named, notes = _named(header)
+    table = _Table(opened.path, header, delimiter, {name: Column(name, keys, is_table=True) for name in named})
+    is_plain = b'"' not in head and b"\r" not in head.removesuffix(b"\r")
+    after = chain([Block(rest, 2, len(head) + 1)] if rest else [], found)
+    if not is_plain:
+        table.add_quoted(chain([first], found))
+    elif not table.add_plain(after):
+        table.add_quoted(table.left)
+    return Rows(table.columns, table.records, notes=notes)
+
+
+def _refuse_header(header: Sequence[str], delimiter: str) -> None:
+    if not any(header):
+        raise NoRows("no header")
+    if len(header) > _MOST_COLUMNS:
+        raise NoRows(f"{len(header)} columns, more than {_MOST_COLUMNS}")
+    other = next((each for each in _OTHER_DELIMITERS if each in header[0]), "") if len(header) == 1 else ""
+    if other and other != delimiter:
+        raise NoRows(f"the header has {other!r} in it, which readers do not split at")
+
+
+class _Table:
+    """The columns of a table, block by block: a whole block at once if it has no quotes, else row by row."""
+
+    def __init__(self, path: str, header: Sequence[str], delimiter: str, columns: dict[str, Column]) -> None:
+        self.columns = columns
+        self.records = 0
+        #: The blocks that were not read this way.
+        self.left: Iterator[Block | LongLine] = iter(())
+        self._path = path
+        self._header = header
+        self._delimiter = delimiter
+        places = {name: place for place, name in reversed(list(enumerate(header)))}
+        self._places = [(places[name], column) for name, column in columns.items()]
+
+    def add_plain(self, found: Iterator[Block | LongLine]) -> bool:
+        """Read blocks without quotes and blank lines; return whether that was all."""
+        for block in found:
+            rows = _plain_rows(block, self._delimiter, len(self._header)) if isinstance(block, Block) else None
+            if rows is None:
+                self.left = chain([block], found)
+                return False
+            assert isinstance(block, Block)
+            cells = list(zip(*rows, strict=True))
+            for place, column in self._places:
+                column.add(_or_none(cells[place]), partial(_line_at, self._path, block.line))
+            self.records += len(rows)
+        return True
+
+    def add_quoted(self, found: Iterator[Block | LongLine]) -> None:
+        """Read blocks as CSV readers do; the first begins with the header, or has a line further down."""
+        first = next(found)
+        takes = [Take("column", name) for name in self.columns]
+        pieces = (_data_of(each) for each in chain([first], found))
+        source = TableLines(self._path, shifted(lines(pieces), first.line, first.byte), first.line - 1)
+        if first.line == 1:
+            header_of(self._path, source.text(), self._delimiter)
+        for batch in body(source, self._delimiter, self._header, takes):
+            _refuse([fault for fault in batch.faults if isinstance(fault, Fault)])
+            for take, column in zip(takes, self.columns.values(), strict=True):
+                column.add(batch.columns[take], partial(_row_of, batch))
+            self.records += batch.size
+
+
+def _plain_rows(block: Block, delimiter: str, width: int) -> list[list[str]] | None:
+    """Return the rows of a block with one row a line; None if that is not clear."""
+    data = block.data.replace(b"\r\n", b"\n") if b"\r" in block.data else block.data
+    if b'"' in data or b"\r" in data or b"\n\n" in data or data.startswith(b"\n"):
+        return None
+    try:
+        rows = [line.split(delimiter) for line in data.removesuffix(b"\n").decode().split("\n")]
+    except UnicodeDecodeError:
+        return None
+    return rows if set(map(len, rows)) == {width} else None
+
+
+def _or_none(cells: Sequence[str]) -> Sequence[str | None]:
+    return [cell or None for cell in cells] if "" in cells else cells
+
+
+def _data_of(block: Block | LongLine) -> bytes:
+    if isinstance(block, LongLine):
+        raise NoRows(f"line {block.line} is longer than {MAX_LINE_BYTES} bytes")
+    return block.data
+
+
+def _named(header: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that have the same names for all readers, and notes about the others."""
+    names = list(dict.fromkeys(name for name in header if name.strip()))
+    notes = [f"column {number} has no name" for number, name in enumerate(header, 1) if not name.strip()]
+    notes += [f"column {number} is named `{clipped(name)}` like an earlier one"
+              for number, name in enumerate(header, 1) if name.strip() and name in header[: number - 1]]  # fmt: skip
+    if names and all(name.strip().lstrip("+-").replace(".", "", 1).isdigit() for name in names):
+        notes.append("the first row has only numbers, and is read as the header")
+    return names, notes[:10]
+
+
+def _refuse(faults: Sequence[Any]) -> None:
+    """Raise `NoRows` for the first fault of rows."""
+    for each in faults:
+        raise NoRows(_why(each))
+
+
+def _why(fault: Fault) -> str:
+    return f"{fault.problem.message} ({_said(fault.problem.at)})"
+
+
+def _said(at: Location) -> str:
+    return f"{at.path}:{at.line}" if at.line is not None else f"{at.path}: {at.record}" if at.record else at.path
+
+
+# Places of rows, as text.
+
+
+def _line_at(path: str, first: int, row: int) -> str:
+    return f"{path}:{first + row}"
+
+
+def _numbered(path: str, numbers: Sequence[int], row: int) -> str:
+    return f"{path}:{numbers[row]}"
+
+
+def _record_at(path: str, first: int, row: int) -> str:
+    return f"{path}: record {first + row + 1}"
+
+
+def _row_of(batch: Batch, row: int) -> str:
+    return _said(batch.at(row))
+
+
+# --- JSON ---
+
+
+def _json_lines(opened: Opened, keys: Keys) -> Rows:
+    columns = _Columns(keys)
+    for group in _groups(lines(opened.contents)):
+        numbers = [line.line for line in group]
+        rows = [_decoded(opened.path, line) for line in group]
+        columns.add(rows, partial(_numbered, opened.path, numbers))
+    return Rows(columns.found, columns.records)
+
+
+def _groups(found: Iterator[Any]) -> Iterator[list[Line]]:
+    while group := list(islice(found, BATCH_ROWS // 8)):
+        for line in group:
+            if not isinstance(line, Line):
+                raise NoRows(f"line {line.line} is longer than {MAX_LINE_BYTES} bytes")
+        yield group
+
+
+def _decoded(path: str, line: Line) -> dict[str, Any]:
+    at = Location(path, line.line, line.byte)
+    try:
+        value = decoded_value(line.data)
+    except UnicodeDecodeError as error:
+        raise NoRows(f"not UTF-8 ({_said(at)})") from error
+    except judged.JsonFault as fault:
+        raise NoRows(_why(bad_json(at, fault))) from fault
+    if not isinstance(value, dict):
+        raise NoRows(f"a row is {judged.json_type(value)}, expected an object ({path}:{line.line})")
+    return value
+
+
+class _Columns:
+    """The columns of rows that are objects."""
+
+    def __init__(self, keys: Keys) -> None:
+        self.found: dict[str, Column] = {}
+        self.records = 0
+        self._keys = keys
+
+    def add(self, rows: Sequence[dict[str, Any]], place: Callable[[int], str]) -> None:
+        for name in dict.fromkeys(name for row in rows for name in row):
+            if name not in self.found:
+                if len(self.found) >= _MOST_COLUMNS:
+                    raise NoRows(f"more than {_MOST_COLUMNS} names in {place(0)}")
+                column = self.found[name] = Column(name, self._keys)
+                column.rows = column.absent = self.records
+        for name, column in self.found.items():
+            column.add([row.get(name, ABSENT) for row in rows], place)
+        self.records += len(rows)
+
+
+def _json(opened: Opened, keys: Keys) -> list[Rows]:
+    data = bytearray()
+    contents = opened.contents
+    for chunk in contents:
+        data += chunk
+        if len(data) > MOST_JSON:
+            return _large_json(opened, chain([bytes(data)], contents), keys)
+    try:
+        text, _ = decode(bytes(data))
+        tree, repeated = parse(text)
+    except (EncodingFault, judged.JsonFault) as fault:
+        raise NoRows(f"the JSON does not read to its end: {fault}") from fault
+    if repeated:
+        raise NoRows("a name occurs twice in one object")
+    return [_json_rows(opened.path, path, rows, keys) for path, rows in _tables_in(tree)]
+
+
+def _large_json(opened: Opened, chunks: Iterator[bytes], keys: Keys) -> list[Rows]:
+    found: list[Rows] = []
+    try:
+        for name, elements in groupby(Elements(opened.path, chunks, (), MOST_ELEMENT).tables(), itemgetter(0)):
+            step = step_to(name) if name is not None else ""
+            columns = _Columns(keys) if name is None or step else None
+            for rows in in_groups(each[1:] for each in elements):
+                if columns is not None and all(isinstance(each, dict) for each in rows):
+                    columns.add(rows, partial(_record_at, opened.path, columns.records))
+                else:
+                    columns = None
+            if columns is not None:
+                found.append(Rows(columns.found, columns.records, f"${step}[*]"))
+                if len(found) > _MOST_TABLES:
+                    raise NoRows(f"more than {_MOST_TABLES} lists")
+    except NotRead as error:
+        raise NoRows(str(error)) from error
+    except Broken as broken:
+        raise NoRows(_why(broken.fault)) from broken
+    if not found:
+        raise NoRows(f"JSON of more than {MOST_JSON:,} bytes without a list of objects at the top, or one step below")
+    return found
+
+
+def _json_rows(file: str, path: str, rows: list[dict[str, Any]], keys: Keys) -> Rows:
+    columns = _Columns(keys)
+    columns.add(rows, partial(_record_at, file, 0))
+    return Rows(columns.found, len(rows), path)
+
+
+def _tables_in(tree: Any) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the lists of objects at the top of a document, or one step below, or else the document as one record."""
+    if isinstance(tree, list):
+        if not tree or not all(isinstance(each, dict) for each in tree):
+            raise NoRows("a list of other things than objects" if tree else "an empty list")
+        return [("$[*]", tree)]
+    if not isinstance(tree, dict) or not tree:
+        raise NoRows(f"the document is {judged.json_type(tree)} without records")
+    found = [
+        (f"${step_to(name)}[*]", each)
+        for name, each in tree.items()
+        if isinstance(each, list) and each and all(isinstance(row, dict) for row in each) and step_to(name)
+    ]
+    return found or [("$", [tree])]
+
+
+def step_to(name: str) -> str:
+    """Return the step of a JSON path to a member, "" if readers disagree on how to write it."""
+    if name.isascii() and name.isidentifier():
+        return f".{name}"
+    return f"['{name}']" if name and not set(name) & set("'\"\\") and name.isprintable() else ""
+
+
+# --- Parquet ---
+
+
+def _parquet(opened: Opened, keys: Keys) -> Rows:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - large, and an extra
+    except ImportError:
+        raise NoRows("Parquet needs pyarrow: pip install 'corpusfmt[parquet]'") from None
+    if opened.entry is None:
+        raise NoRows("Parquet in an archive is not read")
+    try:
+        with opened.entry.open() as file:
+            return _of_table(Table(file, opened.path), opened.entry, keys)
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+    ) as error:  # the last for names that are not UTF-8, and for nanoseconds
+        raise NoRows(f"the Parquet file does not read to its end: {str(error)[:200]}") from error
+
+
+def _of_table(table: Table, entry: Entry, keys: Keys) -> Rows:
+    columns: dict[str, Column] = {}
+    notes = []
+    for field in table.file.schema_arrow:
+        if not _is_plain(field.type):
+            notes.append(f"column `{clipped(field.name)}` is {field.type}")
+        elif field.name in columns:
+            notes.append(f"column `{clipped(field.name)}` occurs twice")
+        else:
+            columns[field.name] = Column(field.name, keys)
+    done = 0
+    for part in table.batches(list(columns), _values) if columns else ():
+        size = len(next(iter(part.values())))
+        for name, column in columns.items():
+            column.add(part[name], partial(_record_at, entry.path, done))
+        done += size
+    return Rows(columns, done, notes=notes)
+
+
+def _is_plain(kind: Any) -> bool:
+    """Return whether values of an Arrow type are JSON values, dates or bytes to all readers."""
+    from pyarrow import types  # noqa: PLC0415
+
+    if types.is_dictionary(kind):
+        return _is_plain(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _is_plain(kind.value_type)
+    if types.is_struct(kind):
+        return all(_is_plain(field.type) for field in kind)
+    return not (types.is_duration(kind) or types.is_nested(kind) or types.is_interval(kind))
+
+
+def _values(part: Any) -> dict[str, list[Any]]:
+    return {name: [_plain(each) for each in part.column(name).to_pylist()] for name in part.schema.names}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON: dates as text, decimal numbers as floats."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return value.isoformat() if hasattr(value, "isoformat") else float(value)

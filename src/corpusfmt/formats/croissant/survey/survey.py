@@ -1,0 +1,389 @@
+"""Internal: Survey a folder: files of one kind with the same header become a record set, and each keeps its digest."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from corpusfmt.formats.croissant.survey.columns import Column, Keys
+from corpusfmt.formats.croissant.survey.fields import Fields, fields_of, names_of
+from corpusfmt.formats.croissant.survey.files import Seen, look_at
+from corpusfmt.formats.croissant.survey.rows import Rows
+from corpusfmt.formats.croissant.survey.sets import SPLIT, includes_of, split_in, split_type
+from corpusfmt.formats.describing import FieldOf, FileOf, RecordSetOf, Survey, record_count
+from corpusfmt.io.limits import fitting
+from corpusfmt.io.paths import Entry, is_hidden, reason_of, walk
+from corpusfmt.model import Json
+from corpusfmt.wording import plural
+
+# Larger sets are described without their files: readers load the whole description into memory.
+_MOST_FILES = 1000
+# The names of all files must fit in memory.
+_MOST_HELD_BYTES = 192 * 1024 * 1024
+_ENTRY_BYTES = 300
+_MOST_TABLES = 500
+_MOST_NOTES = 10_000
+_PARTS = re.compile(r"[-_.]?(?:part|shard|chunk)?[-_.]?\d+(?:[-_.]?of[-_.]?\d+)?$", re.IGNORECASE)
+_ODD_IN_NAMES = re.compile(r"[^\w-]+")
+_CONTENT_TYPES = {"text": "sc:Text", "image": "sc:ImageObject", "audio": "sc:AudioObject"}
+_CONTENTS = {"text": "The text of the file", "image": "The image", "audio": "The sound"}
+# The formats that mlcroissant 1.1.1 reads outside archives.
+_READ_BY_ALL = frozenset({"text/plain", "image/jpeg", "image/png", "image/tiff", "audio/mpeg"})
+
+
+class Group(Struct):
+    """Files whose rows have the same columns: one table."""
+
+    encoding: str
+    path: str
+    files: list[FileOf]
+    columns: dict[str, Column]
+    records: int
+
+
+def survey(folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool]) -> Survey:
+    """Survey the files below a folder, or one file, except for some paths."""
+    with tempfile.TemporaryDirectory(prefix="survey-") as scratch:
+        return _Surveyor(prefix, Keys(Path(scratch))).run(folder, leave_out)
+
+
+class _Surveyor:
+    """Adds files one by one, and groups those that belong together."""
+
+    def __init__(self, prefix: str, keys: Keys) -> None:
+        self._prefix = prefix
+        self._keys = keys
+        self._found = Survey()
+        self._groups: list[Group] = []
+        self._media: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._paths: list[str] = []
+        self._links: list[str] = []
+        self._names: Counter[str] = Counter()
+        self._splits: dict[tuple[str, ...], str] = {}
+        self._seen: Json = {}
+        self._members: defaultdict[str, list[str]] = defaultdict(list)
+        self._unsaid = 0
+
+    def run(self, folder: Entry, leave_out: Callable[[Entry], bool]) -> Survey:
+        entries = walk(folder) if folder.kind == "directory" else iter([folder])
+        hidden = 0
+        wanted = []
+        for entry in fitting(entries, _cost, _MOST_HELD_BYTES, "files", folder.path):
+            if entry.kind == "directory":
+                continue
+            path = self._prefix + entry.path
+            self._links += [path] if entry.kind == "outside" else []
+            self._paths.append(path)
+            if is_hidden(entry.path):
+                hidden += 1
+            elif not leave_out(entry):
+                wanted.append(entry)
+        for entry in wanted:
+            self._take(entry)
+        if hidden:
+            self._note("", f"{plural(hidden, 'hidden file')} left out")
+        self._record_sets()
+        if self._unsaid:
+            self._found.notes.append(f"{plural(self._unsaid, 'further note')} left out")
+        self._found.evidence = {"files": self._seen, "recordSets": self._found.evidence, "notes": self._found.notes}
+        return self._found
+
+    def _note(self, path: str, note: str) -> None:
+        if len(self._found.notes) < _MOST_NOTES:
+            self._found.notes.append(f"{path}: {note}" if path else note)
+        else:
+            self._unsaid += 1
+
+    def _take(self, entry: Entry) -> None:
+        if entry.is_barred:
+            self._note(entry.path, f"left out: {entry.reason}")
+        elif not _is_named_so(entry):
+            self._note(entry.path, "left out: its name is not UTF-8")
+        else:
+            try:
+                for seen in look_at(entry, self._prefix, self._keys):
+                    self._put(seen)
+            except OSError as error:
+                self._note(entry.path, f"left out: {reason_of(error)}")
+
+    def _put(self, seen: Seen) -> None:
+        title = seen.title
+        for note in seen.notes:
+            self._note(title, note)
+        if not seen.file.path:
+            return
+        if seen.file.container:
+            self._members[seen.file.container].append(seen.file.path)
+        if len(self._seen) < _MOST_NOTES:
+            self._seen[title] = {"kind": seen.kind.name, "encodingFormat": seen.kind.encoding, "why": seen.kind.why}
+        if seen.rows:
+            self._put_rows(seen)
+        elif seen.has_content:
+            self._media[seen.file.container, seen.kind.encoding].append(seen.file.path)
+        elif not seen.notes and seen.kind.name == "other" and "about the data" not in seen.kind.why:
+            self._note(title, f"no records: {seen.kind.encoding} is not read as a table, text or medium")
+        if not seen.file.container or seen.rows:
+            self._found.files.append(seen.file)
+
+    # --- tables ---
+
+    def _put_rows(self, seen: Seen) -> None:
+        if seen.title in self._seen:
+            self._seen[seen.title]["records"] = sum(each.records for each in seen.rows)
+        for number, rows in enumerate(seen.rows):
+            file = replace(seen.file, number=number)
+            for column in rows.columns.values():
+                column.close()
+            group = self._group_of(file, rows) if len(seen.rows) == 1 else None
+            if number:
+                self._found.files.append(file)
+            if group is None:
+                if len(self._groups) >= _MOST_TABLES:
+                    self._note(seen.title, f"no records: there are more than {_MOST_TABLES} tables")
+                    return
+                self._groups.append(Group(file.encoding, rows.path, [file], rows.columns, rows.records))
+            else:
+                _merge(group, file, rows)
+
+    def _group_of(self, file: FileOf, rows: Rows) -> Group | None:
+        if file.container:
+            return None
+        for group in self._groups:
+            first = group.files[0]
+            alike = (group.encoding, group.path, first.container) == (file.encoding, rows.path, "")
+            if alike and first.path.count("/") == file.path.count("/") and _is_one_table(group, rows):
+                return group
+        return None
+
+    def _record_sets(self) -> None:
+        for group in self._groups:
+            self._record_set(group)
+        for (container, encoding), paths in self._media.items():
+            self._contents(container, encoding, paths)
+
+    def _record_set(self, group: Group) -> None:
+        made = fields_of(group.columns, group.path)
+        paths = [file.path for file in group.files]
+        title = group.files[0].path if len(paths) == 1 else f"{paths[0]} and {plural(len(paths) - 1, 'file')} like it"
+        for note in made.notes:
+            self._note(title, note)
+        if not made.found:
+            self._note(title, "no records: no column can be described")
+            return
+        self._found.languages |= made.languages
+        if len(paths) == 1:
+            self._made(group, made, title, file=group.files[0])
+            return
+        includes = includes_of(paths, self._others(paths), self._links)
+        if includes is not None:
+            self._made(group, made, title, includes=includes)
+            return
+        self._note(title, "one record set each: no pattern selects these files alone")
+        for file in group.files:
+            self._made(group, made, file.path, file=file)
+
+    def _made(
+        self, group: Group, made: Fields, title: str, *, file: FileOf | None = None, includes: Sequence[str] = ()
+    ) -> None:
+        """Add a record set; for one file out of several, without the facts about all of them together."""
+        is_whole = len(group.files) == 1 or bool(includes)
+        name = self._name(file.path if file is not None else _stem([each.path for each in group.files]))
+        found = made.found if is_whole else [replace(each, statistics=()) for each in made.found]
+        fields = [self._with_choices(name, each, made) for each in found]
+        evidence: Json = {"files": len(group.files) if includes else 1} | (
+            {"records": group.records} if is_whole else {}
+        )
+        if includes:
+            fields += self._of_path(names_of(fields), [each.path for each in group.files], evidence)
+        keys = [name for name in names_of(found) if is_whole and _is_key(group.columns.get(name))][:1]
+        evidence["key"] = f"`{keys[0]}` has a name like a key, and a value of its own in each record" if keys else None
+        self._found.evidence[name] = evidence | {"fields": made.evidence}
+        self._found.record_sets.append(
+            RecordSetOf(
+                name,
+                f"Records of {title}",
+                includes,
+                group.encoding,
+                fields,
+                file=file,
+                key=keys,
+                statistics=[record_count(group.records)] if is_whole else [],
+            )
+        )
+
+    def _with_choices(self, name: str, field: FieldOf, made: Fields) -> FieldOf:
+        """Return a field that refers to the record set of its choices, if it has one."""
+        values = made.choices.get(field.name)
+        if values is None:
+            return field
+        choices = self._name(f"{name}_{field.name}")
+        one = FieldOf("name", "sc:Text", {}, "The value")
+        self._found.record_sets.append(
+            RecordSetOf(
+                choices,
+                f"Values of `{field.name}`",
+                fields=[one],
+                data=[[value] for value in values],
+                data_type="sc:Enumeration",
+                key=["name"],
+            )
+        )
+        return FieldOf(
+            field.name, field.data_type, field.extract, field.description, field.json_path, refers_to=choices
+        )
+
+    def _of_path(self, taken: Sequence[str], paths: Sequence[str], evidence: Json) -> Iterator[FieldOf]:
+        """Yield the fields from the paths of files: the split, and the path if it adds something."""
+        if names := _splits(paths):
+            evidence["split"] = _why_split(names)
+            extract = {"fileProperty": "fullpath"}
+            referred = self._split_set(names)
+            yield FieldOf(
+                _free("split", taken),
+                "sc:Text",
+                extract,
+                "The split",
+                regex=SPLIT,
+                refers_to=referred,
+                means="cr:Split",
+            )
+        rests = {_PARTS.sub("", path.partition(".")[0]) for path in paths}
+        if len(rests) > 1 and "split" not in evidence:
+            yield FieldOf(_free("file", taken), "sc:Text", {"fileProperty": "fullpath"}, "Path of the file")
+
+    def _split_set(self, names: Sequence[str]) -> str:
+        """Return the record set of splits of these names."""
+        known = self._splits.get(tuple(names))
+        if known is None:
+            known = self._splits[tuple(names)] = self._name("splits")
+            fields = [
+                FieldOf("name", "sc:Text", {}, "Name of the split"),
+                FieldOf("url", "sc:URL", {}, "What split it is"),
+            ]
+            rows = [[name, split_type(name)] for name in names]
+            self._found.record_sets.append(
+                RecordSetOf(known, "The splits", fields=fields, data=rows, data_type="cr:Split", key=["name"])
+            )
+        return known
+
+    # --- texts, images, sounds ---
+
+    def _contents(self, container: str, encoding: str, paths: list[str]) -> None:
+        kind = "text" if encoding.startswith("text/") else encoding.partition("/")[0]
+        title = f"{plural(len(paths), 'file')} of {encoding}" + (f" in {container}" if container else "")
+        others = self._others(paths) if not container else self._members_but(container, paths)
+        includes = includes_of(paths, others, [] if container else self._links)
+        if includes is None:
+            self._note(title, "no record set: no pattern selects these alone")
+            return
+        if not container and encoding not in _READ_BY_ALL:
+            self._note(title, "mlcroissant 1.1.1 reads such files in a zip or tar only")
+        name = self._name(f"{container}/{kind}" if container else _stem(paths))
+        evidence: Json = {"files": len(paths), "records": len(paths), "fields": {}}
+        fields = [
+            FieldOf("file", "sc:Text", {"fileProperty": "fullpath"}, "Path of the file"),
+            FieldOf("content", _CONTENT_TYPES[kind], {"fileProperty": "content"}, _CONTENTS[kind]),
+        ]
+        if names := _splits(paths):
+            # It refers to no record set: mlcroissant would have the split for the path, too.
+            fields.append(
+                FieldOf("split", "sc:Text", {"fileProperty": "fullpath"}, "The split", regex=SPLIT, means="cr:Split")
+            )
+            evidence["split"] = _why_split(names)
+        if len(paths) > _MOST_FILES and not container:
+            listed = set(paths)
+            self._found.files = [each for each in self._found.files if each.container or each.path not in listed]
+            self._note(title, f"not listed one by one: more than {_MOST_FILES}")
+        self._found.evidence[name] = evidence
+        self._found.record_sets.append(
+            RecordSetOf(
+                name,
+                f"{title}, one a record",
+                includes,
+                encoding,
+                fields,
+                container=container,
+                statistics=[record_count(len(paths))],
+            )
+        )
+
+    def _others(self, paths: Sequence[str]) -> list[str]:
+        wanted = set(paths)
+        return [path for path in self._paths if path not in wanted]
+
+    def _members_but(self, container: str, paths: Sequence[str]) -> list[str]:
+        wanted = set(paths)
+        return [path for path in self._members[container] if path not in wanted]
+
+    def _name(self, wanted: str) -> str:
+        """Return a unique name, derived from a path."""
+        plain = wanted.rpartition("/")[2].partition(".")[0] if "/" in wanted or "." in wanted else wanted
+        name = _ODD_IN_NAMES.sub("_", plain).strip("_") or "records"
+        self._names[name] += 1
+        return name if self._names[name] == 1 else self._name(f"{name}_{self._names[name]}")
+
+
+def _cost(entry: Entry) -> int:
+    return 2 * len(entry.path) + len(entry.url) + _ENTRY_BYTES
+
+
+def _is_named_so(entry: Entry) -> bool:
+    """Return whether the path of a file is its name on disk, not a printable form of it."""
+    return entry.is_remote or entry.url.endswith(entry.name)
+
+
+def _is_one_table(group: Group, rows: Rows) -> bool:
+    """Return whether rows have the columns of a group: all of a table, half of JSON's, which may omit a name."""
+    ours, theirs = group.columns.keys(), rows.columns.keys()
+    if group.encoding in ("application/json", "application/jsonlines"):
+        return 2 * len(ours & theirs) >= len(ours | theirs)
+    return list(ours) == list(theirs)
+
+
+def _merge(group: Group, file: FileOf, rows: Rows) -> None:
+    for name, column in rows.columns.items():
+        if name in group.columns:
+            group.columns[name].merge(column)
+        else:
+            group.columns[name] = column
+            column.absent, column.rows = column.absent + group.records, column.rows + group.records
+    for name, column in group.columns.items():
+        if name not in rows.columns:
+            column.absent, column.rows = column.absent + rows.records, column.rows + rows.records
+    group.files.append(file)
+    group.records += rows.records
+
+
+def _is_key(column: Column | None) -> bool:
+    return column is not None and column.is_key
+
+
+def _splits(paths: Sequence[str]) -> list[str]:
+    """Return the splits in paths, if each has one, and there are several."""
+    found = {split_in(path) for path in paths}
+    return sorted(name for name in found if name) if None not in found and len(found) > 1 else []
+
+
+def _why_split(names: Sequence[str]) -> str:
+    return f"each path names one of {', '.join(names)}"
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return name if name not in taken else _free(f"{name}_", taken)
+
+
+def _stem(paths: Sequence[str]) -> str:
+    """Return the common part of the names of files, else their folder, without numbers and splits."""
+    common = os.path.commonprefix([path.rpartition("/")[2] for path in paths])  # noqa: RUF071 - characters are meant
+    stem = _PARTS.sub("", common.partition(".")[0]).rstrip("-_.")
+    if len(stem) > 2 and split_in(stem) is None:
+        return stem
+    folder = os.path.commonpath([path.rpartition("/")[0] for path in paths])
+    return folder.rpartition("/")[2] or (stem if len(paths) == 1 else "records")

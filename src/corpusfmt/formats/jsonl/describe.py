@@ -1,0 +1,29 @@
+"""Internal: How JSON Lines of any shape are described."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from corpusfmt.formats.columns import best_columns
+from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
+from corpusfmt.formats.rows.format import SUMMARY
+from corpusfmt.formats.rows.reading import ROWS
+from corpusfmt.formats.sniff import first_row
+from corpusfmt.io.paths import Entry
+
+
+def _record_sets(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+    fields = [FieldOf(name, "sc:Text", {"column": name}, "Text of the document") for name in contents.columns or {}]
+    yield RecordSetOf("documents", "The documents", patterns(paths), "application/jsonlines", fields)
+
+
+def _text_column(files: Mapping[str, Entry]) -> Mapping[str, str]:
+    """Return the field with the text, as far as the first row of a file shows it."""
+    row = first_row(files[ROWS])
+    columns = best_columns(row, files[ROWS].url)
+    name = columns.fields.text if columns else "text"
+    return {name: "string"} if isinstance(row.get(name), str) else {}
+
+
+#: Rows may have any fields, so a folder of them is described by its content; this is for those that a conversion wrote.
+DESCRIBER = Describer(SUMMARY, _record_sets, columns=_text_column, is_open=True)

@@ -1,0 +1,26 @@
+"""Internal: JSON Lines of any shape as a source and, with the rows that there were, as a target."""
+
+from __future__ import annotations
+
+from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.jsonl.describe import DESCRIBER
+from corpusfmt.formats.jsonl.layout import detect, finish, plan
+from corpusfmt.formats.jsonl.records import ROWS
+from corpusfmt.formats.jsonl.ruleset import RULES, VERSION
+from corpusfmt.formats.rows.origin import restored
+from corpusfmt.formats.rows.writing import rows_writer
+
+FORMAT = Format(
+    name="jsonl",
+    summary="JSON Lines: rows with a text",
+    versions=(VERSION,),
+    rules=RULES,
+    detect=detect,
+    plan=plan,
+    check=ROWS.check,
+    finish=finish,
+    reader=Reader(ROWS.read, by_row=True, source_name="jsonl", names_fields=True, has_columns=True),
+    writers={VERSION: rows_writer("data", restored)},
+    describers={VERSION: DESCRIBER},
+    is_general=True,
+)

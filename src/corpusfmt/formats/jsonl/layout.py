@@ -1,0 +1,107 @@
+"""Internal: Which files are JSON Lines, and which column profile their rows have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.columns import Columns, best_columns
+from corpusfmt.formats.jsonl.ruleset import FILES, RULES, VERSION
+from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.formats.rows.columned import columns_of
+from corpusfmt.formats.rows.files import judge_names
+from corpusfmt.formats.rows.format import judge_others
+from corpusfmt.formats.rows.reading import ROWS
+from corpusfmt.formats.sniff import DESCRIPTIONS, first_row, first_row_has, is_pointer
+from corpusfmt.io.paths import Entry, is_hidden, walk
+from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.rules import Judge
+
+_CODEC = r"(?:\.(?:gz|zst|zstd|xz|bz2|lz4))"
+_NAME = re.compile(rf".*\.(?:jsonl|ndjson){_CODEC}?|.*\.json{_CODEC}", re.DOTALL)
+# In another format, the name of metadata of OSCAR 1.1 would be taken for that.
+_OSCAR_NAME = re.compile(r"(?<![^/])([a-z]{2,3})_meta(?=[/_.])")
+
+
+COLUMNS_DIFFER = RULES.finding(
+    "JSL105",
+    "columns-differ",
+    """The first row of a file has another column profile than the first file of the corpus.
+
+    Why: all files are read by one profile; fields with other names are not read as what they are.
+    Example: a file of C4 in a folder of FineWeb.
+    Fix: convert the files of each corpus separately, or name the profile of all with `--columns`.
+    """,
+    severity=Severity.WARNING,
+)
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Claim rows with a text, if no other format does: those that a column profile fits, or others without an id."""
+    first = _first_of_rows(_data(entry))
+    if first is None:
+        return Detection(VERSION, "pointers of Git LFS") if any(_data(entry)) else None
+    columns = best_columns(first_row(first), first.url)
+    if columns is not None:
+        return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
+    return Detection(VERSION, "rows with text") if first_row_has(first, "text", without="id") else None
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the files below a path. Raises `UsageError` for an unusable column profile."""
+    judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
+    columns = columns_of(options.reading, "jsonl")
+    files = list(_data(entry, columns.fields.text if columns else "text"))
+    if entry.kind == "file" and not files:
+        files = [entry]
+    if entry.kind == "directory":
+        read = {file.path for file in files}
+        judge_others(list(walk(entry)), lambda each: each.path in read, FILES.unread, judge)
+    judge_names(files, judge)
+    if not files:
+        hint = "pass the folder that contains the files, or one of them"
+        judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
+    if columns is None:
+        first = _first_of_rows(iter(files))
+        columns = (best_columns(first_row(first), first.url) if first else None) or Columns()
+    read_as = f"{columns.name}:{columns.digest}"
+    shards = [
+        Shard(number, each.path, {ROWS: each}, columns, _OSCAR_NAME.sub(r"\1", each.path), read_as=read_as)
+        for number, each in enumerate(files)
+    ]
+    return Plan(VERSION, shards, judge.tally, judge.coverage, columns.name)
+
+
+def finish(plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:
+    """Judge whether the first rows of all files have the same column profile."""
+    expected = plan.facts or next((found for _, found in facts if found is not None), None)
+    for path, found in facts:
+        if found is not None and found != expected:
+            there = f"`{found}`" if found else "no known profile"
+            message = f"the rows are of {there}, the others of {f'`{expected}`' if expected else 'no known profile'}"
+            hint = "convert each corpus separately, or name the profile with --columns"
+            judge.report(COLUMNS_DIFFER, Problem(message, Location(path), hint))
+
+
+def _first_of_rows(files: Iterator[Entry]) -> Entry | None:
+    return next((each for each in files if not is_pointer(each)), None)
+
+
+def _data(entry: Entry, text: str = "text") -> Iterator[Entry]:
+    """Yield the data files at or below a path. A plain `.json` is data if its first line is an object with a text."""
+    for each in walk(entry) if entry.kind == "directory" else [entry]:
+        if each.kind != "file" or is_hidden(each.path):
+            continue
+        if _NAME.fullmatch(each.name) or (each.name.endswith(".json") and not _is_beside(each) and _has(text, each)):
+            yield each
+
+
+def _has(text: str, entry: Entry) -> bool:
+    row = first_row(entry)
+    return text in row or (bool(row) and best_columns(row, entry.url) is not None)
+
+
+def _is_beside(entry: Entry) -> bool:
+    return ROOT_FILES.fullmatch(entry.name) is not None or entry.name in DESCRIPTIONS

@@ -1,0 +1,46 @@
+"""Internal: What a row must have: an id that identifies it, and the fields of its column profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from corpusfmt.formats.columns import odd_values, value_at
+from corpusfmt.formats.jsonl.ruleset import FILES, RULES
+from corpusfmt.formats.rows.columned import ColumnRecord, ColumnRecords, is_id
+from corpusfmt.formats.rows.reading import Rows
+from corpusfmt.io.text import json_type
+from corpusfmt.model import Problem, Severity
+
+ROWS = Rows(RULES, ColumnRecords, FILES.empty)
+
+
+@RULES.rule("JSL302", "id-malformed", on=ColumnRecord)
+def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
+    """The id of a row is neither a string nor a whole number, is empty, or is missing although `--id-field` names it.
+
+    Why: the document cannot be identified.
+    Example: `{"id": null, "text": "…"}`, `{"id": 1.5, "text": "…"}`.
+    Fix: give each row a unique id, or remove the id from all rows.
+    """
+    name = record.columns.fields.id
+    if record.id is not None and not is_id(value_at(record.fields, record.id)):
+        value = value_at(record.fields, record.id)
+        is_there = value is not None or name in record.fields
+        found = json_type(value) if is_there else "absent"
+        shown = "empty" if found == "a string" else f"{found}, expected a string or a whole number"
+        yield Problem(f"`{name}` is {shown}", record.at, "give the row a unique id")
+
+
+@RULES.rule("JSL303", "field-type", on=ColumnRecord, grades={"minor": Severity.WARNING})
+def field_type(record: ColumnRecord) -> Iterator[Problem]:
+    """A field of the column profile is missing or has another type. An optional field is a warning.
+
+    Why: the row is not of the corpus whose profile it is read with; its date, language or text may be in other fields.
+    Example: `{"text": "…", "url": "…"}` with the profile `c4`, which has a `timestamp`; `"token_count": "12"` with `fineweb`.
+    Fix: name the right profile with `--columns`, write your own, or repair the row.
+    """
+    name = record.columns.name
+    for value, found in odd_values(record.columns, record.fields):
+        if value.name not in record.required:
+            message = f"`{value.name}` is {found}, expected {value.expected()} (column profile {name})"
+            yield Problem(message, record.at, "name the right profile with --columns", minor=not value.needed)

@@ -1,0 +1,203 @@
+"""For formats: Rows whose fields a column profile names, and their documents, which convert back to the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+from xxhash import xxh3_64_hexdigest
+
+from corpusfmt.formats import CheckOptions, ReadOptions, Shard
+from corpusfmt.formats.columns import Columns, best_columns, load_columns, path_to, value_at
+from corpusfmt.formats.provenance import SYNTHETIC
+from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
+from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
+from corpusfmt.model import Document, Json, Location, UsageError
+
+# Names that only conversions write.
+_OWN = (ROW, SYNTHETIC)
+# Of `Origin`: the name of the id, whether it is a number, what was made, and whether metadata is apart.
+_Shape = tuple[str | None, bool, tuple[str, ...], bool]
+
+
+class ColumnRecord(Record, frozen=True):
+    """An object, its columns, and the path to its id if it has or needs one."""
+
+    columns: Columns
+    id: Sequence[str] | None
+
+
+def columns_of(reading: ReadOptions, format_name: str) -> Columns | None:
+    """Return the columns that options name, None if they name none. Raises `UsageError`."""
+    named = {
+        "text": reading.text_field,
+        "id": reading.id_field,
+        "url": reading.url_field,
+        "created": reading.date_field,
+        "language": reading.language_field,
+    }
+    named = {name: value for name, value in named.items() if value is not None}
+    if reading.columns is None and not named:
+        return None
+    columns = Columns() if reading.columns is None else load_columns(reading.columns)
+    if columns.format != format_name and reading.columns is not None:
+        raise UsageError(f"the column profile {columns.name} is of {columns.format}, the source is {format_name}")
+    fields = structs.replace(columns.fields, **named)
+    return structs.replace(columns, fields=fields, needs_id=columns.needs_id or "id" in named)
+
+
+def is_id(value: object) -> bool:
+    """Return whether a value identifies a document: a string that is not empty, or a whole number."""
+    return (isinstance(value, str) and value != "") or (isinstance(value, int) and not isinstance(value, bool))
+
+
+class ColumnRecords(Records):
+    """Rows read by the column profile in the shard, or by `ReadOptions`; `source` is that of documents without one."""
+
+    source = "jsonl"
+
+    def __init__(self, shard: Shard, options: CheckOptions) -> None:
+        super().__init__(shard, options)
+        columns = shard.payload if isinstance(shard.payload, Columns) else columns_of(options.reading, "jsonl")
+        self.columns = columns or Columns()
+        fields = self.columns.fields
+        self.text = fields.text
+        strings = (each for each in self.columns.values if each.needed and each.types == ("string",))
+        self.required = tuple(dict.fromkeys([fields.text, *(each.name for each in strings if len(each.path) == 1)]))
+        self._values = [(each.path, each.kinds) for each in self.columns.values if each.name not in self.required]
+        self._id = _path_to(fields.id)
+        self._url, self._created, self._language = map(_path_to, (fields.url, fields.created, fields.language))
+        self._language_of_file = self.columns.language_of_path(_place(shard))
+        self._source = options.reading.source or self.columns.name or self.source
+        self._marks: dict[tuple[_Shape, bool], str | None] = {}
+
+    def id_path(self, row: Json) -> Sequence[str] | None:
+        """Return the path to the id of a row, None if it has none and needs none."""
+        if self._id is None or self.columns.needs_id or self._id[0] in row:
+            return self._id
+        return None
+
+    def are_clean(self, rows: list[Json]) -> bool:
+        if self.facts is None and rows:
+            self.facts = self._fitting(rows[0])
+        if not super().are_clean(rows):
+            return False
+        for path, kinds in self._values:
+            if not {type(value_at(row, path)) for row in rows} <= kinds:
+                return False
+        ids = (value_at(row, found) for row in rows if (found := self.id_path(row)) is not None)
+        return all(map(is_id, ids))
+
+    def record(self, at: Location, row: Json) -> ColumnRecord:
+        if self.facts is None:
+            self.facts = self._fitting(row)
+        return ColumnRecord(at, row, self.required, self.columns, self.id_path(row))
+
+    def _fitting(self, row: Json) -> str:
+        """Return the name of the profile that the first row of a file fits."""
+        if self.columns.name and self.columns.fits(row, _place(self.shard)):
+            return self.columns.name
+        found = best_columns(row, _place(self.shard))
+        return found.name if found else ""
+
+    def id_of(self, row: Json) -> object:
+        path = self.id_path(row)
+        return None if path is None else value_at(row, path)
+
+    def document(self, row: Json, number: int) -> Document:
+        """Return a row as a document.
+
+        Strings called source, added and created are fields of it. With an object `metadata`, all other fields stay next
+        to it, else they become metadata.
+        """
+        rest = dict(row)
+        text: str = rest.pop(self.text)
+        path = self.id_path(row)
+        at_top = path is not None and len(path) == 1 and path[0] != self.text
+        identity = None if path is None else value_at(row, path)
+        if at_top and path is not None:
+            del rest[path[0]]
+        named = {name: rest.pop(name) for name in NAMED if name in rest and isinstance(rest[name], str)}
+        apart = row.get("metadata") if self.text != "metadata" else None
+        if isinstance(apart, dict):
+            del rest["metadata"]
+            metadata, extra = dict(apart), rest
+            displaced = {name: extra.pop(name) for name in [*extra] if not _may_be_extra(name, extra[name])}
+        else:
+            apart, metadata, extra, displaced = None, rest, {}, {}
+        covered = {name: metadata.pop(name) for name in _OWN if name in metadata}
+        made = self._make(row, named, metadata)
+        shape = (path[0] if at_top and path is not None else None, isinstance(identity, int), made, apart is not None)
+        mark = self._mark(shape, displaced, covered, bool(metadata))
+        if identity is None:
+            identity = f"{self.shard.name}:{number}:{xxh3_64_hexdigest(text.encode())}"
+            metadata[SYNTHETIC] = True
+        if mark is None:
+            metadata |= covered
+        else:
+            metadata[ROW] = mark
+        lang = language_in(metadata)
+        whole = metadata if metadata or apart is not None else None
+        return Document(str(identity), text, **named, lang=lang, metadata=whole, extra=extra)
+
+    def _make(self, row: Json, named: dict[str, str], metadata: Json) -> tuple[str, ...]:
+        """Add what the row has by other names; return the names that were added."""
+        made = []
+        if "source" not in named:
+            named["source"] = self._source
+            made.append("source")
+        if (
+            self._created is not None
+            and "created" not in named
+            and isinstance(found := value_at(row, self._created), str)
+        ):
+            named["created"] = found
+            made.append("created")
+        if self._url is not None and "url" not in metadata and isinstance(found := value_at(row, self._url), str):
+            metadata["url"] = found
+            made.append("url")
+        if "language" not in metadata:
+            label = self._language_of_file
+            if self._language is not None:
+                label = self.columns.label(value_at(row, self._language)) or label
+            if label is not None:
+                metadata["language"] = label
+                made.append("language")
+        return tuple(made)
+
+    def _mark(self, shape: _Shape, displaced: Json, covered: Json, has_metadata: bool) -> str | None:
+        """Return what the row was, as JSON text; None if the document is written as the same row anyway."""
+        if displaced or covered:
+            origin = self._origin(shape, displaced, covered)
+            is_plain = not displaced and origin == Origin(id=PLAIN.id, apart=True, covered=covered)
+            return None if is_plain else marked(origin)
+        key = (shape, has_metadata)
+        if key not in self._marks:
+            origin = self._origin(shape, {}, {})
+            is_plain = origin == PLAIN or (not has_metadata and structs.replace(origin, apart=True) == PLAIN)
+            self._marks[key] = None if is_plain else marked(origin)
+        return self._marks[key]
+
+    def _origin(self, shape: _Shape, displaced: Json, covered: Json) -> Origin:
+        # Only the default itself is left out of the JSON text.
+        text = PLAIN.text if self.text == PLAIN.text else self.text
+        return Origin(text, *shape, displaced, covered)
+
+
+def _path_to(name: str | None) -> tuple[str, ...] | None:
+    return None if name is None else path_to(name)
+
+
+def _may_be_extra(name: str, value: object) -> bool:
+    """Return whether a field may stay next to those of a document: not if it would be taken for one of them."""
+    if name in {"id", "text", "metadata", *NAMED}:
+        return False
+    if name == "attributes":
+        return isinstance(value, dict)
+    return name != "version" or value is None or isinstance(value, str)
+
+
+def _place(shard: Shard) -> str:
+    """Return the path of a shard's file, with the folders above the root."""
+    entry = next(iter(shard.files.values()), None)
+    return shard.name if entry is None else entry.url

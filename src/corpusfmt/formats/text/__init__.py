@@ -1,0 +1,1 @@
+"""Internal: Plain text: documents that blank lines separate, or a document in each file."""

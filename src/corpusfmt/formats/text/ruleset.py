@@ -1,0 +1,49 @@
+"""Internal: The rules on the bytes of text; those on names are in `layout`."""
+
+from __future__ import annotations
+
+from corpusfmt.formats.general import GENERAL
+from corpusfmt.formats.rows.files import compression_rule, path_rule
+from corpusfmt.model import Severity
+from corpusfmt.rules import RuleSet
+
+VERSION = "1.0"
+RULES = RuleSet(GENERAL, versions=(VERSION,))
+compression_rule(RULES, "TXT102")
+path_rule(RULES, "TXT105")
+
+EMPTY_FILE = RULES.finding(
+    "TXT103",
+    "empty-file",
+    """A file has no document: it is empty, or has only blank lines.
+
+    Why: it may be intended, but usually a filter dropped everything or a writer failed.
+    Example: a gzip file of 20 bytes.
+    Fix: delete the file, or write it again.
+    """,
+    severity=Severity.WARNING,
+)
+
+CARRIAGE_RETURN = RULES.finding(
+    "TXT201",
+    "carriage-return",
+    r"""Lines end in CR LF.
+
+    Why: only LF ends a line; the CR becomes part of the text.
+    Example: a file written on Windows in text mode.
+    Fix: run `tr -d '\r'`.
+    """,
+    severity=Severity.WARNING,
+)
+
+BYTE_ORDER_MARK = RULES.finding(
+    "TXT202",
+    "byte-order-mark",
+    """A file begins with the byte order mark U+FEFF.
+
+    Why: UTF-8 needs none, and it becomes the first character of the first document.
+    Example: a file saved by an editor as UTF-8 with BOM.
+    Fix: remove the first three bytes of the file.
+    """,
+    severity=Severity.WARNING,
+)

@@ -1,0 +1,203 @@
+"""Internal: Judge how `datasets` loads a folder: which files, as which tables, and whether their rows fit."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from corpusfmt.hub.card import NAME as CARD
+from corpusfmt.hub.card import Table, tables_of
+from corpusfmt.hub.kinds import builder_of, kinds, readable, splits_of
+from corpusfmt.hub.rules import (
+    CARD_SPLIT_SIZE,
+    COLUMN_ADDED,
+    DATA_NOT_LOADED,
+    LOADED_TWICE,
+    NOTHING_LOADED,
+    READ_AS_TIME,
+    SIDE_FILE_LOADED,
+    UNSAFE_NAME,
+)
+from corpusfmt.hub.types import Misfit, Type, inferred, misfits
+from corpusfmt.io.lines import Line, lines
+from corpusfmt.io.loading import Columns, Looking, Seen
+from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.model import Location, Problem
+from corpusfmt.rules import Judge
+
+_IN_CARD = "list the data files in the `configs` of a card"
+
+
+class Looked(Struct, frozen=True):
+    """The columns of a file by block, and its number of rows; `gap` says why they are unknown."""
+
+    blocks: tuple[Seen, ...] = ()
+    rows: int = 0
+    gap: str = ""
+
+
+#: Looks at files, in any process.
+Look = Callable[[Sequence[Entry]], Iterable[Looked]]
+
+
+def look_at(entry: Entry) -> Looked:
+    """Return the columns of a file of JSON Lines or Parquet. Rows that cannot be read are left to other rules."""
+    if entry.name.endswith(".parquet"):
+        from corpusfmt.hub.parquet import look_at_table  # noqa: PLC0415 - only for Parquet
+
+        return look_at_table(entry)
+    decode = msgspec.json.Decoder(dict).decode
+    columns, rows = Columns(Looking), 0
+    try:
+        with entry.open() as file:
+            for line in lines(Chunks(file, codec_of_name(entry.name), entry.path)):
+                if not isinstance(line, Line) or not line.data.strip():
+                    continue
+                try:
+                    columns.note(decode(line.data), len(line.data) + line.terminated)
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    return Looked(gap=f"line {line.line:,} is no JSON object")
+                rows += 1
+    except (OSError, StreamFault) as error:
+        return Looked(gap=str(error))
+    columns.finish()
+    return Looked(tuple(columns.blocks), rows)
+
+
+def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Look) -> None:
+    """Report everything that `datasets` would refuse, leave out or change; `documents` are the files with documents."""
+    if root.kind != "directory":
+        tables = [Table("", {"train": [root.path]})]
+        _judge_columns(tables, {root.path: root}, judge, look)
+        return
+    entries = {each.path: each for each in walk(root) if each.kind == "file"}
+    for path in documents:
+        if "::" in path:
+            judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `::`", Location(path), "rename it"))
+    paths = list(entries)
+    tables_in_card = tables_of(entries[CARD], paths, judge) if CARD in entries else None
+    tables = _guessed(paths, judge) if tables_in_card is None else tables_in_card
+    if not any(table.splits for table in tables):
+        return
+    tables = [
+        Table(each.name, {split: readable(own) for split, own in each.splits.items()}, each.features, each.sizes)
+        for each in tables
+    ]
+    _judge_files(tables, documents, judge)
+    # One builder reads all configs: the one of the first.
+    if builder_of(path for own in tables[0].splits.values() for path in own) in {"json", "parquet"}:
+        _judge_columns(tables, entries, judge, look)
+
+
+def _guessed(paths: Sequence[str], judge: Judge) -> list[Table]:
+    """Return the table that the names of files define, without a card."""
+    splits = {split: own for split, found in splits_of(paths).items() if (own := readable(found))}
+    builders = kinds(splits)
+    if len(builders) != 1 or "" in builders:
+        reason = f"splits of different kinds: {', '.join(sorted(builders))}" if len(builders) > 1 else "no data files"
+        judge.report(NOTHING_LOADED, Problem(reason, Location("."), _IN_CARD))
+        return []
+    (builder,) = builders
+    return [Table("", {split: own for split, found in splits.items() if (own := readable(found, builder))})]
+
+
+def _judge_files(tables: Sequence[Table], documents: Sequence[str], judge: Judge) -> None:
+    wanted = set(documents)
+    loaded: set[str] = set()
+    sides: set[str] = set()
+    for table in tables:
+        counted = Counter(path for own in table.splits.values() for path in own)
+        loaded |= counted.keys()
+        if not counted.keys().isdisjoint(wanted):
+            sides |= counted.keys() - wanted
+        for path in sorted(path for path, times in counted.items() if times > 1):
+            message = f"the file is read {counted[path]} times{_in(table)}"
+            judge.report(LOADED_TWICE, Problem(message, Location(path), "rename the file, or list it once in the card"))
+    if wanted and loaded and wanted.isdisjoint(loaded):
+        sides |= loaded
+    for path in sorted(sides):
+        problem = Problem("the file is read as rows, and is not data", Location(path), _IN_CARD)
+        judge.report(SIDE_FILE_LOADED, problem)
+    for path in sorted(wanted - loaded):
+        judge.report(DATA_NOT_LOADED, Problem("the file is not read", Location(path), _IN_CARD))
+
+
+def _in(table: Table) -> str:
+    return f" in the config `{table.name}`" if table.name else ""
+
+
+def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: Look) -> None:
+    paths = sorted({path for table in tables for own in table.splits.values() for path in own})
+    looked = dict(zip(paths, look([entries[path] for path in paths]), strict=True))
+    told: set[tuple[str, str, str]] = set()
+    for table in tables:
+        for path, problem_of in _unfit(table, looked):
+            key = (path, problem_of.column, problem_of.type.code)
+            if key not in told:
+                told.add(key)
+                judge.report(problem_of.type, _problem(path, problem_of, table, looked))
+        if all(not looked[path].gap for own in table.splits.values() for path in own):
+            _judge_sizes(table, looked, judge)
+
+
+def _first(table: Table, looked: Mapping[str, Looked]) -> tuple[str, Seen] | None:
+    """Return the file that defines the types of a table, and its first block."""
+    first_split = next(iter(table.splits.values()), ())
+    return next(((path, looked[path].blocks[0]) for path in first_split if looked[path].blocks), None)
+
+
+def _types(table: Table, looked: Mapping[str, Looked]) -> Mapping[str, Type] | None:
+    if table.features is not None:
+        return table.features
+    first = _first(table, looked)
+    return first and {name: inferred(seen) for name, seen in first[1].members.items()}
+
+
+def _unfit(table: Table, looked: Mapping[str, Looked]) -> Iterator[tuple[str, Misfit]]:
+    types = _types(table, looked)
+    if types is None:
+        return
+    rounds = any(each.has_json for each in types.values())
+    defining = None if table.features is not None else _first(table, looked)
+    for path in (path for own in table.splits.values() for path in own):
+        for block in looked[path].blocks:
+            for name, seen in block.members.items():
+                if name in types:
+                    for each in misfits(name, types[name], seen, rounds=rounds):
+                        # What is declared is meant, and the first file says it for all.
+                        if each.type is not READ_AS_TIME or (defining and defining[0] == path):
+                            yield path, each
+                else:
+                    yield path, Misfit(COLUMN_ADDED, name, "a column", "", "`load_dataset` fails")
+
+
+def _problem(path: str, found: Misfit, table: Table, looked: Mapping[str, Looked]) -> Problem:
+    first = _first(table, looked)
+    by = "the card" if table.features is not None or first is None else f"`{first[0]}`"
+    if found.type is COLUMN_ADDED:
+        message = f"`{found.column}` is not a column of {by}: {found.effect}"
+        return Problem(
+            message, Location(path), f"write `{found.column}` in all rows, or declare all columns in the card"
+        )
+    top = re.split(r"[.\[]", found.column, maxsplit=1)[0]
+    if by == f"`{path}`":
+        message = f"`{found.column}` has {found.found}, loaded as `{found.expected}`: {found.effect}"
+        return Problem(message, Location(path), f"declare `{top}` as `json` in `dataset_info` of the card")
+    message = f"`{found.column}` has {found.found}, expected `{found.expected}` as in {by}: {found.effect}"
+    hint = f"write `{found.expected}` in both files, or declare the type of `{top}` in `dataset_info` of the card"
+    return Problem(message, Location(path), hint)
+
+
+def _judge_sizes(table: Table, looked: Mapping[str, Looked], judge: Judge) -> None:
+    for split, expected in table.sizes.items():
+        rows = sum(looked[path].rows for path in table.splits.get(split, ()))
+        if rows != expected:
+            message = f"`num_examples` of the split `{split}` of `{table.name}` is {expected:,}, expected {rows:,}"
+            judge.report(
+                CARD_SPLIT_SIZE, Problem(message, Location(CARD, pointer="/dataset_info"), "correct the number")
+            )

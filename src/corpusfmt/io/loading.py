@@ -1,0 +1,197 @@
+"""For formats: The types that loaders infer from rows of JSON Lines, as Apache Arrow does it in `datasets`.
+
+A loader reads blocks of 10 MiB and the rest of the last line. The types of the first one are those of the table.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from corpusfmt.model import Json
+
+#: Bytes of text of a block.
+BLOCK_BYTES = 10 * 1024 * 1024
+
+# Kinds of values; a column may have several. TIME is a string that is read as a point in time, OFFSET one whose offset from
+# UTC is lost by that, QUOTING one that is itself JSON. WIDE is a whole number that a float changes, BIG one of more than 64
+# bits, HUGE one that even unsigned has more. FRACTION is a float with decimals, LONG one of more than ten; RAGGED are objects
+# with different keys.
+NULL, BOOL, INT, WIDE, BIG, HUGE, FLOAT, FRACTION, LONG, TIME, OFFSET, TEXT, QUOTING, LIST, OBJECT, RAGGED = (
+    1 << place for place in range(16)
+)
+NUMBERS = INT | WIDE | BIG | HUGE | FLOAT | FRACTION | LONG
+TEXTS = TIME | OFFSET | TEXT | QUOTING
+
+# Objects with more keys are maps rather than records: no table has room for them.
+_MOST_KEYS = 1000
+_EXACT, _LEAST, _MOST = 2**53, -(2**63), 2**63 - 1
+_DECIMALS = 10
+_MAY_QUOTE = frozenset('0123456789-"[{tfn')
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_TIME = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
+)
+# The common form, on a day that every month has.
+_USUAL = re.compile(
+    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII
+).fullmatch
+_UTC = frozenset({"", "Z"})
+
+
+class Seen(Struct, omit_defaults=True):
+    """The kinds of values in a column, in the elements of its lists and in the members of its objects."""
+
+    #: The kinds of a column in which further texts make no difference.
+    SETTLING: ClassVar[int] = TEXT
+
+    kinds: int = 0
+    items: Seen | None = None
+    members: dict[str, Seen] = {}
+
+    @property
+    def settled(self) -> int:
+        """The kinds apart from nulls."""
+        return self.kinds & ~NULL
+
+    def note(self, value: Any) -> None:
+        """Add a value."""
+        found = type(value)
+        if found is str:
+            self._note_text(value)
+        elif found is dict:
+            self._note_object(value)
+        elif found is list or found is tuple:
+            self._note_list(value)
+        elif found is int:
+            exact = -_EXACT <= value <= _EXACT
+            self.kinds |= INT if exact else INT | WIDE if _LEAST <= value <= _MOST else self._too_big(value)
+        elif found is float:
+            self.kinds |= FLOAT | (FRACTION if value % 1 else 0) | (LONG if round(value, _DECIMALS) != value else 0)
+        else:
+            self.kinds |= NULL if value is None else BOOL
+
+    @staticmethod
+    def _too_big(value: int) -> int:
+        return BIG if 0 < value <= 2 * _MOST + 1 else BIG | HUGE
+
+    def _note_text(self, text: str) -> None:
+        kind = TEXT if self.kinds & TEXT else kind_of_text(text)
+        # One other text makes texts of all times in a block.
+        self.kinds = self.kinds & ~(TIME | OFFSET) | TEXT if kind == TEXT else self.kinds | kind
+
+    def _note_object(self, row: Json) -> None:
+        first = not self.kinds & OBJECT
+        self.kinds |= OBJECT
+        if not first and len(row) != len(self.members):
+            self.kinds |= RAGGED
+        self._note_members(row, or_else=0 if first else RAGGED)
+
+    def _note_members(self, row: Json, or_else: int) -> None:
+        members = self.members
+        for name, value in row.items():
+            member = members.get(name)
+            if member is None:
+                self.kinds |= or_else
+                if len(members) >= _MOST_KEYS:
+                    continue
+                member = members[name] = type(self)()
+            elif type(value) is str and member.kinds & self.SETTLING == self.SETTLING:
+                continue
+            member.note(value)
+
+    def note_row(self, row: Json) -> None:
+        """Add a row: any of its columns may be missing."""
+        self._note_members(row, or_else=0)
+
+    def _note_list(self, values: Iterable[Any]) -> None:
+        self.kinds |= LIST
+        if self.items is None:
+            self.items = type(self)()
+        for value in values:
+            self.items.note(value)
+
+    def add(self, other: Seen) -> None:
+        """Add everything that another column contains."""
+        if self.kinds & other.kinds & OBJECT and self.members.keys() != other.members.keys():
+            self.kinds |= RAGGED
+        self.kinds |= other.kinds
+        if other.items is not None:
+            self.items = self.items or type(self)()
+            self.items.add(other.items)
+        for name, member in other.members.items():
+            if name in self.members or len(self.members) < _MOST_KEYS:
+                self.members.setdefault(name, type(self)()).add(member)
+
+
+class Looking(Seen):
+    """As `Seen`, with the texts that are themselves JSON."""
+
+    SETTLING: ClassVar[int] = TEXT | QUOTING
+
+    def _note_text(self, text: str) -> None:
+        super()._note_text(text)
+        if text[:1] in _MAY_QUOTE and not self.kinds & QUOTING and _is_json(text):
+            self.kinds |= QUOTING
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is JSON, as tolerantly as loaders read it."""
+    if _NUMBER.fullmatch(text):
+        return True
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
+def kind_of_text(text: str) -> int:
+    """Return the kind of a string: TIME, OFFSET or TEXT."""
+    if len(text) > 32 or text[4:5] != "-":
+        return TEXT
+    if _USUAL(text):
+        return TIME
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return TEXT
+    try:
+        dt.date.fromisoformat(match[1])
+    except ValueError:
+        return TEXT
+    return TIME if (match[2] or "") in _UTC else OFFSET
+
+
+class Columns:
+    """The columns of a file: `blocks` are the different ones of its blocks, `whole` is their sum."""
+
+    def __init__(self, kind: type[Seen] = Seen) -> None:
+        self.whole = kind()
+        self.blocks: list[Seen] = []
+        self._kind = kind
+        self._current = kind()
+        self._bytes = 0
+
+    def note(self, row: Json, size: int) -> None:
+        """Add a row of `size` bytes, with its line feed."""
+        self._current.note_row(row)
+        self._bytes += size
+        if self._bytes > BLOCK_BYTES:
+            self._end()
+
+    def _end(self) -> None:
+        self.whole.add(self._current)
+        if self._current not in self.blocks:
+            self.blocks.append(self._current)
+        self._current, self._bytes = self._kind(), 0
+
+    def finish(self) -> Seen:
+        """Return the columns of all blocks."""
+        if self._bytes:
+            self._end()
+        return self.whole

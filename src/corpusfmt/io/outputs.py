@@ -1,0 +1,229 @@
+"""Internal: Where outputs go: a local path, or an object in a store. An object is put whole by one request of the store's,
+so that no listing ever has a part of it.
+
+Only stores whose puts are known to be atomic are written to.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from corpusfmt.io.paths import is_url, printable, store_of
+from corpusfmt.io.stores import Guarded, StoreFailure, StoreFile, at_once, may_pass, persistently, status_of
+from corpusfmt.model import UsageError
+
+_LOCAL = re.compile(r"(?:file|local):/+")
+_WRITTEN_TO = ("s3", "s3a", "gs", "gcs", "hf", "memory")
+# A folder of a Hub's repository has the repository's type and two names above it, one elsewhere a bucket.
+_LEVELS_ABOVE = {"hf": 3}
+_CREDENTIALS = {
+    "s3": "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`",
+    "hf": "set HF_TOKEN, or run `hf auth login`",
+}
+_CREDENTIALS |= {"s3a": _CREDENTIALS["s3"], "gcs": _CREDENTIALS["gs"]}
+_NO_CREDENTIALS = {
+    *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound"),
+    *("DefaultCredentialsError", "RefreshError", "LocalTokenNotFoundError", "TokenRetrievalError"),
+}
+_PROBE = ".corpusfmt/probe"
+_MISSING = {"RepositoryNotFoundError", "NoSuchBucket"}
+
+
+class StorePath(Struct, frozen=True):
+    """The place of an object, or of all objects below a prefix, in a store; used like a `Path`. Crosses processes."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    def __truediv__(self, name: str) -> StorePath:
+        return StorePath(f"{self.url}/{name}" if name else self.url)
+
+    @property
+    def name(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    @property
+    def parent(self) -> StorePath:
+        return StorePath(self.url.rpartition("/")[0])
+
+    def with_name(self, name: str) -> StorePath:
+        return self.parent / name
+
+    @property
+    def scheme(self) -> str:
+        return self.url.partition("://")[0]
+
+    @property
+    def is_root(self) -> bool:
+        """Whether nothing can be written next to this prefix."""
+        return self.url.partition("://")[2].count("/") < _LEVELS_ABOVE.get(self.scheme, 1)
+
+    def is_file(self) -> bool:
+        """Return whether there is an object."""
+        return self.size() is not None
+
+    def size(self) -> int | None:
+        """Return the bytes of the object, None if there is none."""
+        store, place = self._store()
+        try:
+            store.invalidate_cache()
+            facts = store.info(place)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._failure("read", error) from error
+        return int(facts["size"] or 0) if facts["type"] == "file" else None
+
+    def open(self, _mode: Literal["rb"] = "rb") -> StoreFile:
+        """Open the object for reading bytes."""
+        store, place = self._store()
+        return store.opened(place)
+
+    def read_bytes(self) -> bytes:
+        """Return the content of the object."""
+        with self.open() as file:
+            return file.read()
+
+    def names(self) -> set[str]:
+        """Return the names directly below this prefix; the empty name is that of an object at this place."""
+        store, place = self._store()
+        try:
+            store.invalidate_cache()
+            found = store.ls(place, detail=False)
+        except FileNotFoundError:
+            return set()
+        except OSError as error:
+            raise self._failure("list", error) from error
+        return {name[len(place) :].strip("/") for name in found}
+
+    def put(self, path: Path) -> None:
+        """Put a local file as the object, replacing an earlier one."""
+        if self.scheme == "memory":  # an object there is visible while it grows
+            self.write_bytes(path.read_bytes())
+        else:
+            self._put(lambda store, place: store.put_file(str(path), place))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Put a small object."""
+        self._put(lambda store, place: store.pipe_file(place, data))
+
+    def create(self, data: bytes) -> bool:
+        """Put a small object unless there is one; return whether it has this content now."""
+        if self.scheme == "hf":  # has no such request
+            if not self.is_file():
+                self.write_bytes(data)
+        else:
+            try:
+                self._put(lambda store, place: store.pipe_file(place, data, mode="create"))
+            except OSError as error:
+                if not _is_there_already(error):
+                    raise
+        # An earlier attempt may have put it, and its answer was lost.
+        return self.read_bytes() == data
+
+    def remove(self) -> None:
+        """Remove the object, if it exists."""
+        store, place = self._store()
+        try:
+            store.rm_file(place)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._failure("remove", error) from error
+
+    def probe(self) -> None:
+        """Put an object below this prefix and remove it. Raises `UsageError` with the remedy if that is impossible."""
+        # Always of the same name: one that a kill left is removed by the next.
+        place = self / _PROBE
+        with at_once():
+            try:
+                place.write_bytes(b"")
+                place.remove()
+            except StoreFailure as error:
+                raise UsageError(str(error).replace(place.url, f"below {self.url}")) from error
+
+    def _put(self, put: Callable[[Any, str], object]) -> None:
+        store, place = self._store()
+
+        def attempt() -> None:
+            try:
+                put(store.served, place)
+            except FileNotFoundError as error:
+                # Of an upload in parts whose last answer was lost, nothing is left to be completed.
+                raise ConnectionError(str(error)) if "upload" in str(error) else error from error
+
+        try:
+            persistently(f"put {self.url}", attempt)
+        except OSError as error:
+            if _is_there_already(error):
+                raise
+            raise self._failure("write", error) from error
+
+    def _store(self) -> tuple[Guarded, str]:
+        return store_of(self.url)
+
+    def _failure(self, doing: str, error: OSError) -> StoreFailure:
+        cause = error.__cause__ or error
+        said = error.strerror or str(error) or type(error).__name__
+        if remedy := _remedy(self.scheme, cause):
+            said = f"{said}; {remedy}"
+        return StoreFailure(error.errno or errno.EIO, f"cannot {doing} {printable(self.url)}: {said}")
+
+
+#: A local path, or one in a store.
+Place = Path | StorePath
+
+
+def _is_there_already(error: OSError) -> bool:
+    """Return whether a store refused to replace an object."""
+    return isinstance(error, FileExistsError) or status_of(error.__cause__ or error) == 412
+
+
+def _remedy(scheme: str, error: BaseException) -> str:
+    names = {each.__name__ for each in type(error).__mro__}
+    status, said = status_of(error), str(error)
+    credentials = _CREDENTIALS.get(scheme, "check the credentials")
+    if not names.isdisjoint(_NO_CREDENTIALS):
+        return credentials
+    if "RequestTimeTooSkewed" in said or "request time and the" in said:
+        return "set the clock of this machine"
+    if not names.isdisjoint(_MISSING) or isinstance(error, FileNotFoundError) or status == 404:
+        return "create the bucket or repository, or correct its name"
+    if isinstance(error, PermissionError) or status in {401, 403}:
+        return f"ask for the right to list, read, write and delete there, or {credentials}"
+    if may_pass(error):
+        return "check the network, the endpoint and the state of the service"
+    return ""
+
+
+def place_of(path: str | Path | StorePath, what: str) -> Place:
+    """Return where an output goes. Raises `UsageError` for a URL to which nothing is written; `what` names the output."""
+    if isinstance(path, StorePath):
+        return path
+    # A `Path` keeps only one of two slashes.
+    shown = re.sub(":/+", "://", str(path), count=1)
+    if not is_url(shown):
+        return Path(path)
+    if _LOCAL.match(shown):
+        return Path(_LOCAL.sub("/", str(path), count=1))
+    scheme, _, rest = shown.partition("://")
+    if scheme not in _WRITTEN_TO or "::" in shown:
+        raise UsageError(
+            f"{what} is `{printable(shown)}`, expected a local path or a URL that begins with s3://, gs:// or hf://"
+        )
+    if "@" in rest.partition("/")[0]:
+        raise UsageError(f"{what} is a URL with credentials: remove them and {_CREDENTIALS.get(scheme, 'set them')}")
+    found = StorePath(f"{scheme}://{rest.strip('/')}")
+    if not rest.strip("/"):
+        raise UsageError(f"{what} is `{printable(shown)}`, expected the name of a bucket or repository after it")
+    store_of(found.url)
+    return found

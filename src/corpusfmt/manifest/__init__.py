@@ -1,0 +1,1 @@
+"""Internal: `MANIFEST.json`: its content, reading of untrusted ones, and comparison with a release."""

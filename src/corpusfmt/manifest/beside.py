@@ -1,0 +1,178 @@
+"""Internal: Compare the manifest with the other records of a release: description, checksum lists, card, statistics.
+
+Only records with the digest in the manifest are read; for a changed record, only the change is reported.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from corpusfmt.formats.describing import Describer
+from corpusfmt.io.lines import Line, lines
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.text import json_object
+from corpusfmt.manifest.model import Manifest, is_unlisted
+from corpusfmt.manifest.rules import CARD_DIFFERS, CHECKSUM_DIFFERS, DESCRIPTION_DIFFERS, STATISTICS_DIFFER
+from corpusfmt.model import Json, Location, Problem
+from corpusfmt.rules import Judge
+
+_MOST_BYTES = 64 * 1024 * 1024
+_LONGEST_LINE = 8192
+_CHECKSUM = re.compile(r"([0-9A-Fa-f]{64})(?:  | \*)(.+)")
+_CHECKSUM_LIST = re.compile(r"(?:.*[._-])?sha-?256(?:sums?)?(?:\.txt)?", re.IGNORECASE)
+_CARD = re.compile(r"README(?:\.md)?", re.IGNORECASE)
+_DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
+_NAMED = re.compile(r"[^\s`'\"<>|()\[\],]+")
+_DATA_PATH = re.compile(r"\s*(?:-\s+)?(?:path|data_files):\s*[\"']?([^\"'\s#][^\"'#]*?)[\"']?\s*")
+# Compared as text: a number of thousands of digits cannot be converted.
+_SIZE = re.compile(r"[0-9]+ B")
+_RESEAL = "then seal the release again"
+
+
+def check_records(
+    manifest: Manifest, intact: Mapping[str, Entry], judge: Judge, describer: Describer | None, *, judges_lists: bool
+) -> None:
+    """Report where the records of a release contradict its manifest; `intact` are the files that match it.
+
+    `judges_lists` is whether the format has rules for its checksum lists.
+    """
+    for path, entry in intact.items():
+        name = posixpath.basename(path)
+        if path == "croissant.json":
+            _check_description(_object(entry), manifest, judge, path)
+        elif path == "stats.json":
+            _check_statistics(_object(entry), manifest, judge, describer)
+        elif _CARD.fullmatch(path):
+            _check_card(entry, manifest, judge)
+        elif not judges_lists and _CHECKSUM_LIST.fullmatch(name):
+            _check_list(entry, manifest, judge)
+
+
+def _object(entry: Entry) -> Json:
+    with entry.open() as file:
+        data = file.read(_MOST_BYTES) if entry.size <= _MOST_BYTES else b""
+    return json_object(data) or {}
+
+
+def _text_lines(entry: Entry) -> Iterator[Line]:
+    with entry.open() as file:
+        for line in lines(iter(lambda: file.read(_LONGEST_LINE), b""), _LONGEST_LINE):
+            if isinstance(line, Line):
+                yield line
+
+
+def _check_description(description: Json, manifest: Manifest, judge: Judge, path: str) -> None:
+    named: set[str] = set()
+    objects = description.get("distribution")
+    for number, each in enumerate(objects if isinstance(objects, list) else ()):
+        url = each.get("contentUrl") if isinstance(each, dict) else None
+        if not isinstance(url, str) or ":" in url or each.get("containedIn"):
+            continue
+        named.add(url)
+        for message, member in _contradictions(each, url, manifest):
+            at = Location(path, pointer=f"/distribution/{number}/{member}")
+            judge.report(DESCRIPTION_DIFFERS, Problem(message, at, f"describe the corpus again, {_RESEAL}"))
+    if named & manifest.files.keys():
+        for left_out in sorted(
+            listed for listed, each in manifest.files.items() if each.documents and listed not in named
+        ):
+            message = f"`{left_out}` has documents and is not described"
+            hint = f"describe the corpus again, {_RESEAL}"
+            judge.report(DESCRIPTION_DIFFERS, Problem(message, Location(path, pointer="/distribution"), hint))
+
+
+def _contradictions(described: Json, url: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    listed = manifest.files.get(url)
+    if listed is None:
+        if not is_unlisted(url):
+            yield f"`{url}` is not in the manifest", "contentUrl"
+        return
+    size, digest = described.get("contentSize"), described.get("sha256")
+    if isinstance(digest, str) and digest.lower() != listed.sha256:
+        yield f"`sha256` of `{url}` is `{digest}`, expected `{listed.sha256}`", "sha256"
+    elif isinstance(size, str) and _SIZE.fullmatch(size) and size.lstrip("0") != f"{listed.size} B".lstrip("0"):
+        yield f"`contentSize` of `{url}` is `{size}`, expected `{listed.size} B`", "contentSize"
+
+
+def _check_statistics(stats: Json, manifest: Manifest, judge: Judge, describer: Describer | None) -> None:
+    language = describer.language if describer else None
+    counted: dict[str, Counter[str]] = {}
+    for path, each in manifest.files.items():
+        if each.documents is not None:
+            counted.setdefault(each.corpus, Counter())[language(path) if language else ""] += each.documents
+    if not counted:
+        return
+    _compare_counts(stats.get("total"), [sum(each.values()) for each in counted.values()], "/total", "", judge)
+    languages = stats.get("languages")
+    if language and isinstance(languages, dict):
+        for name, sizes in languages.items():
+            _compare_counts(
+                sizes, [each[name] for each in counted.values()], f"/languages/{name}", f" of `{name}`", judge
+            )
+
+
+def _compare_counts(sizes: Any, counts: list[int], pointer: str, what: str, judge: Judge) -> None:
+    """Report a number of documents that no variant of the release has; with several, each is the original or the final one.
+
+    In shuffled lines, each line is a document.
+    """
+    final, original = _said(sizes, "final"), _said(sizes, "original")
+    if not final or (final & {*counts} and {*counts} <= final | original):
+        return
+    message = f"{sizes['final']['documents']:,} documents{what}, expected {' or '.join(f'{count:,}' for count in sorted(set(counts)))}"
+    at = Location("stats.json", pointer=f"{pointer}/final/documents")
+    judge.report(STATISTICS_DIFFER, Problem(message, at, f"write the statistics again, {_RESEAL}"))
+
+
+def _said(sizes: Any, kind: str) -> set[int]:
+    """Return the numbers of documents and of lines of a variant in the statistics."""
+    found = sizes.get(kind) if isinstance(sizes, dict) else None
+    counts = [found.get(name) for name in ("documents", "lines")] if isinstance(found, dict) else []
+    return {count for count in counts if isinstance(count, int)} if isinstance(next(iter(counts), None), int) else set()
+
+
+def _check_list(entry: Entry, manifest: Manifest, judge: Judge) -> None:
+    folder = entry.parent
+    for line in _text_lines(entry):
+        match = _CHECKSUM.fullmatch(line.data.decode("utf-8", "backslashreplace"))
+        if match is None:
+            continue
+        path = posixpath.normpath(posixpath.join(folder, match[2]))
+        listed = manifest.files.get(path)
+        at = Location(entry.path, line.line)
+        if listed is None and not is_unlisted(path):
+            problem = Problem(f"`{path}` is not in the manifest", at, f"remove the line, {_RESEAL}")
+            judge.report(CHECKSUM_DIFFERS, problem)
+        elif listed is not None and listed.sha256 != match[1].lower():
+            message = f"SHA-256 of `{path}` is `{match[1]}`, expected `{listed.sha256}`"
+            judge.report(CHECKSUM_DIFFERS, Problem(message, at, f"write the list again, {_RESEAL}"))
+
+
+def _check_card(entry: Entry, manifest: Manifest, judge: Judge) -> None:
+    in_head = False
+    for line in _text_lines(entry):
+        text = line.data.decode("utf-8", "backslashreplace").removesuffix("\r")
+        if text == "---":
+            in_head = line.line == 1
+        for message in _of_head(text, manifest) if in_head else _of_text(text, manifest):
+            at = Location(entry.path, line.line)
+            judge.report(CARD_DIFFERS, Problem(message, at, f"correct the card, {_RESEAL}"))
+
+
+def _of_head(text: str, manifest: Manifest) -> Iterator[str]:
+    match = _DATA_PATH.fullmatch(text)
+    if match and not any(fnmatchcase(path, match[1]) for path in manifest.files):
+        yield f"no file of the manifest matches `{match[1]}`"
+
+
+def _of_text(text: str, manifest: Manifest) -> Iterator[str]:
+    """Yield the digest in a line that names exactly one file, if the manifest has a different one."""
+    digests = _DIGEST.findall(text)
+    named = [word for word in _NAMED.findall(text) if word in manifest.files] if digests else []
+    if len(digests) == len(named) == 1 and manifest.files[named[0]].sha256 != digests[0]:
+        yield f"SHA-256 of `{named[0]}` is `{digests[0]}`, expected `{manifest.files[named[0]].sha256}`"

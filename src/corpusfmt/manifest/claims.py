@@ -1,0 +1,449 @@
+"""Internal: Read the untrusted statements and the signature of a release, and compare them with its manifest.
+
+Nothing here is believed: who signed is another question, `release/signatures.py`. What is reported contradicts the release, no
+matter who says it.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from typing import Annotated
+
+from msgspec import Meta, Struct, field, to_builtins
+
+from corpusfmt.formats.general import barred
+from corpusfmt.io.digests import facts_of
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.text import pointer
+from corpusfmt.manifest.model import (
+    NAME,
+    PROVENANCE,
+    SIGNATURE,
+    VERIFICATION,
+    Manifest,
+    by_bytes,
+    is_sha256,
+    is_unlisted,
+)
+from corpusfmt.manifest.read import Refused, content_of, converted, object_in, unsafe
+from corpusfmt.manifest.rules import (
+    SIGNATURE_MALFORMED,
+    SIGNATURE_MISMATCH,
+    STATEMENT_MALFORMED,
+    STATEMENT_MISMATCH,
+    STATEMENT_PATH_UNSAFE,
+    STATEMENT_UNKNOWN,
+    UNSIGNED,
+)
+from corpusfmt.manifest.statements import (
+    PAYLOAD,
+    PREDICATES,
+    STATEMENT,
+    SUMMARY,
+    TREE,
+    VERIFIER,
+    is_ours,
+    provenance,
+    release_uri,
+)
+from corpusfmt.model import FindingType, Json, Location, Problem
+from corpusfmt.rules import Judge
+from corpusfmt.wording import plural
+
+#: Base64 makes a third more of what a manifest may have.
+_MOST_BYTES = 128 * 1024 * 1024
+_MOST_SIGNATURES = 100
+_NO_NAME = "_"
+_SIGNED = "https://model_signing/signature/v1.0"
+_BUNDLE = "application/vnd.dev.sigstore.bundle"
+_ATTEST = "run `corpusfmt seal --attest`, or remove the statement"
+_SIGN = "fetch the release and its signature again, or run `corpusfmt seal --sign KEY`"
+
+#: The SHA-256 of a file that no manifest lists, None if there is none.
+DigestOf = Callable[[str], str | None]
+
+
+class Envelope(Struct, frozen=True):
+    """A DSSE envelope: a payload with its type, and signatures of both."""
+
+    kind: str
+    payload: bytes
+    signatures: tuple[bytes, ...]
+
+
+class Statement(Struct, frozen=True):
+    """What a file, of which `sha256` is the digest, states of files by path; `envelope` is None if it has no signature."""
+
+    sha256: str
+    digests: Mapping[str, str]
+    kind: str
+    predicate: Json
+    envelope: Envelope | None = None
+
+
+class Bundle(Struct, frozen=True):
+    """A signature: the digests of the files that it covers, the bytes of its file, and the key that it names, if any."""
+
+    digests: Mapping[str, str]
+    data: bytes
+    key: str | None
+
+
+class Claims(Struct):
+    """The statements about a release by the name of their file, its signature, and which of these contradict the release."""
+
+    statements: dict[str, Statement] = field(default_factory=dict)
+    bundle: Bundle | None = None
+    wrong: set[str] = field(default_factory=set)
+
+
+class _Subject(Struct):
+    digest: dict[str, str]
+    name: str | None = None
+
+
+class _Statement(Struct, rename={"kind": "_type"}):
+    kind: str
+    subject: Annotated[list[_Subject], Meta(min_length=1)]
+    predicateType: str  # noqa: N815 - the names of in-toto
+    predicate: Json = field(default_factory=dict)
+
+
+class _Signature(Struct):
+    sig: str
+
+
+class _Envelope(Struct):
+    payload: str
+    payloadType: str  # noqa: N815
+    signatures: Annotated[list[_Signature], Meta(min_length=1, max_length=_MOST_SIGNATURES)]
+
+
+class _Builder(Struct):
+    id: str
+
+
+class _Run(Struct):
+    builder: _Builder
+
+
+class _Definition(Struct):
+    buildType: str  # noqa: N815
+    externalParameters: Json  # noqa: N815
+
+
+class _Provenance(Struct):
+    buildDefinition: _Definition  # noqa: N815
+    runDetails: _Run  # noqa: N815
+
+
+class _Policy(Struct):
+    uri: str
+
+
+class _Verification(Struct):
+    verifier: _Builder
+    resourceUri: str  # noqa: N815
+    policy: _Policy
+    verificationResult: str  # noqa: N815
+    verifiedLevels: list[str]  # noqa: N815
+
+
+class _Key(Struct):
+    hint: str | None = None
+
+
+class _Material(Struct):
+    publicKey: _Key | None = None  # noqa: N815
+
+
+class _Bundle(Struct):
+    mediaType: str  # noqa: N815
+    verificationMaterial: _Material  # noqa: N815
+    dsseEnvelope: Json  # noqa: N815
+
+
+class _Serialization(Struct):
+    method: str
+    hash_type: str
+
+
+class _Resource(Struct):
+    name: str
+    algorithm: str
+    digest: str
+
+
+class _Signed(Struct):
+    serialization: _Serialization
+    resources: list[_Resource]
+
+
+class _Unknown(Exception):
+    """A statement of a type that is not understood; the message says which."""
+
+
+class _Unsafe(Exception):
+    """A statement names a path outside of the release; the message says which."""
+
+
+def digests_in(root: Entry) -> DigestOf:
+    """Return a function for the digests of files in a folder. It raises `OSError`."""
+
+    @cache
+    def digest_of(path: str) -> str | None:
+        entry = root.child(path)
+        return None if entry is None or entry.kind == "directory" else facts_of(entry).sha256
+
+    return digest_of
+
+
+def check_claims(
+    root: Entry,
+    manifest: Manifest,
+    judge: Judge,
+    digest_of: DigestOf | None = None,
+    names: Collection[str] = (PROVENANCE, VERIFICATION, SIGNATURE),
+) -> Claims:
+    """Report where statements and the signature in a folder contradict the manifest; return those that can be read.
+
+    `digest_of` knows files that are not written yet; only `names` are looked at.
+    """
+    digest_of = digest_of or digests_in(root)
+    claims = Claims()
+    for name in PREDICATES:
+        if name not in names:
+            continue
+        found = _read(root, name, judge, STATEMENT_MALFORMED, _ATTEST, _statement)
+        if isinstance(found, Statement):
+            claims.statements[name] = found
+            if not _agrees(name, found, manifest, judge, digest_of):
+                claims.wrong.add(name)
+    found = _read(root, SIGNATURE, judge, SIGNATURE_MALFORMED, _SIGN, _bundle) if SIGNATURE in names else None
+    if isinstance(found, Bundle):
+        claims.bundle = found
+        if not _covers(found, claims, manifest, judge, digest_of):
+            claims.wrong.add(SIGNATURE)
+    return claims
+
+
+def _read(
+    root: Entry,
+    name: str,
+    judge: Judge,
+    malformed: FindingType,
+    hint: str,
+    parsed: Callable[[str, bytes], Statement | Bundle],
+) -> Statement | Bundle | None:
+    at = Location(name)
+    try:
+        entry = root.child(name)
+        return None if entry is None else parsed(name, content_of(entry, _MOST_BYTES))
+    except OSError as error:
+        judge.report(*barred(error, at))
+    except Refused as refused:
+        judge.report(malformed, Problem(refused.message, Location(name, pointer=refused.pointer), hint))
+    except _Unknown as unknown:
+        judge.report(STATEMENT_UNKNOWN, Problem(str(unknown), at, hint))
+    except _Unsafe as leads_out:
+        judge.report(STATEMENT_PATH_UNSAFE, Problem(str(leads_out), at, hint))
+    return None
+
+
+def _object(data: bytes) -> Json:
+    value, repeated = object_in(data)
+    if repeated:
+        raise Refused(f"`{repeated[0]}` occurs twice in one object")
+    return value
+
+
+def _statement(name: str, data: bytes) -> Statement:
+    value = _object(data)
+    envelope = _enveloped(value) if "payloadType" in value else None
+    with _pointing(None if envelope else ""):
+        found = _in_toto(_object(envelope.payload) if envelope else value, PREDICATES[name])
+    with _pointing(None if envelope else "/predicate"):
+        _check_predicate(name, found.predicate)
+    digests = dict(_named((each.digest.get("sha256", ""), each.name) for each in found.subject))
+    return Statement(sha256(data).hexdigest(), digests, found.predicateType, found.predicate, envelope)
+
+
+@contextmanager
+def _pointing(place: str | None) -> Iterator[None]:
+    """Let JSON pointers be those in the whole file; nothing points into a payload."""
+    try:
+        yield
+    except Refused as refused:
+        raise Refused(refused.message, None if place is None else place + (refused.pointer or "")) from refused
+
+
+def _check_predicate(name: str, predicate: Json) -> None:
+    if name == PROVENANCE:
+        converted(predicate, _Provenance)
+        return
+    result = converted(predicate, _Verification).verificationResult
+    if result not in {"PASSED", "FAILED"}:
+        raise Refused(f"the result is `{result}`, expected `PASSED` or `FAILED`", "/verificationResult")
+
+
+def _enveloped(value: Json) -> Envelope:
+    found = converted(value, _Envelope)
+    if found.payloadType != PAYLOAD:
+        raise _Unknown(f"payload of type `{found.payloadType}`, expected `{PAYLOAD}`")
+    signatures = tuple(_decoded(each.sig, "sig") for each in found.signatures)
+    return Envelope(found.payloadType, _decoded(found.payload, "payload"), signatures)
+
+
+def _decoded(text: str, what: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Refused(f"`{what}` is not base64") from error
+
+
+def _in_toto(value: Json, kind: str) -> _Statement:
+    for name, expected in (("_type", STATEMENT), ("predicateType", kind)):
+        said = value.get(name)
+        if isinstance(said, str) and said != expected:
+            raise _Unknown(f"`{name}` is `{said}`, expected `{expected}`")
+    return converted(value, _Statement)
+
+
+def _named(pairs: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str]]:
+    """Yield names with their digests; what has no name goes by its digest.
+
+    Raises for a name that is unsafe or occurs twice, and for what is not a SHA-256.
+    """
+    seen: set[str] = set()
+    for digest, said in pairs:
+        name = said if said and said != _NO_NAME else digest
+        if name != TREE and (fault := unsafe(name)):
+            raise _Unsafe(f"`{name}` {fault}")
+        if name in seen:
+            raise Refused(f"`{name}` occurs twice")
+        if not is_sha256(digest):
+            raise Refused(f"`{name}` has no SHA-256 of 64 hexadecimal digits in lower case")
+        seen.add(name)
+        yield name, digest
+
+
+def _bundle(_name: str, data: bytes) -> Bundle:
+    found = converted(_object(data), _Bundle)
+    if not found.mediaType.startswith(_BUNDLE):
+        raise _Unknown(f"`mediaType` is `{found.mediaType}`, expected `{_BUNDLE}.v0.3+json`")
+    with _pointing("/dsseEnvelope"):
+        envelope = _enveloped(found.dsseEnvelope)
+    with _pointing(None):
+        signed = converted(_in_toto(_object(envelope.payload), _SIGNED).predicate, _Signed)
+    kinds = {signed.serialization.hash_type, *(each.algorithm for each in signed.resources)}
+    if signed.serialization.method != "files" or kinds != {"sha256"}:
+        raise _Unknown(
+            f"`{signed.serialization.method}` by `{min(kinds - {'sha256'}, default='sha256')}`, expected `files` by `sha256`"
+        )
+    digests = dict(_named((each.digest, each.name) for each in signed.resources))
+    key = found.verificationMaterial.publicKey
+    return Bundle(digests, data, None if key is None else key.hint or "")
+
+
+def _agrees(name: str, found: Statement, manifest: Manifest, judge: Judge, digest_of: DigestOf) -> bool:
+    if _report_wrong(name, found.digests, manifest, judge, STATEMENT_MISMATCH, digest_of):
+        return False
+    problems = [
+        Problem(f"`{path}` is not a subject", Location(name), _ATTEST)
+        for path in by_bytes(manifest.files.keys() - found.digests.keys())
+        if NAME not in found.digests
+    ]
+    problems += [
+        Problem(message, Location(name, pointer=None if found.envelope else f"/predicate{place}"), _ATTEST)
+        for message, place in _contradictions(found, manifest)
+    ]
+    for problem in problems:
+        judge.report(STATEMENT_MISMATCH, problem)
+    return not problems
+
+
+def _contradictions(found: Statement, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Yield where a predicate that corpusfmt wrote differs from the manifest: the message, and a JSON pointer."""
+    predicate = found.predicate
+    if found.kind == PREDICATES[VERIFICATION]:
+        tree = manifest.head.tree
+        if predicate["verifier"]["id"] != VERIFIER:
+            return
+        if predicate["resourceUri"] != release_uri(tree.sha256):
+            yield f"the URI is `{predicate['resourceUri']}`, expected `{release_uri(tree.sha256)}`", "/resourceUri"
+        summary = predicate.get(SUMMARY)
+        if not isinstance(summary, dict) or summary.get("tree") != to_builtins(tree):
+            yield "`tree` is not that of the manifest", pointer(SUMMARY, "tree")
+    elif is_ours(predicate["buildDefinition"]["buildType"]):
+        expected = provenance(manifest)
+        for member, value in expected["buildDefinition"].items():
+            if predicate["buildDefinition"].get(member) != value:
+                yield f"`{member}` is not what the manifest says", f"/buildDefinition/{member}"
+        # Else the version is that of the program that wrote the statement.
+        if "tool" in manifest.whole and predicate["runDetails"] != expected["runDetails"]:
+            yield "`runDetails` is not what the manifest says", "/runDetails"
+
+
+def _covers(found: Bundle, claims: Claims, manifest: Manifest, judge: Judge, digest_of: DigestOf) -> bool:
+    is_wrong = _report_wrong(SIGNATURE, found.digests, manifest, judge, SIGNATURE_MISMATCH, digest_of)
+    if found.digests.keys().isdisjoint({NAME, *manifest.files}):
+        return False
+    alone = {name for name, each in claims.statements.items() if each.envelope is None}
+    left_out = by_bytes({NAME, *manifest.files, *alone} - found.digests.keys())
+    for path in left_out:
+        judge.report(UNSIGNED, Problem(f"`{path}` is not signed", Location(SIGNATURE), _SIGN))
+    return not (is_wrong or left_out)
+
+
+def _report_wrong(
+    name: str,
+    claimed: Mapping[str, str],
+    manifest: Manifest,
+    judge: Judge,
+    kind: FindingType,
+    digest_of: DigestOf,
+) -> bool:
+    """Report the digests in a statement or signature that are not those of the release; return whether there are any."""
+    at, hint = Location(name), _SIGN if kind is SIGNATURE_MISMATCH else _ATTEST
+    known = _known(manifest, digest_of) if any(path == digest for path, digest in claimed.items()) else frozenset()
+    wrong = []
+    for path, digest in claimed.items():
+        try:
+            message = _difference(path, digest, manifest, digest_of, known)
+        except OSError as error:
+            judge.report(*barred(error, Location(path)))
+            continue
+        if message:
+            wrong.append(message)
+    if len(wrong) == len(claimed) > 1:
+        wrong = [f"about another release: of {plural(len(claimed), 'digest')} none is that of a file in this one"]
+    for message in wrong:
+        judge.report(kind, Problem(message, at, hint))
+    return bool(wrong)
+
+
+def _known(manifest: Manifest, digest_of: DigestOf) -> frozenset[str | None]:
+    return frozenset({manifest.head.tree.sha256, digest_of(NAME), *(each.sha256 for each in manifest.files.values())})
+
+
+def _difference(path: str, digest: str, manifest: Manifest, digest_of: DigestOf, known: frozenset[str | None]) -> str:
+    """Return how a claimed digest differs from the release, "" if it does not. Raises `OSError`."""
+    actual: str | None
+    if path == TREE:
+        actual = manifest.head.tree.sha256
+    elif path in manifest.files:
+        actual = manifest.files[path].sha256
+    elif path == digest:
+        return "" if digest in known else f"no file has the SHA-256 `{digest}`"
+    elif is_unlisted(path):
+        actual = digest_of(path)
+    else:
+        return f"`{path}` is not in the manifest"
+    if actual is None:
+        return f"`{path}` is missing"
+    return "" if actual == digest else f"SHA-256 of `{path}` is `{actual}`, expected `{digest}`"

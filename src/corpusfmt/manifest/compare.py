@@ -1,0 +1,214 @@
+"""Internal: The files of a release against its manifest: each difference is one finding at its file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from corpusfmt.formats.general import report_barred
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.paths import Entry, walk
+from corpusfmt.manifest.model import Manifest, by_bytes, is_unlisted
+from corpusfmt.manifest.rules import (
+    CONTENT_REPEATED,
+    FILE_ADDED,
+    FILE_CHANGED,
+    FILE_MISSING,
+    FILE_RENAMED,
+    FILE_TRUNCATED,
+    FILES_SWAPPED,
+    FOLDER_MISSING,
+)
+from corpusfmt.model import Location, Problem
+from corpusfmt.rules import Judge
+from corpusfmt.wording import plural
+
+_AGAIN = "fetch the file again"
+_EXCHANGE = "exchange the names of the two files"
+
+
+class Listing(Struct, frozen=True):
+    """The files of a folder by path, and those that cannot be read. `is_whole` is whether the store could list them."""
+
+    files: Mapping[str, Entry] = field(default_factory=dict)
+    barred: Mapping[str, Entry] = field(default_factory=dict)
+    is_whole: bool = True
+
+
+def listing(root: Entry) -> Listing:
+    """Return the files in a folder that a manifest would list."""
+    files: dict[str, Entry] = {}
+    barred: dict[str, Entry] = {}
+    for each in walk(root):
+        if each.kind != "directory" and not is_unlisted(each.path):
+            (barred if each.is_barred else files)[each.path] = each
+    return Listing(files, barred)
+
+
+def to_hash(manifest: Manifest, found: Listing) -> Iterator[Entry]:
+    """Yield the files whose digests the comparison needs: the others differ in size."""
+    listed = manifest.files
+    sizes = {
+        each.size for path, each in listed.items() if path not in found.files or found.files[path].size != each.size
+    }
+    for path, entry in found.files.items():
+        expected = listed.get(path)
+        if (expected is not None and expected.size == entry.size) or entry.size in sizes:
+            yield entry
+
+
+class Difference(Struct, frozen=True):
+    """The outcome for the files of a release: paths to download again, and paths that do not belong."""
+
+    damaged: list[str]
+    missing: list[str]
+    added: list[str]
+    renamed: dict[str, str]
+
+    @property
+    def to_fetch(self) -> list[str]:
+        """The files to download again."""
+        return by_bytes([*self.damaged, *self.missing])
+
+
+def compare(
+    manifest: Manifest,
+    found: Listing,
+    digests: Mapping[str, FileFacts],
+    judge: Judge,
+    told: Callable[[str], bool] = lambda _path: False,
+) -> Difference:
+    """Report the differences from a manifest; `digests` are the known ones, `told` the earlier findings."""
+    for path in by_bytes(found.barred):
+        if not told(path):
+            report_barred(found.barred[path], judge)
+    return _Comparison(manifest, found, digests, judge, told).difference()
+
+
+class _Comparison:
+    def __init__(
+        self,
+        manifest: Manifest,
+        found: Listing,
+        digests: Mapping[str, FileFacts],
+        judge: Judge,
+        told: Callable[[str], bool],
+    ) -> None:
+        self.listed = listed = manifest.files
+        self.unusable = manifest.unusable
+        self.found, self.digests, self.judge, self.told = found, digests, judge, told
+        self.there = found.files.keys() | found.barred.keys()
+        self.by_digest: dict[str, str] = {}
+        for path in by_bytes(listed):
+            if listed[path].size:
+                self.by_digest.setdefault(listed[path].sha256, path)
+
+    def difference(self) -> Difference:
+        unlisted = by_bytes(self.found.files.keys() - self.listed.keys() - self.unusable) if self.found.is_whole else []
+        gone = by_bytes(self.listed.keys() - self.there)
+        renamed = self._renamed(unlisted, gone)
+        for new, old in sorted(renamed.items()):
+            message = f"the content of `{old}`, which is missing"
+            self.judge.report(FILE_RENAMED, Problem(message, Location(new), f"rename the file to `{old}`"))
+        found_again = set(renamed.values())
+        missing = [path for path in gone if path not in found_again]
+        self._report_missing(missing)
+        added = [path for path in unlisted if path not in renamed]
+        for path in added:
+            copied = self._owner(path)
+            message = f"a copy of `{copied}`, not in the manifest" if copied else "not in the manifest"
+            hint = "remove the file, or seal the release again"
+            self.judge.report(FILE_ADDED, Problem(message, Location(path), hint))
+        changed = [path for path in by_bytes(self.found.files.keys() & self.listed.keys()) if self._is_changed(path)]
+        self._report_changed(changed)
+        return Difference(changed, missing, added, renamed)
+
+    def _renamed(self, unlisted: Sequence[str], gone: Sequence[str]) -> dict[str, str]:
+        """Return the missing file with the same content as an unlisted file, by the path of the latter."""
+        waiting: defaultdict[str, list[str]] = defaultdict(list)
+        for path in reversed(gone):
+            waiting[self.listed[path].sha256].append(path)
+        pairs = {}
+        for path in unlisted:
+            facts = self.digests.get(path)
+            if facts is not None and facts.size and waiting.get(facts.sha256):
+                pairs[path] = waiting[facts.sha256].pop()
+        return pairs
+
+    def _report_missing(self, missing: Sequence[str]) -> None:
+        left = {folder for path in self.there & self.listed.keys() for folder in _folders(path)}
+        # The outermost folder that is missing as a whole: a path in a manifest may have any number of folders.
+        outermost = {path: next((each for each in _folders(path) if each not in left), "") for path in missing}
+        files, documents = Counter(outermost.values()), Counter[str]()
+        for path, folder in outermost.items():
+            documents[folder] += self.listed[path].documents or 0
+        seen: set[str] = set()
+        for path, gone in outermost.items():
+            if not gone or files[gone] == 1:
+                self.judge.report(FILE_MISSING, Problem("in the manifest, not in the release", Location(path), _AGAIN))
+            elif gone not in seen:
+                seen.add(gone)
+                what = f"{plural(files[gone], 'file')} and {plural(documents[gone], 'document')}"
+                problem = Problem(f"the folder is missing, with {what}", Location(gone), "fetch the folder again")
+                self.judge.report(FOLDER_MISSING, problem)
+
+    def _size(self, path: str) -> int:
+        facts = self.digests.get(path)
+        return self.found.files[path].size if facts is None else facts.size
+
+    def _owner(self, path: str) -> str | None:
+        """Return the first path under which the content of a file is listed."""
+        facts = self.digests.get(path)
+        return self.by_digest.get(facts.sha256) if facts else None
+
+    def _is_changed(self, path: str) -> bool:
+        expected, facts = self.listed[path], self.digests.get(path)
+        return self._size(path) != expected.size or (facts is not None and facts.sha256 != expected.sha256)
+
+    def _report_changed(self, changed: Sequence[str]) -> None:
+        owners = {self.listed[path].sha256: path for path in changed}
+        swapped: set[str] = set()
+        for path in changed:
+            facts = self.digests.get(path)
+            other = owners.get(facts.sha256) if facts else None
+            theirs = self.digests.get(other) if other else None
+            if path in swapped:
+                continue
+            if other and theirs and theirs.sha256 == self.listed[path].sha256:
+                swapped.add(other)
+                problem = Problem(f"`{other}` and this file have each other's content", Location(path), _EXCHANGE)
+                self.judge.report(FILES_SWAPPED, problem)
+            elif not self.told(path):
+                self._report_difference(path)
+
+    def _report_difference(self, path: str) -> None:
+        expected, size, copied = self.listed[path], self._size(path), self._owner(path)
+        kind = FILE_CHANGED
+        if copied:
+            message = f"the content of `{copied}`"
+        elif size != expected.size:
+            kind = FILE_TRUNCATED if size < expected.size else FILE_CHANGED
+            message = f"{plural(size, 'byte')}, expected {expected.size:,}"
+        else:
+            message = f"SHA-256 is `{self.digests[path].sha256}`, expected `{expected.sha256}`"
+        self.judge.report(kind, Problem(message, Location(path), _AGAIN))
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folders of a path, the outermost first."""
+    return (path[: slash.start()] for slash in re.finditer("/", path))
+
+
+def report_repeated(manifest: Manifest, judge: Judge) -> None:
+    """Report files with documents that have the same content, within one variant of the release."""
+    first: dict[tuple[str, str], str] = {}
+    for path in by_bytes(manifest.files):
+        each = manifest.files[path]
+        if each.documents:
+            before = first.setdefault((each.corpus, each.sha256), path)
+            if before != path:
+                hint = "remove one of the two, then seal the release again"
+                judge.report(CONTENT_REPEATED, Problem(f"the same content as `{before}`", Location(path), hint))

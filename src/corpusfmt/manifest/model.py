@@ -1,0 +1,133 @@
+"""Internal: The content of a manifest: every file of a release with size, SHA-256, role and documents, and a digest of the tree.
+
+Nothing in a manifest depends on the name of a folder, on the machine or on the clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from corpusfmt.io.paths import is_hidden
+from corpusfmt.model import Json, Rule
+
+NAME = "MANIFEST.json"
+SCHEMA: Literal["corpusfmt-manifest/1"] = "corpusfmt-manifest/1"
+#: Statements about a release, and the bundle that signs it, all next to the manifest. None is called `.jsonl`: loaders read
+#: files of that name as data.
+PROVENANCE = "MANIFEST.provenance.json"
+VERIFICATION = "MANIFEST.verification.json"
+#: The name that model-signing gives to signatures.
+SIGNATURE = "model.sig"
+#: Names that no manifest lists: these in the folder of the manifest, and hidden ones anywhere. Each manifest states them.
+UNLISTED = (NAME, PROVENANCE, VERIFICATION, "*.sig", "*.asc", "*.sigstore", "*.sigstore.json", "**/.*")
+_SIGNATURES = re.compile(r"[^/]+\.(?:sig|asc|sigstore(?:\.json)?)")
+
+_HEX = r"[0-9a-f]{64}"
+_Digest = Annotated[str, Meta(pattern=rf"^{_HEX}\Z")]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class ListedFile(Struct, frozen=True, omit_defaults=True):
+    """A file of a release. `documents` are counted at one file of each shard; `corpus` is the folder of its variant."""
+
+    size: _Count
+    sha256: _Digest
+    role: str = ""
+    documents: _Count | None = None
+    corpus: str = ""
+
+
+class Tree(Struct, frozen=True):
+    """The whole of a release: a digest over names and contents, and sums over its files."""
+
+    sha256: _Digest
+    files: _Count
+    bytes: _Count
+    documents: _Count
+
+
+class RuleSetOf(Struct, frozen=True):
+    """The rules that a version of corpusfmt has for a format, by number and digest: both change with any rule or grade."""
+
+    count: _Count
+    sha256: _Digest
+
+
+class Head(Struct, frozen=True, omit_defaults=True):
+    """The head of a manifest: everything except its files and its provenance."""
+
+    schema: Literal["corpusfmt-manifest/1"]
+    tree: Tree
+    format: str = ""
+    version: str = ""
+    unlisted: tuple[str, ...] = ()
+    rules: RuleSetOf | None = None
+
+
+class Manifest(Struct, frozen=True):
+    """A manifest as it was read: its head, its files by path, and its whole content; `unusable` are names of wrong entries."""
+
+    head: Head
+    files: Mapping[str, ListedFile]
+    whole: Json
+    unusable: frozenset[str] = frozenset()
+
+
+def is_unlisted(path: str) -> bool:
+    """Return whether no manifest lists a path: the manifest itself, its signatures, and hidden names."""
+    return path in {NAME, PROVENANCE, VERIFICATION} or is_hidden(path) or _SIGNATURES.fullmatch(path) is not None
+
+
+def is_sha256(text: str) -> bool:
+    """Return whether a text is a SHA-256 in hexadecimal digits, in lower case."""
+    return re.fullmatch(_HEX, text) is not None
+
+
+def by_bytes(paths: Iterable[str]) -> list[str]:
+    """Return paths in the order of their bytes in UTF-8, which is the same everywhere."""
+    return sorted(paths, key=str.encode)
+
+
+def tree_digest(digests: Mapping[str, str]) -> str:
+    """Return the SHA-256 of the output of `sha256sum` for all files, sorted by the bytes of their paths.
+
+    It covers names and contents, and common tools can compute it.
+    """
+    whole = hashlib.sha256()
+    for path in by_bytes(digests):
+        escaped = path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+        whole.update(f"{chr(92) if escaped != path else ''}{digests[path]}  {escaped}\n".encode())
+    return whole.hexdigest()
+
+
+def tree_of(files: Mapping[str, ListedFile]) -> Tree:
+    """Return the digest of files, and their sums."""
+    return Tree(
+        tree_digest({path: each.sha256 for path, each in files.items()}),
+        len(files),
+        sum(each.size for each in files.values()),
+        sum(each.documents or 0 for each in files.values()),
+    )
+
+
+def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
+    """Return number and digest of the rules that apply to a version of a format: SHA-256 of a line `CODE SEVERITY` for each."""
+    grades = {rule.code: rule.severity_for(version=version) for rule in rules}
+    lines = [f"{code} {grade}\n" for code, grade in sorted(grades.items()) if grade is not None]
+    return RuleSetOf(len(lines), hashlib.sha256("".join(lines).encode()).hexdigest())
+
+
+def encoded(
+    files: Mapping[str, ListedFile], made_of: Json, format_name: str, version: str, rules: RuleSetOf | None = None
+) -> bytes:
+    """Return a manifest in its written form; `made_of` is its further content about a release, by name."""
+    head = Head(SCHEMA, tree_of(files), format_name, version, UNLISTED, rules)
+    listed = {path: files[path] for path in by_bytes(files)}
+    whole = {**msgspec.to_builtins(head), **made_of, "files": listed}
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"

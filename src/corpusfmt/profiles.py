@@ -1,0 +1,104 @@
+"""Internal: Profiles: requirements of an organisation as TOML (in `schemas/profiles`, or a user's file)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from corpusfmt._resources import resource
+from corpusfmt.io.paths import read_named
+from corpusfmt.io.toml import decoded_toml
+from corpusfmt.model import Severity, UsageError
+from corpusfmt.rules import STANDARD, Grade, Profile, Requirement
+from corpusfmt.wording import clipped, unknown
+
+_MOST_BYTES = 1024 * 1024
+_MOST_TABLES = 500
+_PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
+
+
+class _Grade(Struct, forbid_unknown_fields=True):
+    rules: tuple[str, ...]
+    severity: Literal["error", "warning", "info", "ignore"]
+    source: str
+    minor: bool = False
+
+
+class _Requirement(Struct, forbid_unknown_fields=True):
+    property: str
+    source: str
+    example: Any
+    of: Literal["Dataset", "FileObject", "FileSet", "RecordSet", "Field"] = "Dataset"
+    severity: Literal["error", "warning"] = "error"
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    summary: str = ""
+    loading: bool = False
+    grade: tuple[_Grade, ...] = ()
+    require: tuple[_Requirement, ...] = ()
+
+
+def profile_names() -> list[str]:
+    """Return the names of the bundled profiles."""
+    names = (each.name.removesuffix(".toml") for each in resource("schemas", "profiles").iterdir())
+    return sorted(names, key=lambda name: (name != STANDARD.name, name))
+
+
+def load_profile(name: str | Path) -> Profile:
+    """Return a profile by name or by the path of a TOML file. Raises `UsageError`."""
+    if isinstance(name, str) and name in profile_names():
+        return shipped_profile(name)
+    if isinstance(name, str) and not re.search(r"[/\\]|\.toml$", name):
+        known = profile_names()
+        otherwise = f"known: {', '.join(known)}, or the path of a file `NAME.toml`"
+        raise UsageError(unknown("profile", name, known, otherwise))
+    try:
+        text = read_named(name, _MOST_BYTES, "profile").decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read the profile {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"profile {name}: {error}") from error
+    return _profile(str(name), text)
+
+
+@cache
+def shipped_profile(name: str) -> Profile:
+    """Return a bundled profile."""
+    return _profile(name, resource("schemas", f"profiles/{name}.toml").read_text("utf-8"))
+
+
+def _profile(name: str, text: str) -> Profile:
+    what = f"profile {name}"
+    try:
+        file = msgspec.convert(decoded_toml(text, what), _File)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{what}: {error}") from error
+    if len(file.grade) + len(file.require) > _MOST_TABLES:
+        raise UsageError(f"{what}: more than {_MOST_TABLES} tables: grade several rules in one")
+    grades = tuple(_grade(each, what) for each in file.grade)
+    requirements = tuple(_requirement(each, what) for each in file.require)
+    return Profile(name, file.summary, grades, requirements, file.loading, text)
+
+
+def _grade(table: _Grade, what: str) -> Grade:
+    _refuse_without_source(table.source, ", ".join(table.rules), what)
+    severity = None if table.severity == "ignore" else Severity(table.severity)
+    return Grade(table.rules, severity, table.source, table.minor)
+
+
+def _requirement(table: _Requirement, what: str) -> Requirement:
+    _refuse_without_source(table.source, table.property, what)
+    if not _PROPERTY.fullmatch(table.property):
+        raise UsageError(f"{what}: property is {clipped(table.property)!r}, expected a name like `rai:dataBiases`")
+    return Requirement(table.property, table.source, table.example, table.of, Severity(table.severity))
+
+
+def _refuse_without_source(source: str, named: str, what: str) -> None:
+    if not source.strip():
+        raise UsageError(f"{what}: {clipped(named)} has no `source`: add the document that requires it")

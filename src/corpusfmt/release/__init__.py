@@ -1,0 +1,1 @@
+"""Internal: Operations on a finished release: seal, verify."""

@@ -1,0 +1,152 @@
+"""Internal: Seal a corpus of any format: check it, hash every file, and write the manifest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.release import Release, judge_entries, judge_of
+from corpusfmt.engine.validate import Examined, Profiles, examine, grading
+from corpusfmt.engine.workplace import Workplace
+from corpusfmt.formats import CheckOptions, formats, named_format
+from corpusfmt.formats.general import barred
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.io.paths import entry_of, refuse_remote
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.manifest.claims import check_claims
+from corpusfmt.manifest.listed import listed, rules_of
+from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, encoded, tree_of
+from corpusfmt.manifest.read import fault_of, read_manifest
+from corpusfmt.manifest.rules import RULES
+from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
+from corpusfmt.release.signing import signer_of
+from corpusfmt.release.vouching import outdated, statements_of, vouchers
+from corpusfmt.rules import Grading, Judge, finding_of
+
+
+def seal(
+    path: str | Path,
+    *,
+    attest: bool = False,
+    sign: str | Path | None = None,
+    format: str = "auto",  # noqa: A002 - the name that users type
+    profile: Profiles = "standard",
+    jobs: int | None = 1,
+    engine: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Write `MANIFEST.json` for the corpus in a folder: every file with its size and SHA-256, and a digest of the tree.
+
+    The corpus is checked in the same run, as by `validate`; returns the report, with the tree in `results`. Provenance
+    in an earlier manifest is kept if none of the documents has changed; statements about another manifest, and its
+    signature, are removed. `attest` also writes statements: the provenance, and a summary of this check. `sign` is a file
+    with a private key, or "sigstore"; it signs the release and the statements.
+    Raises `UsageError` if `path` is not a folder with a finished corpus, or for another kind of key, `BadInput` if a file
+    cannot be read, `Incomplete` if not everything was read.
+    """
+    root = _folder(path)
+    signer = None if sign is None else signer_of(sign)
+    before = _manifest_at(root)
+    options = CheckOptions(grading=grading(profile=profile), limits=limits)
+    examined = examine(
+        entry_of(str(root)),
+        options,
+        format=_format_of(before, format),
+        jobs=jobs,
+        engine=engine,
+        progress=progress,
+        sealing=True,
+    )
+    release = examined.release
+    if release is None or examined.report.has_gaps:
+        raise _unfinished(examined)
+    sealed, data = _sealed(examined, release, before)
+    judge = judge_of(options)
+    judge_entries(sealed, release.found.files, named_format(examined.format)[0], examined.version, judge)
+    examined.report.tally.merge(judge.tally)
+    written = statements_of(sealed, data, examined.report, options.grading) if attest else {}
+    gone = outdated(release.root, sealed, data)
+    if signer is not None:
+        written = vouchers(release.root, sealed, data, written, gone, signer)
+    for name in gone:
+        (root / name).unlink()
+    for name, content in {NAME: data, **written}.items():
+        publish_bytes(root / name, content)
+    judge = judge_of(options)
+    check_claims(release.root, sealed, judge)
+    examined.report.tally.merge(judge.tally)
+    examined.report.results = {
+        "tree": msgspec.to_builtins(sealed.head.tree),
+        "made_of": sorted(sealed.whole),
+        "written": [NAME, *written],
+        "removed": [name for name in gone if name not in written],
+    }
+    return examined.report
+
+
+def _sealed(examined: Examined, release: Release, before: Manifest | None) -> tuple[Manifest, bytes]:
+    """Return the manifest of a corpus, and its bytes."""
+    files = _listed(examined, release)
+    made_of = _made_of(before, files)
+    rules = rules_of(examined.format, examined.version)
+    data = encoded(files, made_of, examined.format, examined.version, rules)
+    return Manifest(Head(SCHEMA, tree_of(files), examined.format, examined.version), files, made_of), data
+
+
+def _folder(path: str | Path) -> Path:
+    refuse_remote(path, "the corpus to seal")
+    root = Path(path)
+    if not root.is_dir():
+        raise UsageError(f"{root} is not a folder: name the folder of a corpus")
+    if Workplace.is_unfinished(root):
+        raise UsageError(f"{root} holds an unfinished run: finish it, or remove `.corpusfmt`, then seal it")
+    return root
+
+
+def _unfinished(examined: Examined) -> Exception:
+    """Return the reasons why a corpus cannot be sealed."""
+    for each in examined.report.findings:
+        if each.code.startswith("GEN00"):
+            return BadInput(each)
+    return Incomplete("not every file was read, so the corpus is not sealed")
+
+
+def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
+    for entry in release.found.barred.values():
+        raise BadInput(finding_of(barred(entry, Location(entry.path)), RULES, ""))
+    for path, entry in release.found.files.items():
+        # The printed form of a name that is not UTF-8 differs from the name.
+        if fault := fault_of(path) or ("" if os.fsencode(entry.url).endswith(path.encode()) else "is not UTF-8"):
+            raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
+        if path not in release.read:
+            raise Incomplete(f"{path}: not read, so the corpus is not sealed")
+    facts = {path: release.read[path] for path in release.found.files}
+    return listed(facts, examined.shards, release.documents)
+
+
+def _manifest_at(root: Path) -> Manifest | None:
+    """Return the earlier manifest of a corpus, if it is usable."""
+    entry = entry_of(str(root)).child(NAME)
+    return read_manifest(entry, Judge(RULES, Grading(), version="", path=NAME)) if entry else None
+
+
+def _format_of(before: Manifest | None, asked: str) -> str:
+    """Return the format in which a corpus was sealed before, unless another is requested: many files look alike."""
+    if asked != "auto" or before is None:
+        return asked
+    return before.head.format if before.head.format in formats() else asked
+
+
+def _made_of(before: Manifest | None, files: Mapping[str, ListedFile]) -> Json:
+    """Return the provenance in an earlier manifest, if it is about the same documents."""
+    if before is None:
+        return {}
+    data = {path: each.sha256 for path, each in before.files.items() if each.documents is not None}
+    if data != {path: each.sha256 for path, each in files.items() if each.documents is not None}:
+        return {}
+    return {name: value for name, value in before.whole.items() if name not in {*Head.__struct_fields__, "files"}}

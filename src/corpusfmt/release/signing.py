@@ -1,0 +1,148 @@
+"""Internal: Sign a release: bundles of model-signing, and envelopes of statements. All cryptography is that of libraries."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from corpusfmt.io.paths import read_named
+from corpusfmt.manifest.model import SIGNATURE
+from corpusfmt.manifest.statements import PAYLOAD
+from corpusfmt.model import Incomplete, UsageError
+
+#: In place of a key: an identity that an OpenID provider vouches for.
+KEYLESS = "sigstore"
+_MOST_BYTES = 1024 * 1024
+_SCHEMES = {"secp256r1": "ecdsa-sha2-nistp256", "secp384r1": "ecdsa-sha2-nistp384", "secp521r1": "ecdsa-sha2-nistp521"}
+_MAKE = "make one with `openssl ecparam -name prime256v1 -genkey -noout -out KEY`"
+_DERIVE = "make one with `openssl ec -in KEY -pubout -out PUB`"
+
+
+class Signer(Struct, frozen=True):
+    """What signs a release. `envelope` wraps a statement; without a key statements are only covered by the bundle."""
+
+    configured: Any
+    envelope: Callable[[bytes], bytes] | None = None
+
+    def bundle(self, digests: Mapping[str, str], ignored: Iterable[str]) -> bytes:
+        """Return the bundle over files with known digests; `ignored` are the files in the folder that it leaves out."""
+        configured = self.configured.set_hashing_config(hashed(digests, ignored))
+        with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
+            path = Path(folder) / SIGNATURE
+            try:
+                configured.sign(folder, path)
+            except Exception as error:
+                raise Incomplete(f"signing failed: {error}") from error
+            return path.read_bytes()
+
+
+def signer_of(sign: str | Path) -> Signer:
+    """Return what signs with a private key in a PEM file, or with `KEYLESS` by an identity.
+
+    Raises `UsageError` for a missing package or another kind of key, `Incomplete` if sigstore cannot be reached.
+    """
+    signing = needed("signing")
+    if str(sign) == KEYLESS:
+        try:
+            return Signer(signing.Config().use_sigstore_signer(use_ambient_credentials=True))
+        except Exception as error:
+            message = (
+                f"sigstore cannot be reached ({error}): sign with a key (`--sign KEY`), or where there is a network"
+            )
+            raise Incomplete(message) from error
+    # The library reads the file a second time.
+    if not Path(sign).is_file():
+        raise UsageError(f"--sign is `{sign}`, expected a file with a private key in PEM, or `{KEYLESS}`: {_MAKE}")
+    key = _private_key(sign)
+    return Signer(signing.Config().use_elliptic_key_signer(private_key=sign), lambda payload: _enveloped(payload, key))
+
+
+def needed(module: str) -> Any:
+    """Return a module of model-signing. Raises `UsageError` if it is not installed."""
+    from importlib import import_module  # noqa: PLC0415
+
+    try:
+        return import_module(f"model_signing.{module}")
+    except ImportError as error:
+        raise UsageError(f"signatures need a missing package ({error}): run `pip install 'corpusfmt[sign]'`") from error
+
+
+def hashed(digests: Mapping[str, str], ignored: Iterable[str] = ()) -> Any:
+    """Return a configuration of hashing that knows all digests already, so that no file is read again.
+
+    The name of the folder, which model-signing takes for the name of the subject, stays out of it.
+    """
+    from model_signing import hashing, manifest  # noqa: PLC0415 - slow to import
+    from model_signing._hashing.hashing import Digest  # noqa: PLC0415
+
+    kind = {"method": "files", "hash_type": "sha256", "allow_symlinks": False, "ignore_paths": sorted(ignored)}
+
+    class Known(hashing.Config):  # type: ignore[misc]
+        def hash(self, model_path: Any, *, files_to_hash: Any = None) -> Any:  # noqa: ARG002
+            serialization = manifest.SerializationType.from_args(kind)
+            items = (
+                serialization.new_item(path, Digest("sha256", bytes.fromhex(each))) for path, each in digests.items()
+            )
+            return manifest.Manifest("_", items, serialization)
+
+    return Known()
+
+
+def _private_key(path: str | Path) -> Any:
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+    try:
+        key = serialization.load_pem_private_key(read_named(path, _MOST_BYTES, "the key"), None)
+    except TypeError as error:
+        raise UsageError(f"the key {path} is encrypted: decrypt it into a file that only you can read") from error
+    except Exception as error:
+        raise UsageError(f"{path} has no private key in PEM: {_MAKE}") from error
+    if _curve_of(key) not in _SCHEMES:
+        raise UsageError(f"{path} has {_kind_of(key)}, expected one on the curve P-256, P-384 or P-521: {_MAKE}")
+    return key
+
+
+def public_key(path: str | Path) -> Any:
+    """Return the public key in a PEM file. Raises `UsageError` for another kind of key."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+
+    try:
+        key = serialization.load_pem_public_key(read_named(path, _MOST_BYTES, "the key"))
+    except OSError as error:
+        raise UsageError(f"cannot read the key {path}: {error.strerror}") from error
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{path} has no public key in PEM: {_DERIVE}") from error
+    if _curve_of(key) not in _SCHEMES:
+        raise UsageError(f"{path} has {_kind_of(key)}, expected one on the curve P-256, P-384 or P-521: {_DERIVE}")
+    return key
+
+
+def _curve_of(key: Any) -> str:
+    return str(getattr(getattr(key, "curve", None), "name", ""))
+
+
+def _kind_of(key: Any) -> str:
+    return f"a key on the curve {_curve_of(key)}" if _curve_of(key) else f"a key of another kind ({type(key).__name__})"
+
+
+def verifier_key(key: Any) -> Any:
+    """Return a public key in the form of the library for envelopes."""
+    from securesystemslib.signer import SSlibKey  # noqa: PLC0415
+
+    return SSlibKey.from_crypto(key, scheme=_SCHEMES[_curve_of(key)])
+
+
+def _enveloped(payload: bytes, key: Any) -> bytes:
+    from securesystemslib.dsse import Envelope  # noqa: PLC0415
+    from securesystemslib.signer import CryptoSigner  # noqa: PLC0415
+
+    envelope = Envelope(payload, PAYLOAD, {})
+    envelope.sign(CryptoSigner(key, verifier_key(key.public_key())))
+    return msgspec.json.encode(envelope.to_dict()) + b"\n"

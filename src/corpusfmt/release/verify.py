@@ -1,0 +1,253 @@
+"""Internal: Verify a release against its manifest: hash every file, as fast as possible, and list those to fetch again."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from corpusfmt.engine.executors import available_processors
+from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.release import Unread, report_unread, unread_because
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
+from corpusfmt.formats.general import within_limits
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
+from corpusfmt.io.paths import Entry, entry_of, folder_at, is_remote
+from corpusfmt.manifest.claims import check_claims
+from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
+from corpusfmt.manifest.model import NAME, Manifest
+from corpusfmt.manifest.read import check_sums, read_manifest
+from corpusfmt.manifest.rules import FILE_ADDED, RULES
+from corpusfmt.model import Coverage, Incomplete, Json, Report, UsageError
+from corpusfmt.release.progress import Hashed, known_at
+from corpusfmt.release.signatures import check_signatures, key_at
+from corpusfmt.rules import Grading, Judge
+
+if TYPE_CHECKING:
+    from corpusfmt.release.reproduce.request import Request
+
+_CHUNK = 1024 * 1024
+
+
+def verify(
+    path: str | Path,
+    *,
+    manifest: str | Path | None = None,
+    key: str | Path | None = None,
+    quick: bool = False,
+    rebuild: Request | None = None,
+    jobs: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Compare a release, in a folder or a store, with its manifest; every file is read, or with `quick` none.
+
+    `manifest` is a manifest from elsewhere, trusted instead of the one in the release. With `key`, a file with a public key,
+    the release and the statements about it must be signed with that key. An interrupted run continues where it
+    stopped: unchanged files are not read again. `results` of the report lists the files to fetch again.
+    With `rebuild`, some inputs of a build are built again, and each line that they contributed is compared.
+    Raises `UsageError` if there is no manifest, or the release cannot be rebuilt.
+    """
+    started = now()
+    limits = limits.begun()
+    root = _root(str(path))
+    owner = None if key is None else key_at(key)
+    judge = Judge(RULES, Grading(), version="", path=NAME)
+    coverage = Coverage(sampled=quick)
+    report = Report("release", "", judge.tally, coverage)
+    with within_limits(judge, "."):
+        found = _manifest(root, manifest, judge)
+        if found is not None:
+            report.format, report.version = found.head.format or "release", found.head.version
+            _verify(root, found, judge, report, quick=quick, jobs=jobs, limits=limits, progress=progress)
+            claims = check_claims(root, found, judge)
+            if owner is not None:
+                report.results["signed"] = check_signatures(claims, owner, judge)
+            if rebuild is not None:
+                _rebuild(root, found, rebuild, judge, report, jobs=jobs, limits=limits, progress=progress)
+    coverage.add(judge.coverage)
+    report.started, report.finished = started, now()
+    return report
+
+
+def _root(path: str) -> Entry:
+    if is_remote(path):
+        return folder_at(path)
+    root = entry_of(path)
+    if root.kind != "directory":
+        raise UsageError(f"{path} is not a folder: name the folder of a release")
+    return root
+
+
+def _manifest(root: Entry, named: str | Path | None, judge: Judge) -> Manifest | None:
+    if named is not None:
+        return read_manifest(entry_of(str(named)), judge, Path(named).name)
+    entry = root.child(NAME)
+    if entry is None:
+        raise UsageError(f"no {NAME} in {root.url}: name one with --manifest, or write it with `corpusfmt seal`")
+    return read_manifest(entry, judge)
+
+
+def _verify(
+    root: Entry,
+    manifest: Manifest,
+    judge: Judge,
+    report: Report,
+    *,
+    quick: bool,
+    jobs: int | None,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    found = _listing(root, manifest, quick=quick)
+    report.coverage.shards_total = len(manifest.files)
+    digests: dict[str, FileFacts] = {}
+    unread: dict[str, Unread] = {}
+    taken_over = 0
+    if not quick:
+        entries = sorted(to_hash(manifest, found), key=lambda each: (-each.size, each.path))
+        hashed = known_at(root.url, manifest.head.tree.sha256)
+        digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress)
+        taken_over = hashed.taken_over
+        found = _without(found, unread)
+    difference = compare(manifest, found, digests, judge)
+    report_unread(unread, judge)
+    report_repeated(manifest, judge)
+    check_sums(manifest, judge)
+    if not found.is_whole:
+        judge.coverage.skip(".", FILE_ADDED.code, "the store does not list its files")
+    report.coverage.shards_seen = 0 if quick else len(manifest.files) - len(unread)
+    report.coverage.bytes = sum(facts.size for facts in digests.values())
+    report.results = _results(manifest, difference, unread)
+    if taken_over:
+        report.results["resumed"] = taken_over
+
+
+def _rebuild(
+    root: Entry,
+    manifest: Manifest,
+    request: Request,
+    judge: Judge,
+    report: Report,
+    *,
+    jobs: int | None,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None,
+) -> None:
+    from corpusfmt.release.reproduce.run import reproduce  # noqa: PLC0415 - slow to import, and rarely needed
+
+    found, results = reproduce(root, manifest, request, jobs=jobs, meter=Meter(limits), progress=progress)
+    judge.tally.merge(found.tally)
+    report.results["rebuilt"] = results
+
+
+def _results(manifest: Manifest, difference: Difference, unread: Mapping[str, Unread]) -> Json:
+    return {
+        "tree": msgspec.to_builtins(manifest.head.tree),
+        "fetch": sorted({*difference.to_fetch, *(path for path in unread if path in manifest.files)}, key=str.encode),
+        "remove": difference.added,
+        "rename": difference.renamed,
+    }
+
+
+def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
+    """Return the files of a release; if a store cannot list them, the files of the manifest that exist."""
+    if not root.is_remote:
+        return listing(root)
+    try:
+        found = listing(root)
+    except (OSError, NotImplementedError):
+        found = Listing()
+    if NAME in {path.rpartition("/")[2] for path in found.files} or manifest.files.keys() & found.files.keys():
+        return found
+    if quick:
+        there = {path: root.child(path) for path in manifest.files}
+        return Listing({path: each for path, each in there.items() if each is not None}, {}, is_whole=False)
+    files = {path: replace(root.unseen(path), size=each.size) for path, each in manifest.files.items()}
+    return Listing(files, {}, is_whole=False)
+
+
+def _without(found: Listing, unread: dict[str, Unread]) -> Listing:
+    """Remove missing files, which a store reports only when they are read."""
+    gone = [path for path, why in unread.items() if why.is_missing]
+    for path in gone:
+        del unread[path]
+    left = {path: entry for path, entry in found.files.items() if path not in gone}
+    return Listing(left, {**found.barred}, found.is_whole)
+
+
+def _hashed(
+    entries: Sequence[Entry],
+    hashed: Hashed,
+    workers: int,
+    meter: Meter,
+    progress: Callable[[Progress], None] | None,
+) -> tuple[dict[str, FileFacts], dict[str, Unread]]:
+    """Hash files in threads, the largest first; return their facts, and the files that cannot be read."""
+    stopped = threading.Event()
+    digests: dict[str, FileFacts] = {}
+    unread: dict[str, Unread] = {}
+
+    def hash_file(entry: Entry) -> FileFacts | Unread:
+        return hashed.facts(entry) or _facts_of(entry, stopped)
+
+    with closing(hashed), ShardProgress(progress, [each.size for each in entries]) as shown:
+
+        def finished(index: int, facts: object) -> None:
+            shown.finished(index, facts)
+            if isinstance(facts, FileFacts):
+                hashed.note(entries[index], facts)
+
+        results = run_tasks(
+            hash_file,
+            entries,
+            lambda: ThreadPoolExecutor(workers),
+            window=workers * RESULTS_WAITING_A_WORKER,
+            finished=finished,
+            meter=meter,
+            gauge=shown.gauge,
+        )
+        try:
+            for entry, facts in zip(entries, results, strict=True):
+                if isinstance(facts, Late | Died):
+                    raise meter.limits.late(entry.path) if isinstance(facts, Late) else Incomplete(facts.reason)
+                if isinstance(facts, FileFacts):
+                    digests[entry.path] = facts
+                else:
+                    unread[entry.path] = facts
+        finally:
+            stopped.set()
+        hashed.forget()
+    return digests, unread
+
+
+def _facts_of(entry: Entry, stopped: threading.Event) -> FileFacts | Unread:
+    try:
+        return _read(entry, stopped)
+    except OSError as error:
+        return unread_because(error, entry.path)
+
+
+def _read(entry: Entry, stopped: threading.Event) -> FileFacts:
+    digest = hashlib.sha256()
+    account = Account(entry.path)
+    size = 0
+    buffer = memoryview(bytearray(_CHUNK))
+    with entry.open() as file:
+        into = getattr(file, "readinto", None)
+        while not stopped.is_set():
+            part = memoryview(file.read(_CHUNK)) if into is None else buffer[: into(buffer)]
+            if not part:
+                break
+            digest.update(part)
+            size += len(part)
+            account.add(len(part), len(part))
+    return FileFacts(size, digest.hexdigest())

@@ -1,0 +1,44 @@
+"""Internal: A report in Markdown, for the summary of a CI job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from corpusfmt.model import Report
+from corpusfmt.report.text import coverage_line, verdict_line
+from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, notes
+from corpusfmt.wording import markdown as code
+
+
+def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield the verdict, a table of the rules that fired with their first locations, and the notes."""
+    yield f"## corpusfmt: {report.verdict.value}"
+    yield ""
+    yield verdict_line(report, code, code)
+    yield ""
+    yield code(_kind(report))
+    if report.tally.counts:
+        yield ""
+        yield "| rule | severity | count | first location | message |"
+        yield "|---|---|--:|---|---|"
+        for rule, counts in sorted(by_severity(report).items(), key=lambda each: (min(map(_rank, each[1])), each[0])):
+            for severity, count in counts.items():
+                first = next((each for each in report.findings if (each.code, each.severity) == (rule, severity)), None)
+                name = f"{rule} {first.slug}" if first else rule
+                where, what = (code(str(first.location)), code(first.message)) if first else ("", "")
+                yield f"| {code(name)} | {severity} | {count:,} | {where} | {what} |"
+    listed = notes(report)
+    if listed:
+        yield ""
+    for note in listed[: view.max_findings]:
+        yield f"- {note.line(code)}"
+    if len(listed) > view.max_findings:
+        yield f"- {len(listed) - view.max_findings:,} more"
+
+
+def _kind(report: Report) -> str:
+    return f"{report.format} {report.version} · {coverage_line(report.coverage)}".replace("  ", " ")
+
+
+def _rank(severity: str) -> int:
+    return ("error", "warning", "info").index(severity)

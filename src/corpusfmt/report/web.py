@@ -1,0 +1,208 @@
+"""Internal: A report as a page for a browser: the verdict first, then each rule with its findings, to filter and to open.
+
+The page is one file that requests nothing. Without JavaScript everything is there except the filters.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import cleandoc
+
+from corpusfmt.model import Finding, Report, Rule, Severity
+from corpusfmt.report.explained import address_of, rules_of
+from corpusfmt.report.text import coverage_line, verdict_line
+from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, by_severity, notes, slugs
+from corpusfmt.wording import markup, plural
+
+#: The most files or folders that are listed for a rule.
+_MOST_PLACES = 10
+
+# Contrasts of text are at least 4.5 to 1 in both schemes (WCAG 2.2, 1.4.3).
+_STYLE = """
+:root{color-scheme:light dark;--back:#fff;--text:#1b1b1f;--faint:#5c5f66;--line:#d5d7db;--soft:#f3f4f6;--bar:#b9c4d6;
+--error:#b3261e;--warning:#855300;--info:#0b57a4;--good:#146c2e}
+@media(prefers-color-scheme:dark){:root{--back:#17181b;--text:#e6e7ea;--faint:#a9adb5;--line:#3b3e45;--soft:#222429;--bar:#44506a;
+--error:#ffb4ab;--warning:#f5c26b;--info:#9ecaff;--good:#8fd8a0}}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:75rem;padding:1.5rem;background:var(--back);color:var(--text)}
+h1{margin:0}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}
+a{color:var(--info)}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
+span.error,.error>code,.invalid{color:var(--error)}span.warning,.warning>code,.incomplete{color:var(--warning)}
+span.info,.info>code{color:var(--info)}.valid{color:var(--good)}.faint{color:var(--faint)}
+form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:1rem 0}
+form[hidden],[hidden]{display:none}label{display:block}
+input,select{font:inherit;padding:.2rem .4rem;background:var(--soft);color:var(--text);border:1px solid var(--faint);border-radius:4px}
+details.rule{border:1px solid var(--line);border-radius:6px;margin:.4rem 0}
+details.rule>div{padding:0 1rem 1rem}
+summary{cursor:pointer;padding:.5rem 1rem}summary b{font-family:ui-monospace,monospace}
+.count{float:right;font-variant-numeric:tabular-nums}
+.about{white-space:pre-wrap;background:var(--soft);padding:.6rem 1rem;border-radius:6px}
+table{border-collapse:collapse}td{padding:.1rem .6rem .1rem 0}td.n{text-align:right;font-variant-numeric:tabular-nums}
+td.bar{width:16rem}td.bar i{display:block;height:.7rem;min-width:2px;background:var(--bar);border-radius:2px}
+ol{list-style:none;margin:0;padding:0}
+ol li{border-top:1px solid var(--line);padding:.35rem 0}
+ol code{user-select:all;font-weight:600}ol span{display:block}
+@media print{form{display:none}}
+"""
+
+# Rows are taken off the page and put back as they come into view.
+_SCRIPT = """
+"use strict";
+(() => {
+  const form = document.querySelector("form"), status = document.querySelector("output"), STEP = 200;
+  const rules = [...document.querySelectorAll("details.rule")].map((box) => {
+    const list = box.querySelector("ol"), found = list ? [...list.children] : [];
+    const rows = found.map((row) => ({
+      row, severity: row.className, path: row.firstChild.textContent.toLowerCase(), text: row.textContent.toLowerCase(),
+    }));
+    return {box, list, rows, wanted: [], code: box.id, severities: box.dataset.severities.split(" ")};
+  });
+  const views = new IntersectionObserver((seen) => {
+    for (const each of seen) if (each.isIntersecting) { views.unobserve(each.target); extend(each.target.closest("details")); }
+  });
+  const extend = (box) => {
+    const {list, wanted} = rules.find((each) => each.box === box);
+    list.append(...wanted.slice(list.childElementCount, list.childElementCount + STEP));
+    if (list.childElementCount < wanted.length) views.observe(list.lastElementChild);
+  };
+  const refresh = (rule) => {
+    if (!rule.list) return;
+    rule.list.replaceChildren();
+    if (rule.box.open && rule.wanted.length) extend(rule.box);
+  };
+  const apply = () => {
+    const path = form.path.value.toLowerCase(), text = form.text.value.toLowerCase(), code = form.rule.value;
+    const severities = new Set([...form.querySelectorAll("input:checked")].map((box) => box.name));
+    let shown = 0, all = 0;
+    for (const rule of rules) {
+      const chosen = !code || code === rule.code;
+      const keeps = (each) => severities.has(each.severity) && each.path.includes(path) && each.text.includes(text);
+      rule.wanted = chosen ? rule.rows.filter(keeps).map((each) => each.row) : [];
+      const uncounted = chosen && !rule.rows.length && !path && !text && rule.severities.some((each) => severities.has(each));
+      rule.box.hidden = !rule.wanted.length && !uncounted;
+      refresh(rule);
+      shown += rule.wanted.length;
+      all += rule.rows.length;
+    }
+    status.value = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} findings`;
+  };
+  const open = () => { const box = document.getElementById(location.hash.slice(1)); if (box) box.open = true; };
+  let waiting = 0;
+  form.addEventListener("input", () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(apply); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  for (const rule of rules) rule.box.addEventListener("toggle", () => refresh(rule));
+  addEventListener("hashchange", open);
+  addEventListener("beforeprint", () => rules.forEach(({list, wanted}) => list && list.replaceChildren(...wanted)));
+  form.hidden = false;
+  apply();
+  open();
+})();
+"""
+
+
+def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield a self-contained page with all kept findings."""
+    verdict = report.verdict.value
+    yield "<!doctype html>"
+    yield '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    yield f"<title>corpusfmt report: {verdict}</title><style>{_STYLE}</style></head><body><main>"
+    yield f'<h1>corpusfmt: <span class="{verdict}">{verdict}</span></h1>'
+    kind = f"{report.format} {report.version}".strip()
+    yield f"<p>{markup(verdict_line(report))}</p>"
+    yield f'<p class="faint">{markup(kind)} · {coverage_line(report.coverage)}</p>'
+    counts = by_severity(report)
+    if counts:
+        yield from _rules(report, counts)
+    if listed := notes(report):
+        yield "<h2>What qualifies the verdict</h2><ul>"
+        yield from (f"<li>{markup(note.line())}</li>" for note in listed)
+        yield "</ul>"
+    yield "</main>"
+    if counts:
+        yield f"<script>{_SCRIPT}</script>"
+    yield "</body></html>"
+
+
+def _rules(report: Report, counts: Mapping[str, Mapping[Severity, int]]) -> Iterator[str]:
+    """Yield the filters, and a box for each rule that fired: errors first, then the most frequent."""
+    kept: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        kept.setdefault(finding.code, []).append(finding)
+    known, named = rules_of(counts), slugs(report)
+    ordered = sorted(counts, key=lambda code: (_rank(counts[code]), -sum(counts[code].values()), code))
+    yield from _filters(ordered, counts)
+    for code in ordered:
+        yield from _rule(report, code, counts[code], kept.get(code, []), known.get(code), named.get(code, ""))
+
+
+def _filters(codes: Iterable[str], counts: Mapping[str, Mapping[Severity, int]]) -> Iterator[str]:
+    present = {severity for each in counts.values() for severity in each}
+    options = "".join(f"<option>{code}</option>" for code in codes)
+    yield '<form hidden><label>Text <input type="search" name="text"></label>'
+    yield '<label>Path <input type="search" name="path"></label>'
+    yield f'<label>Rule <select name="rule"><option value="">all</option>{options}</select></label>'
+    for severity in SEVERITIES:
+        if severity in present:
+            yield f'<label><input type="checkbox" name="{severity}" checked> {severity}</label>'
+    yield '<output aria-live="polite"></output></form>'
+
+
+def _rule(
+    report: Report, code: str, counts: Mapping[Severity, int], kept: Sequence[Finding], rule: Rule | None, slug: str
+) -> Iterator[str]:
+    total = sum(counts.values())
+    listed = ", ".join(f'<span class="{each}">{_counted(count, each)}</span>' for each, count in counts.items())
+    explanation = cleandoc(rule.explanation) if rule is not None else ""
+    title = explanation.partition("\n")[0]
+    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}">'
+    yield f'<summary><span class="count">{listed}</span><b>{code}</b> {markup(slug)}'
+    yield f'<span class="faint"> {markup(title)}</span></summary><div>'
+    if rule is not None:
+        about = _markup_lines(explanation.partition("\n")[2].strip())
+        yield f'<p class="about">{about}</p><p><a href="{address_of(rule)}">{code} in the documentation</a></p>'
+    yield from _places(report, code)
+    if kept:
+        yield "<ol>"
+        yield from map(_finding, View(len(kept), info=True).of(kept))
+        yield "</ol>"
+    if left := total - sum(each.count for each in kept):
+        yield f"<p>{left:,} more were counted but not kept.</p>"
+    yield "</div></details>"
+
+
+def _places(report: Report, code: str) -> Iterator[str]:
+    """Yield the counts of a rule by file, or by folder if it fired in many files, as bars."""
+    files = Counter({path: codes[code] for path, codes in report.by_path.items() if code in codes})
+    if len(files) < 2:
+        return
+    places: Counter[str] = Counter()
+    for path, count in files.items():
+        places[path if len(files) <= _MOST_PLACES else path.rpartition("/")[0] or "."] += count
+    most = max(places.values())
+    yield "<table>"
+    for place, count in sorted(places.items(), key=lambda each: (-each[1], each[0]))[:_MOST_PLACES]:
+        bar = f'<td class="bar"><i style="width:{100 * count / most:.0f}%"></i></td>'
+        yield f'<tr><td><code>{markup(place)}</code></td><td class="n">{count:,}</td>{bar}</tr>'
+    yield "</table>"
+    if len(places) > _MOST_PLACES:
+        yield f"<p>{plural(len(places) - _MOST_PLACES, 'more folder')}</p>"
+
+
+def _finding(finding: Finding) -> str:
+    times = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
+    hint = f'<span class="faint">help: {markup(finding.hint)}</span>' if finding.hint else ""
+    what = f"<span>{markup(finding.message)}{times}</span>"
+    return f'<li class="{finding.severity}"><code>{markup(str(finding.location))}</code>{what}{hint}</li>'
+
+
+def _markup_lines(text: str) -> str:
+    """Return text of several lines as the content of an element."""
+    return "\n".join(map(markup, text.split("\n")))
+
+
+def _counted(count: int, severity: Severity) -> str:
+    return f"{count:,} info" if severity is Severity.INFO else plural(count, severity)
+
+
+def _rank(counts: Mapping[Severity, int]) -> int:
+    return min(map(SEVERITIES.index, counts))

@@ -1,0 +1,70 @@
+"""The HTML report in Chromium: `make browser`. Nothing is requested, everything is accessible, and many findings are no obstacle.
+
+CORPUSFMT_BROWSER names the Python of an environment that has playwright, next to the package axe-core; CORPUSFMT_CHROMIUM the browser.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import corpusfmt
+from corpusfmt.model import Coverage, Finding, Location, Problem, Report, Severity, Tally
+
+PYTHON, CHROMIUM = os.environ.get("CORPUSFMT_BROWSER", ""), os.environ.get("CORPUSFMT_CHROMIUM", "")
+pytestmark = pytest.mark.skipif(not PYTHON, reason="CORPUSFMT_BROWSER is not set")
+
+RULES = ("DOL304", "DOL302", "GEN301", "GEN201", "OSC305", "OSC303", "DOL306", "CRO104", "MAN101", "DOL313")
+FINDINGS = 100_000
+
+
+def a_large_report() -> Report:
+    tally = Tally(cap=FINDINGS)
+    for number in range(FINDINGS):
+        severity = tuple(Severity)[number % 10 % 3]
+        problem = Problem(
+            f"number {number}", Location(f"{number % 37:02}/{number % 1000}.gz", number + 1), "write it otherwise"
+        )
+        tally.add(Finding(RULES[number % 10], "a-rule", severity, problem))
+    return Report("dolma", "1.0", tally, Coverage(1000, 1000))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("browser")
+    page = folder / "report.html"
+    page.write_text(corpusfmt.render(a_large_report(), "html"), "utf-8")
+    axe = Path(PYTHON).parents[1] / "package/axe.min.js"
+    command = [PYTHON, str(Path(__file__).with_name("look.py")), CHROMIUM, page.as_uri(), str(axe), str(folder)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    seen: dict[str, Any] = json.loads(done.stdout)
+    assert seen["address"] == page.as_uri()
+    return seen
+
+
+def test_nothing_is_requested_and_nothing_is_said(found: dict[str, Any]) -> None:
+    assert (found["requests"], found["heard"]) == ([found["address"]], [])
+
+
+def test_all_kept_findings_are_there_and_are_filtered(found: dict[str, Any]) -> None:
+    kept = len(a_large_report().findings)
+    assert found["all"] == f"{kept:,} of {kept:,} findings"
+    assert found["filtered"] == f"11 of {kept:,} findings"
+    assert found["of one rule"] == ["DOL304"]
+    warnings = {RULES[number] for number in range(10) if number % 3}
+    assert set(found["without errors"]) == warnings
+
+
+def test_rows_appear_as_they_come_into_view(found: dict[str, Any]) -> None:
+    assert (found["opened"], found["scrolled"]) == (200, 400)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_violation(scheme: str, found: dict[str, Any]) -> None:
+    assert found[f"violations, {scheme}"] == []

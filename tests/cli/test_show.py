@@ -1,0 +1,108 @@
+"""`corpusfmt show`: documents as rows in a pipe, as text on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from support import gzipped, run_cli
+
+import corpusfmt
+
+
+def rows(*arguments: str | Path) -> list[dict[str, object]]:
+    done = run_cli("show", *arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_first_documents_are_shown_as_rows(oscar_corpus: Path) -> None:
+    found = rows(oscar_corpus, "-n", "2")
+    assert [(each["id"], each["text"]) for each in found] == [
+        (each.id, each.text) for each in corpusfmt.read(oscar_corpus, limit=2)
+    ]
+
+
+def test_documents_are_found_by_id_language_text_and_at_random(oscar_corpus: Path) -> None:
+    every = list(corpusfmt.read(oscar_corpus))
+    assert [each["id"] for each in rows(oscar_corpus, every[-1].id)] == [every[-1].id]
+    matching = [each.id for each in every if each.lang == "de" and "Bildung" in each.text]
+    assert [each["id"] for each in rows(oscar_corpus, "--language", "de", "--grep", "B.ldung")] == matching != []
+    one, other = ([each["id"] for each in rows(oscar_corpus, "--random", "--seed", seed, "-n", "4")] for seed in "12")
+    assert len(set(one)) == 4
+    assert one != other
+    assert [each.id for each in every if each.id in one] == one
+
+
+def dolma(folder: Path, *lines: bytes) -> Path:
+    (folder / "documents").mkdir()
+    (folder / "documents/a.jsonl.gz").write_bytes(gzipped(b"\n".join(lines) + b"\n"))
+    return folder
+
+
+GOOD = b'{"id":"1","text":"a <x@y.example> b","source":"s","attributes":{"pii":[[2,15,1.0]],"all":[[0,17,0.5]]}}'
+BAD = b'{"id":"2","text":'
+
+
+def test_a_location_is_opened(oscar_corpus: Path, tmp_path: Path) -> None:
+    folder = dolma(tmp_path, GOOD, BAD)
+    assert [each["id"] for each in rows(folder, "documents/a.jsonl.gz:1:7")] == ["1"]
+    assert rows(folder, "documents/a.jsonl.gz:2:18:") == [
+        {"path": "documents/a.jsonl.gz", "line": 2, "text": BAD.decode()}
+    ]
+    (german,) = corpusfmt.read(oscar_corpus, languages="de")
+    around = {"path": "de/de.txt.gz", "line": 1, "text": german.text}
+    assert rows(oscar_corpus, "de/de.txt.gz:3") == [around]
+    record = rows(oscar_corpus, "de/de_meta.jsonl.gz:1")
+    assert record[0]["line"] == 1
+
+
+def test_skipped_records_are_counted(tmp_path: Path) -> None:
+    done = run_cli("show", dolma(tmp_path, BAD, GOOD))
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert done.stderr == b"1 record skipped because of errors: run `corpusfmt validate`\n"
+
+
+def test_text_is_printed_with_its_attributes_and_without_control_characters(tmp_path: Path) -> None:
+    hostile = b'{"id":"\\u001b[2J","text":"one\\u001b[31m\\ntwo","source":"s"}'
+    done = run_cli("show", dolma(tmp_path, GOOD, hostile), "--output-format", "text")
+    assert done.stdout.decode() == (
+        "1\n"
+        "source: s\n"
+        "pii: [[2, 15, 1.0]]\n"
+        "all: [[0, 17, 0.5]]\n"
+        "\n"
+        "a <x@y.example> b\n"
+        "\n"
+        "\\x1b[2J\n"
+        "source: s\n"
+        "\n"
+        "one\\x1b[31m\n"
+        "two\n"
+        "\n"
+    )
+
+
+def test_spans_are_coloured_on_a_terminal(tmp_path: Path) -> None:
+    terminal = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm-256color", "PAGER": "cat"}
+    terminal.pop("NO_COLOR", None)
+    done = run_cli("show", dolma(tmp_path, GOOD), "--output-format", "text", env=terminal)
+    assert b"a \x1b[30;43m<x@y.example>\x1b[0m b" in done.stdout
+    assert b"\x1b[33mpii: \x1b[0m" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--grep", "("], 2, "error: --grep is '(', not a regular expression: missing ), unterminated subpattern at position 0\n"),
+        (["1", "--random"], 2, "error: ID and PATH:LINE name one document: remove them, or --random and --grep\n"),
+        (["unknown"], 1, "no document found\n"),
+        (["documents/a.jsonl.gz:2"], 1, "no document found\n"),
+        (["documents/b.jsonl.gz:1"], 1, "no document found\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_shown(arguments: list[str], status: int, message: str, tmp_path: Path) -> None:
+    done = run_cli("show", dolma(tmp_path, GOOD), *arguments)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (status, b"", message)

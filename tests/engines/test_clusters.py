@@ -1,0 +1,183 @@
+"""Clusters of separate processes that work in another folder give what one process gives. `make engines-test` runs this."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from support import LONG_LINE, REPOSITORY, corpus, wet_file, wet_record
+
+RAY = os.environ.get("CORPUSFMT_RAY")
+pytestmark = pytest.mark.skipif(RAY is None, reason="CORPUSFMT_RAY, the Python of an environment with Ray, is not set")
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(REPOSITORY / "src"), "CORPUSFMT_ENGINE_WAIT": "5"}
+# A cluster that takes tasks from whoever reaches it would run anybody's code: ours has a token of its own, only for this run.
+ENVIRONMENT |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+def python_of(engine: str) -> str:
+    return RAY if RAY is not None and engine == "ray" else sys.executable
+
+
+@contextmanager
+def process(command: Sequence[object], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program and all that it starts, in a process group of its own, until the block ends."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "log").open("ab") as log:
+        running = subprocess.Popen(
+            list(map(str, command)), cwd=folder, env=ENVIRONMENT, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield running
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+
+
+def run(engine: str, address: str, *arguments: object, folder: Path, status: int = 0) -> str:
+    """Run a command on an engine, and return what it prints on standard error."""
+    named = f"{engine}:{address}" if address else engine
+    command = [python_of(engine), "-m", "corpusfmt", *map(str, arguments), "--engine", named]
+    done = subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@contextmanager
+def scheduler(folder: Path) -> Iterator[str]:
+    """Start a scheduler of Dask; yield the path of its file."""
+    file = folder / "scheduler.json"
+    command = (sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--port", 0)
+    with process([*command, "--host", "127.0.0.1", "--scheduler-file", file], folder / "scheduler"):
+        _wait_for(file)
+        yield str(file)
+
+
+def worker(file: str, folder: Path) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    command = (sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", file, "--no-dashboard")
+    return process([*command, "--nthreads", 1, "--nworkers", 1], folder)
+
+
+def _wait_for(file: Path) -> None:
+    until = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def address_in(file: str) -> str:
+    return str(json.loads(Path(file).read_bytes())["address"])
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("dask")
+    with scheduler(folder) as file, worker(file, folder / "one"), worker(file, folder / "two"):
+        yield address_in(file)
+
+
+@pytest.fixture(scope="module")
+def ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("ray")
+    port = 20000 + os.getpid() % 10000
+    assert RAY is not None
+    command = [Path(RAY).with_name("ray"), "start", "--head", "--block", "--num-cpus", 2, "--port", port]
+    command += ["--node-ip-address", "127.0.0.1"]
+    with process([*command, "--include-dashboard", "false", "--disable-usage-stats"], folder):
+        until = time.monotonic() + 60
+        while b"--block" not in (folder / "log").read_bytes() and time.monotonic() < until:
+            time.sleep(0.1)
+        yield f"127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with inputs, and what one process makes of them."""
+    folder = tmp_path_factory.mktemp("work")
+    for number in range(6):
+        text = "".join(f"{LONG_LINE} {(number * 7 + line) % 30}\n" for line in range(20))
+        wet_file(folder / "wet" / f"{number}.warc.wet.gz", [wet_record(number, text)])
+    run("serial", "", "build", "wet", "-o", "corpus", folder=folder)
+    run("serial", "", "convert", "corpus", "dolma", "--to", "dolma", folder=folder)
+    return folder
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray"])
+def test_a_cluster_in_another_folder(engine: str, work: Path, request: pytest.FixtureRequest) -> None:
+    address: str = request.getfixturevalue(engine)
+    assert run(engine, address, "build", "wet", "-o", f"{engine}-corpus", folder=work) == ""
+    assert corpus(work / f"{engine}-corpus") == corpus(work / "corpus")
+    assert run(engine, address, "convert", "corpus", f"{engine}-dolma", "--to", "dolma", folder=work) == ""
+    assert corpus(work / f"{engine}-dolma") == corpus(work / "dolma")
+    assert run(engine, address, "validate", "dolma", folder=work) == ""
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray"])
+def test_a_cluster_of_its_own_prints_nothing(engine: str, work: Path) -> None:
+    assert run(engine, "", "build", "wet", "-o", f"own-{engine}", "--jobs", 2, folder=work) == ""
+    assert corpus(work / f"own-{engine}") == corpus(work / "corpus")
+
+
+def test_a_worker_that_is_killed(work: Path, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as file, worker(file, tmp_path / "one"):
+        with worker(file, tmp_path / "two") as other:
+            named = f"dask:{address_in(file)}"
+            command = [sys.executable, "-m", "corpusfmt", "build", "wet", "-o", "killed", "--engine", named]
+            building = subprocess.Popen(command, cwd=work, env=ENVIRONMENT, stderr=subprocess.PIPE)
+            _wait_for(work / "killed/.corpusfmt/process")
+            os.killpg(other.pid, signal.SIGKILL)
+        _, errors = building.communicate(timeout=200)
+    assert (building.returncode, errors) == (0, b"")
+    assert corpus(work / "killed") == corpus(work / "corpus")
+
+
+def test_a_cluster_without_workers(work: Path, tmp_path: Path) -> None:
+    with scheduler(tmp_path) as file:
+        address = address_in(file)
+        said = run("dask", address, "build", "wet", "-o", "unserved", folder=work, status=3)
+    assert said.startswith(f"error: dask:{address}: it has no worker for ")
+    assert said.endswith("tasks wait: start workers, then run the same command again to resume\n")
+    assert run("serial", "", "build", "wet", "-o", "unserved", folder=work) == ""
+    assert corpus(work / "unserved") == corpus(work / "corpus")
+
+
+def test_a_cluster_that_is_not_there(work: Path) -> None:
+    said = run("dask", "tcp://127.0.0.1:9", "validate", "dolma", folder=work, status=3)
+    assert said.startswith("error: dask:tcp://127.0.0.1:9 cannot be reached")
+    assert said.count("\n") == 1
+
+
+def test_a_task_that_ends_workers_is_found(tmp_path: Path) -> None:
+    """By an executor of Dask that runs on this machine."""
+    program = """
+import os, signal
+from functools import partial
+from corpusfmt.engine.executors import executor_factory
+from corpusfmt.engine.run import Died, run_tasks
+
+def deadly(number):
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+if __name__ == "__main__":
+    found = list(run_tasks(deadly, range(5), executor_factory("dask", 2), window=8))
+    print([isinstance(each, Died) or each for each in found])
+"""
+    (tmp_path / "deadly.py").write_text(program)
+    command = [sys.executable, str(tmp_path / "deadly.py")]
+    environment = ENVIRONMENT | {"PYTHONPATH": f"{REPOSITORY / 'src'}{os.pathsep}{tmp_path}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    assert (done.stdout, done.stderr) == ("[0, 1, True, 3, 4]\n", "")

@@ -1,0 +1,142 @@
+"""The card of a release: which files are loaded as which table, and what remains of a card written by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import corpusfmt
+from corpusfmt.description.card import Release, card_of
+from corpusfmt.description.features import features_of
+from corpusfmt.formats.dolma.write import DOLMA
+from corpusfmt.formats.oscar.write import OSCAR_1_1
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.loading import BLOCK_BYTES, Columns
+from corpusfmt.model import Json, UsageError
+
+OWN = """---
+license: cc0-1.0
+language: xx
+tags:
+- web   # by hand
+---
+# Our corpus
+
+Written by hand.
+"""
+
+
+def release(*paths: str, loaded: Any = DOLMA.loaded, default: str | None = None, **facts: Any) -> Release:
+    files = {path: FileFacts(1, "0" * 64, 2, **facts) for path in paths}
+    return Release("corpus", "A corpus", "original", files, loaded, default)
+
+
+def head(card: bytes) -> Json:
+    properties: Json = yaml.safe_load(card.decode().split("---\n")[1])
+    return properties
+
+
+def globs(card: bytes) -> dict[str, Any]:
+    return {each["config_name"]: each["data_files"][0]["path"] for each in head(card)["configs"]}
+
+
+def test_configs_by_language_variant_and_attribute_set() -> None:
+    card = card_of(
+        release(
+            "documents/no/no_part_1.jsonl.gz", "documents/no/no_part_2.jsonl.gz", "documents/de/de.jsonl.gz",
+            "attributes/lid/no/no_part_1.jsonl.gz", "MANIFEST.json", "croissant.json",
+        )
+    )  # fmt: skip
+    assert globs(card) == {
+        "default": "documents/*/*.jsonl.gz",
+        "de": "documents/de/*.jsonl.gz",
+        "no": "documents/no/*.jsonl.gz",
+        "attributes-lid": "attributes/lid/no/*.jsonl.gz",
+    }
+    assert head(card)["language"] == ["de", "no"]
+    assert b"| `no` | no | 2 | 4 | 2 |" in card
+
+
+def test_variants_of_oscar() -> None:
+    names = [f"{kind}/af/af{rest}.gz" for kind in ("packaged", "packaged_nondedup") for rest in (".txt", "_meta.jsonl")]
+    lists = [f"{kind}/af/af_sha256.txt" for kind in ("packaged", "packaged_nondedup")]
+    card = card_of(release(*names, *lists, loaded=OSCAR_1_1.loaded, default="packaged"))
+    assert globs(card) == {
+        "default": "packaged/af/*.txt.gz",
+        "packaged": "packaged/af/*.txt.gz",
+        "packaged_nondedup": "packaged_nondedup/af/*.txt.gz",
+        "packaged_af": "packaged/af/*.txt.gz",
+        "packaged_nondedup_af": "packaged_nondedup/af/*.txt.gz",
+        "metadata": "packaged/af/*.jsonl.gz",
+        "metadata-packaged_nondedup": "packaged_nondedup/af/*.jsonl.gz",
+    }
+    assert [each.get("sample_by") for each in head(card)["configs"]] == ["paragraph"] * 5 + [None] * 2
+
+
+@pytest.mark.parametrize("name", ["a[1].jsonl.gz", "__x/a.jsonl.gz", 'a"\n.jsonl.gz', "*.jsonl.gz"])
+def test_odd_names_are_patterns_of_themselves(name: str) -> None:
+    path = f"documents/{name}"
+    patterns = globs(card_of(release(path, "documents/.x/b.jsonl")))["default"]
+    assert path in {re.sub(r"\[(.)\]", r"\1", each) for each in patterns}
+
+
+def test_what_was_written_by_hand_remains() -> None:
+    corpus = release("documents/de/de.jsonl.gz")
+    first = card_of(corpus, OWN)
+    assert head(first) | {"configs": []} == {
+        "language": ["de"], "license": "cc0-1.0", "size_categories": ["n<1K"], "source_datasets": ["original"],
+        "task_categories": ["text-generation"], "tags": ["web"], "configs": [],
+    }  # fmt: skip
+    assert b"- web   # by hand" in first
+    assert first.decode().split("---\n")[2].startswith("# Our corpus\n\nWritten by hand.\n\n<!-- corpusfmt: begin")
+    later = first.replace(b"| `de` | de | 1 | 2 |", b"| `de` | de | 9 | 9 |") + b"\nMore.\n"
+    assert card_of(corpus, later.decode()) == first + b"\nMore.\n"
+    assert card_of(corpus, card_of(corpus).decode()) == card_of(corpus)
+
+
+def test_a_card_in_an_unfinished_corpus_is_extended(tmp_path: Path, dolma_corpus: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl")
+    whole = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert yaml.safe_load(whole.split("---\n")[1])["size_categories"] == ["n<1K"]
+    for card in (b"\xff", b" " * (4 * 1024 * 1024 + 1)):
+        state = tmp_path / "again" / ".corpusfmt"
+        (tmp_path / "again").mkdir(exist_ok=True)
+        (tmp_path / "again" / "README.md").unlink(missing_ok=True)
+
+        def adding(_name: str, _progress: object, card: bytes = card) -> None:
+            (tmp_path / "again" / "README.md").write_bytes(card)
+
+        with pytest.raises(UsageError, match=r"README\.md (is not UTF-8|has more than)"):
+            corpusfmt.convert(dolma_corpus, tmp_path / "again", to="jsonl", progress=adding)
+        assert state.is_dir()
+    (tmp_path / "again" / "README.md").write_text(OWN)
+    corpusfmt.convert(dolma_corpus, tmp_path / "again", to="jsonl")
+    assert "Written by hand." in (tmp_path / "again" / "README.md").read_text("utf-8")
+    assert corpusfmt.verify(tmp_path / "again").verdict.value == "valid"
+
+
+def dtypes(*rows: Json, size: int = 10) -> Json:
+    columns = Columns()
+    for row in rows:
+        columns.note(row, size)
+    return {each.pop("name"): each.get("dtype", each) for each in features_of(columns.finish())}
+
+
+def test_features_keep_every_value() -> None:
+    assert dtypes({"a": None}, {"a": "x", "b": 1, "c": True}) == {"a": "string", "b": "int64", "c": "bool"}
+    assert dtypes({"a": 1, "b": 2**53 + 1}, {"a": 0.5, "b": 0.5}) == {"a": "float64", "b": "json"}
+    assert dtypes({"a": 1, "b": {}, "c": []}, {"a": "x"}) == {"a": "json", "b": "json", "c": "json"}
+    assert dtypes({"a": {"b": 1}}, {"a": {"c": 1}}) == {"a": "json"}
+    assert dtypes({"a": {"b": 1}}, {"a": {"b": 1, "c": 1}}, {"a": {"b": 1}}) == {"a": "json"}
+    assert dtypes({"a": [[0, 3, 1]]}, {"a": [[0, 3, 0.5]]}) == {"a": {"list": {"list": "float64"}}}
+    struct = {"struct": [{"name": "b", "dtype": "string"}]}
+    assert dtypes({"a": [{"b": "x"}]}, {"a": [{"b": None}]}) == {"a": {"list": struct}}
+    day = "2018-11-12"
+    assert dtypes({"id": day, "created": f"{day}T18:01:06Z"}) == {"id": "json", "created": "timestamp[s]"}
+    assert dtypes({"a": f"{day}T18:01:06+02:00"}) == {"a": "json"}
+    assert dtypes({"a": day}, {"a": "2018-02-30"}) == {"a": "string"}
+    assert dtypes({"a": day}, {"a": "no day"}, size=BLOCK_BYTES + 1) == {"a": "json"}

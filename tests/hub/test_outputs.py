@@ -1,0 +1,124 @@
+"""`datasets` loads what builds and conversions write: exactly its documents, ids and texts (`make hub`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hub.loader import MEMORY, loaded, needs_datasets
+from support import SAMPLE
+
+import corpusfmt
+
+pytestmark = needs_datasets
+
+RECIPES = ("oscar-1.1", "oscar-1.0", "oscar-1.0-shuffled", "goclassy-2019", "dolma")
+TARGETS = ("dolma", "parquet", "jsonl", "text", "oscar-1.1", "oscar-1.0")
+BY_LINE = {"oscar-1.0-shuffled", "goclassy-2019"}
+
+
+@pytest.fixture(scope="module")
+def releases() -> Iterator[dict[str, Path]]:
+    """Every recipe, variants, and conversions of them to every target."""
+    with TemporaryDirectory(dir=MEMORY) as root:
+        yield written(Path(root))
+
+
+def written(root: Path) -> dict[str, Path]:
+    found = {}
+    for name in RECIPES:
+        found[name] = root / name
+        corpusfmt.build(SAMPLE, root / name, recipe=name)
+    found["variants"] = root / "variants"
+    corpusfmt.build(SAMPLE, root / "variants", recipe="oscar-1.0", keep_original=True)
+    for source, targets in (("oscar-1.1", TARGETS), ("dolma", TARGETS), ("variants", ("dolma", "oscar-1.0"))):
+        for target in targets:
+            name = f"{source} to {target}"
+            found[name] = root / name
+            corpusfmt.convert(found[source], root / name, to=target, on_loss="allow")
+    found["oscar-1.1 with languages to dolma"] = root / "languages"
+    corpusfmt.convert(found["oscar-1.1"], root / "languages", to="dolma", language_attributes=True)
+    return found
+
+
+def content(path: Path) -> str:
+    return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+
+
+def rows_of(paths: list[Path], *, by_line: bool) -> Iterator[dict[str, Any]]:
+    """Yield the rows of files, as this project's formats define them."""
+    for path in paths:
+        if path.suffix == ".parquet":
+            yield from pq.read_table(path).to_pylist()
+        elif ".txt" in path.name:
+            yield from ({"text": text} for text in content(path).split("\n" if by_line else "\n\n")[:-1])
+        else:
+            yield from map(json.loads, content(path).split("\n")[:-1])
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Return whether a loaded value is a written one: missing fields are null, times may be read as such."""
+    if isinstance(found, dict) and found.keys() == {"time"}:
+        return (
+            isinstance(expected, str)
+            and dt.datetime.fromisoformat(expected.removesuffix("Z")).isoformat() == found["time"]
+        )
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return found.keys() >= expected.keys() and all(same(found[name], expected.get(name)) for name in found)
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    return bool(found == expected) and isinstance(found, bool) == isinstance(expected, bool)
+
+
+def test_every_output_loads_as_its_documents(releases: dict[str, Path]) -> None:
+    answers = dict(zip(releases, loaded(releases.values()), strict=True))
+    for name, answer in answers.items():
+        assert "error" not in answer, (name, answer)
+        root = releases[name]
+        by_line = name in BY_LINE
+        data = "unshuffled/deduplicated" if (root / "unshuffled").is_dir() else "*"
+        kinds = (
+            "documents/**/*.gz",
+            "data/**/*.jsonl.gz",
+            "data/**/*.parquet",
+            f"{data}/**/*.txt.gz",
+            "classified/*.txt",
+        )
+        paths = next(found for kind in kinds if (found := sorted(root.glob(kind))))
+        expected = list(rows_of(paths, by_line=by_line))
+        found = answer["configs"][""]["train"]
+        assert len(found) == len(expected), name
+        assert all(map(same, found, expected)), name
+
+
+def configs(root: Path, *names: str) -> list[list[dict[str, Any]]]:
+    """Return the rows of some configs."""
+    (answer,) = loaded([root], names)
+    return [answer["configs"][name]["train"] for name in names]
+
+
+def test_languages_variants_and_attributes_are_configs(releases: dict[str, Path]) -> None:
+    every, original, language = configs(
+        releases["variants"], "default", "unshuffled_original", "unshuffled_original_af"
+    )
+    text = releases["variants"] / "unshuffled" / "original" / "af" / "af.txt.gz"
+    assert language == list(rows_of([text], by_line=False))
+    assert len(original) > len(every)
+    documents, scores, yiddish = configs(releases["dolma"], "default", "attributes-corpusfmt_langid", "yi")
+    assert [row["id"] for row in scores] == [row["id"] for row in documents]
+    assert {tuple(row["attributes"]) for row in scores} == {("corpusfmt_langid__line__score",)}
+    assert [row for row in documents if row["metadata"]["language"] == "yi"] == yiddish
+    texts, records = configs(releases["oscar-1.1"], "default", "metadata")
+    assert len(texts) == len(records)
+    assert records[0]["text"] == content(releases["oscar-1.1"] / "af" / "af_meta.jsonl.gz").partition("\n")[0]
+    documents, languages = configs(
+        releases["oscar-1.1 with languages to dolma"], "default", "attributes-oscar-language"
+    )
+    assert languages[0]["attributes"] == {"oscar__language__af": [[0, len(documents[0]["text"]), 1.0]]}

@@ -1,0 +1,130 @@
+"""The profile `hub` on cards and folders that no published one should be like, without `datasets`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from hub.folders import TWO, card, default, folders, write
+
+import corpusfmt
+from corpusfmt.hub.kinds import builder_of, matched, splits_of
+from corpusfmt.model import UsageError
+
+
+def found(root: Path, **arguments: int) -> list[tuple[str, str]]:
+    report = corpusfmt.validate(root, profile="hub", **arguments)  # type: ignore[arg-type]  # only numbers of workers
+    return [(each.code, each.message) for each in report.findings if each.code.startswith(("HUB", "GEN"))]
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"configs: [", "the head of the card is not YAML at line 3"),
+        (b"configs: " + b"[" * 100_000, "the head of the card is nested too deeply"),
+        (b"configs: " + b"- " * 100_000, "the head of the card is nested too deeply"),
+        (b"configs:\n" + b"".join(b" " * depth + b"a:\n" for depth in range(1, 200)), "nested too deeply"),
+        (b"configs: 1", "`configs` is not a list"),
+        (b"configs:\n- 1", "`config_name` is `null`"),
+        (b"configs:\n- config_name: 2", "`config_name` is `2`, expected a text"),
+        (b"configs:\n- config_name: 1", "`config_name` is `1`, expected a text"),
+        (b"configs:\n- config_name: true", "`config_name` is `true`, expected a text"),
+        (b"configs:\n- config_name: [1]", "`config_name` is `[…]`, expected a text"),
+        (b"configs:\n- config_name: {a: 1}", "`config_name` is `{…}`, expected a text"),
+        (b"configs:\n- config_name: a\n  data_files:\n  - {split: [a], path: x}", "`split` is `[…]`"),
+        (b"configs:\n- config_name: a\n- config_name: a", "two configs are called `a`"),
+        (b"configs:\n- config_name: a\n  config_name: b", "the head of the card has a key twice"),
+        (b"configs:\n- config_name: a\n  data_files: {split: a}", "`data_files` is neither a path"),
+        (b"configs:\n- config_name: a\n  data_files:\n  - split: '-'\n    path: x", "`split` is `-`"),
+        (
+            b"configs:\n- config_name: a\n  data_files:\n  - {split: a, path: x}\n  - {split: a, path: y}",
+            "occurs twice",
+        ),
+        (b"a: " + b"1" * 5000, "the head of the card is not YAML"),
+        (b"a: \xff", "the card is not UTF-8 at byte 7"),
+    ],
+)
+def test_a_head_that_cannot_be_used_is_a_finding(head: bytes, message: str, tmp_path: Path) -> None:
+    codes = found(write(TWO | {"README.md": b"---\n" + head + b"\n---\n"}, tmp_path))
+    assert ("HUB301", True) in {(code, message in text) for code, text in codes}, codes
+
+
+def test_odd_types_and_deep_rows_are_no_crash(tmp_path: Path) -> None:
+    odd = [
+        "dataset_info:",
+        "  features: [1, {name: [1]}, {name: id, dtype: {class_label: {names: [a]}}}]",
+        "  splits: 3",
+    ]
+    assert {code for code, _ in found(write(TWO | {"README.md": card(*default("documents/*"), *odd)}, tmp_path))} == {
+        "HUB201"
+    }
+    deep = b'{"id": "c", "text": "x", "source": "web", "x": ' + b"[" * 500 + b"]" * 500 + b"}\n"
+    assert {code for code, _ in found(write({"documents/c.jsonl": deep}, tmp_path / "deep"))} == {"GEN301"}
+
+
+def test_aliases_are_not_followed_and_the_run_says_so(tmp_path: Path) -> None:
+    bomb = "\n".join(f"a{depth}: &a{depth} [*a{depth - 1}, *a{depth - 1}]" for depth in range(1, 60))
+    root = write(TWO | {"README.md": f"---\na0: &a0 [x]\n{bomb}\n---\n".encode()}, tmp_path)
+    assert corpusfmt.validate(root, profile="hub").verdict is corpusfmt.Verdict.INCOMPLETE
+
+
+def test_a_pattern_takes_no_longer_than_its_length(tmp_path: Path) -> None:
+    name = "a" * 200
+    assert matched("**/" * 30 + "*a" * 60 + "b", [f"documents/{name}"] * 100) == []
+    assert matched("documents/**", ["documents/a/b.jsonl", "a.jsonl", "documents/.b", "documents/__c/d"]) == [
+        "documents/a/b.jsonl"
+    ]
+    assert matched("**/[ab].jsonl", ["a.jsonl", "x/b.jsonl", "x/y/c.jsonl"]) == ["a.jsonl", "x/b.jsonl"]
+    assert matched("./a?.jsonl", ["ab.jsonl", "a.jsonl"]) == ["ab.jsonl"]
+
+
+def test_splits_and_kinds_follow_names() -> None:
+    assert splits_of(["data/train-00000-of-00001.parquet", "data/x-00000-of-00001.parquet"]).keys() == {"train", "x"}
+    assert splits_of(["a.jsonl", "b.eval"]) == {"logs": ["b.eval"]}
+    assert splits_of(["a.jsonl", "x/task.toml"]) == {"test": ["x/task.toml"]}
+    assert splits_of(["dev.jsonl", "my-test.jsonl", "other.jsonl"]) == {
+        "validation": ["dev.jsonl"],
+        "test": ["my-test.jsonl"],
+    }
+    assert splits_of([".a.jsonl", "README.md"]) == {}
+    assert builder_of(["a.json.gz", "b.parquet"]) == "parquet"
+    assert builder_of(["a.bin", "b"]) == ""
+
+
+def test_any_number_of_workers_gives_the_same_report(tmp_path: Path) -> None:
+    root = write(folders()["int and text"] | {"documents/c.jsonl": gzip.compress(b"")}, tmp_path)
+    assert found(root) == found(root, jobs=2)
+    assert found(root)[0] == (
+        "HUB202",
+        "`x` has text, expected `int64` as in `documents/a.jsonl`: `load_dataset` fails",
+    )
+    assert found(root / "documents" / "b.jsonl") == []
+
+
+def test_the_profile_is_asked_for(tmp_path: Path) -> None:
+    root = write(folders()["int and text"], tmp_path / "data")
+    assert corpusfmt.validate(root).by_rule.keys() & {"HUB202"} == set()
+    own = tmp_path / "own.toml"
+    own.write_text("loading = true\n[[grade]]\nrules = ['HUB202']\nseverity = 'warning'\nsource = 'ours'\n")
+    (finding,) = corpusfmt.validate(root, profile=str(own), select=["HUB"]).findings
+    assert (finding.code, finding.severity) == ("HUB202", corpusfmt.Severity.WARNING)
+
+
+def test_a_card_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(TWO | {"README.md": card(*default("documents/*"))}, tmp_path)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(UsageError, match=r"corpusfmt\[hf\]"):
+        corpusfmt.validate(root, profile="hub")
+
+
+def test_what_is_written_is_valid(tmp_path: Path) -> None:
+    row = {"id": "a", "text": "x", "created": "2018-11-12T18:01:06Z", "metadata": {"a": None, "n": 2**53 + 1}}
+    other = {"id": "b", "text": "y", "created": "unknown", "metadata": {"b": {}, "n": 0.5}}
+    source = {"s/a.jsonl": json.dumps(row).encode() + b"\n", "s/b.jsonl": json.dumps(other).encode() + b"\n"}
+    write(source, tmp_path)
+    for target in ("dolma", "jsonl", "parquet"):
+        corpusfmt.convert(tmp_path / "s", tmp_path / target, to=target, source_name="web", on_loss="allow")
+        assert found(tmp_path / target) == []

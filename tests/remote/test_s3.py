@@ -1,0 +1,233 @@
+"""Commands on S3 (moto's server, behind a proxy that fails) write what they write locally. `make remote-test` runs this."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from remote.faults import Faults, proxy
+from support import LONG_LINE, corpus, wet_file, wet_record
+
+pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
+
+BUCKET = "s3://bucket"
+KILLS = int(os.environ.get("CORPUSFMT_KILLS", "4"))
+SECRET = "not-to-be-printed-0123456789"
+_LANGUAGES = (
+    LONG_LINE,
+    "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt, ja.",
+    "Все люди рождаются свободными и равными в своем достоинстве и правах, они наделены разумом и совестью, вот.",
+)
+
+
+class Store:
+    """S3 on loopback; `faults` fail what goes through its proxy."""
+
+    def __init__(self, port: int, failing: int, faults: Faults) -> None:
+        import s3fs
+
+        self._direct = s3fs.S3FileSystem(key="key", secret=SECRET, endpoint_url=f"http://127.0.0.1:{port}")
+        self._direct.mkdir("bucket")
+        self.faults = faults
+        self.environment = os.environ | {
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{failing}",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def command(self, *arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+        """Start a command that uses the store, in a process group of its own."""
+        line = [sys.executable, "-m", "corpusfmt", *map(str, arguments)]
+        environment: dict[str, str] = options.pop("env", self.environment)
+        folder: Path | None = options.pop("cwd", None)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(line, env=environment, cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True)
+
+    def run(self, *arguments: object, status: int = 0, **options: Any) -> str:
+        """Run a command; return what it prints."""
+        process = self.command(*arguments, **options)
+        out, errors = process.communicate(timeout=300)
+        said = (out + errors).decode()
+        assert process.returncode == status, said
+        assert SECRET not in said
+        assert "Traceback" not in said
+        return said
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write an object, without the proxy."""
+        self._direct.pipe_file(f"bucket/{path}", data)
+
+    def paths(self, prefix: str) -> list[str]:
+        """Return the paths of all objects below a prefix, without the proxy."""
+        self._direct.invalidate_cache()
+        return [name.removeprefix(f"bucket/{prefix}").strip("/") for name in self._direct.find(f"bucket/{prefix}")]
+
+    def objects(self, prefix: str) -> dict[str, bytes]:
+        """Return all objects below a prefix, by path, without the proxy."""
+        return {path: self._direct.cat_file(f"bucket/{prefix}/{path}".rstrip("/")) for path in self.paths(prefix)}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    port = server.get_host_and_port()[1]
+    faults = Faults()
+    with proxy(port, faults) as failing:
+        yield Store(port, failing, faults)
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def wet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wet")
+    for number in range(4):
+        records = [
+            wet_record(number * 10 + place, "".join(f"{line} {number * 7 + each}\n" for each in range(20)))
+            for place, line in enumerate(_LANGUAGES)
+        ]
+        wet_file(folder / f"{number}.warc.wet.gz", records)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local(store: Store, wet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same outputs, on a disk."""
+    folder = tmp_path_factory.mktemp("local")
+    store.run("build", wet, "-o", folder / "corpus")
+    store.run("convert", folder / "corpus", folder / "dolma", "--to", "dolma")
+    store.run("describe", folder / "dolma", "-o", folder / "described.json")
+    return folder
+
+
+def digests(files: dict[str, bytes]) -> dict[str, str]:
+    return {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+
+
+def listed(files: dict[str, bytes]) -> set[str]:
+    """Return the paths that a corpus should have: those in its manifest, and the manifest."""
+    return {*json.loads(files["MANIFEST.json"])["files"], "MANIFEST.json"}
+
+
+def test_outputs_are_those_of_a_disk(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
+    store.run("build", wet, "-o", f"{BUCKET}/corpus", "--jobs", 2, "--log", f"{BUCKET}/logs/build.jsonl", cwd=tmp_path)
+    built = store.objects("corpus")
+    assert digests(built) == digests(corpus(local / "corpus"))
+    assert built.keys() == listed(built)
+    store.run("convert", f"{BUCKET}/corpus", f"{BUCKET}/dolma", "--to", "dolma", cwd=tmp_path)
+    assert digests(store.objects("dolma")) == digests(corpus(local / "dolma"))
+    store.run("describe", f"{BUCKET}/dolma", "-o", f"{BUCKET}/described.json", cwd=tmp_path)
+    assert store.objects("described.json")[""] == (local / "described.json").read_bytes()
+    store.run("compare", f"{BUCKET}/corpus", local / "corpus", "--fail-on", "added,removed", cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    events = [json.loads(line)["event"] for line in store.objects("logs/build.jsonl")[""].splitlines()]
+    assert (events[0], events[-1]) == ("run-start", "run-end")
+
+
+def test_a_report_in_the_store_is_that_of_a_disk(store: Store, local: Path, tmp_path: Path) -> None:
+    store.run("convert", local / "corpus", f"{BUCKET}/reported", "--to", "dolma", cwd=tmp_path)
+    store.run("validate", f"{BUCKET}/reported", "--report", f"json={BUCKET}/reports/a.json")
+    store.run("validate", local / "dolma", "--report", f"json={tmp_path}/b.json")
+    found, expected = json.loads(store.objects("reports/a.json")[""]), json.loads((tmp_path / "b.json").read_bytes())
+    for name in ("verdict", "findings", "coverage"):
+        assert found[name] == expected[name]
+    assert store.objects("reports").keys() == {"a.json"}
+
+
+def test_kills(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
+    """Builds are killed until they have been killed often enough; each that ends is compared."""
+    chosen = random.Random(3)
+    kills = builds = 0
+    while kills < KILLS:
+        name, seconds = f"killed-{builds}", 1.0
+        builds += 1
+        while True:
+            process = store.command("build", wet, "-o", f"{BUCKET}/{name}", "--jobs", 2, cwd=tmp_path)
+            try:
+                process.communicate(timeout=seconds * chosen.uniform(0.5, 1.5))
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                kills += 1
+                seconds *= 1.5
+            else:
+                assert process.returncode == 0
+                break
+        built = store.objects(name)
+        assert digests(built) == digests(corpus(local / "corpus"))
+        assert built.keys() == listed(built)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_destination_belongs_to_one_run(store: Store, wet: Path, tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+    process = store.command("build", wet, "-o", f"{BUCKET}/taken", cwd=one)
+    while process.poll() is None and ".corpusfmt/run" not in store.paths("taken"):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    said = store.run("build", wet, "-o", f"{BUCKET}/taken", cwd=other, status=2)
+    assert f"{BUCKET}/taken belongs to a run whose state is in {one}/" in said
+    store.run("build", wet, "-o", f"{BUCKET}/taken", cwd=one)
+    assert [*one.iterdir(), *other.iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "changes", "said"),
+    [
+        ("s3://nothing/x", {}, "The specified bucket does not exist; create the bucket"),
+        (
+            "s3://bucket/x",
+            {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": "/nowhere"},
+            "set AWS_PROFILE",
+        ),
+        ("s3://bucket/x", {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9"}, "check the network"),
+    ],
+    ids=["bucket", "credentials", "endpoint"],
+)
+def test_a_store_that_cannot_be_written_to(
+    place: str, changes: dict[str, str], said: str, store: Store, wet: Path, tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in (store.environment | changes).items() if value}
+    environment |= {"AWS_MAX_ATTEMPTS": "1"}
+    for arguments in (("build", wet, "-o", place), ("describe", wet, "-o", f"{place}/described.json")):
+        found = store.run(*arguments, status=2, env=environment, cwd=tmp_path)
+        assert found.count("\n") == 1
+        assert place in found
+        assert said in found
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_in_the_store_is_verified(store: Store, wet: Path, local: Path) -> None:
+    for path, data in corpus(local / "corpus").items():
+        store.put(f"release/{path}", data)
+    place = f"{BUCKET}/release"
+    assert "VALID: 0 errors" in store.run("verify", place)
+    assert "rebuilt 2 of 4 inputs" in store.run("verify", place, "--reproduce", 2, "--inputs", wet)
+    store.put("release/en/en.txt.gz", b"x")
+    store.put("release/more.txt", b"x")
+    said = store.run("verify", place, "--output-format", "concise", status=1)
+    assert "en/en.txt.gz: MAN205" in said
+    assert "more.txt: MAN203" in said
+
+
+def test_the_store_has_failed_in_every_way(store: Store) -> None:
+    assert store.faults.count.keys() >= {"500", "503", "lost", "cut"}

@@ -1,0 +1,435 @@
+"""Column profiles: rows in the published shapes are detected, valid, and the same after a conversion and back."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import lz4.frame
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import zstd
+
+import corpusfmt
+from corpusfmt.formats import CheckOptions, ReadOptions, Shard, detect, formats
+from corpusfmt.formats.columns import best_columns, columns_names, load_columns
+from corpusfmt.formats.rows.columned import ColumnRecords
+from corpusfmt.formats.rows.origin import restored
+from corpusfmt.formats.rows.writing import fields_of
+from corpusfmt.io.paths import entry_of
+from corpusfmt.io.text import json_line
+from corpusfmt.model import BadInput, Document, UsageError
+
+Json = dict[str, Any]
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "zst": zstd.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "lz4": lz4.frame.compress,
+}
+WARC = {
+    "WARC-Date": "2013-05-18T05:48:59Z",
+    "WARC-Record-ID": "<urn:uuid:0da49ea7-8fb9-41f6-bc30-1b60f2e97604>",
+    "Content-Length": "61769",
+}
+
+
+def url(number: int) -> str:
+    return f"https://example.org/{number}"
+
+
+def text(number: int) -> str:
+    return f"Absatz {number}: größer\nals \U0001f642, mit „Zitat“ und \t Tab"
+
+
+def web(number: int, language: str) -> Json:
+    return {
+        "text": text(number),
+        "id": f"<urn:uuid:0da49ea7-8fb9-41f6-bc30-{number:012x}>",
+        "dump": "CC-MAIN-2023-50",
+        "url": url(number),
+        "date": "2023-11-30T07:12:01Z",
+        "file_path": "s3://commoncrawl/crawl-data/CC-MAIN-2023-50/x.warc.gz",
+        "language": language,
+        "language_score": 0.5 + number / 100,
+    }
+
+
+def hplt(number: int) -> Json:
+    return {
+        "f": "./wide00015/x.warc.gz", "o": 374173 + number, "s": 8078, "rs": 59354, "u": url(number), "c": "text/html",
+        "ts": "2023-10-13T03:53:51Z", "lang": ["deu_Latn", "eng_Latn"], "prob": [0.9, 0.05], "text": text(number),
+        "seg_langs": ["deu_Latn", "deu_Latn"], "id": f"{number:032x}", "filter": "keep", "pii": [[3, 9]],
+        "doc_scores": [8.4, 10.0],
+    }  # fmt: skip
+
+
+SHAPES: dict[str, tuple[str, Callable[[int], Json]]] = {
+    "fineweb": ("data/00000.jsonl.gz", lambda n: web(n, "en") | {"token_count": 7 * n}),
+    "fineweb-2": (
+        "data/deu_Latn/00000.jsonl.gz",
+        lambda n: web(n, "deu")
+        | {"language_script": "Latn", "minhash_cluster_size": n, "top_langs": '{"deu_Latn": 0.9}'},
+    ),
+    "c4": (
+        "en/c4-train.00000-of-01024.json.gz",
+        lambda n: {"text": text(n), "timestamp": "2019-04-25T12:57:54Z", "url": url(n)},
+    ),
+    "mc4": (
+        "multilingual/c4-de.tfrecord-00000-of-00002.json.gz",
+        lambda n: {"text": text(n), "timestamp": "2019-04-25T12:57:54Z", "url": url(n)},
+    ),
+    "dclm": (
+        "global-shard_01_of_10/local-shard_0_of_10/shard_00000001_processed.jsonl.zst",
+        lambda n: {
+            "bff_contained_ngram_count_before_dedupe": n,
+            "language_id_whole_page_fasttext": {"en": 0.95},
+            "metadata": WARC,
+            "previous_word_count": 100 + n,
+            "text": text(n),
+            "url": url(n),
+            "warcinfo": "robots: classic\r\nformat: WARC File Format 1.0\r\n",
+            "fasttext_openhermes_reddit_eli5_vs_rw_v2_bigram_200k_train_prob": 0.02 * n,
+        },
+    ),
+    "pile": ("00.jsonl.zst", lambda n: {"text": text(n), "meta": {"pile_set_name": "Pile-CC"}}),
+    "redpajama-1": (
+        "wikipedia/wiki.jsonl",
+        lambda n: {
+            "text": text(n),
+            "meta": {"url": url(n), "timestamp": "20230320", "language": "de", "title": "x"} if n % 2 else '{"a": 1}',
+            "red_pajama_subset": "wikipedia",
+        },
+    ),
+    "redpajama-2": (
+        "documents/2023-06/0000/de_head.json.gz",
+        lambda n: {
+            "url": url(n), "date_download": "2023-01-31T07:03:04Z", "digest": "sha1:RFHLKOAH", "length": 80,
+            "nlines": 2, "source_domain": "example.org", "title": "Titel", "raw_content": text(n),
+            "cc_segment": "crawl-data/CC-MAIN-2023-06/x.warc.wet.gz", "original_nlines": 9, "original_length": 400,
+            "line_ids": [0, 3], "language": "de", "language_score": 0.98, "perplexity": 150.2, "bucket": "head",
+        },
+    ),
+    "culturax": (
+        "de/de_part_00000.jsonl.lz4",
+        lambda n: {"text": text(n), "timestamp": "2019-01-22T00:00:00Z", "url": url(n), "source": "OSCAR-2301"},
+    ),
+    "madlad-400": ("data-v1p5/ctd_Latn/clean_docs_v2-00002-of-00010.jsonl.gz", lambda n: {"text": f"a\\n{n}"}),
+    "hplt-2": (
+        "deu_Latn/1.jsonl.zst",
+        lambda n: hplt(n) | {"collection": "wide15", "robotstxt": "allowed"},
+    ),
+    "hplt-3": (
+        "deu_Latn/10_1.jsonl.zst",
+        lambda n: hplt(n)
+        | {"crawl_id": "CC-MAIN-2014", "de": "windows-1252", "xml": "<doc/>", "html_lang": ["de"], "cluster_size": n}
+        | {"web-register": {"MT": 0.01, "NA": 0.7}},
+    ),
+    "common-pile": (
+        "documents/00000_wikimedia.jsonl.gz",
+        lambda n: {
+            "id": str(n),
+            "text": text(n),
+            "source": "wikimedia",
+            "added": "2025-02-18T01:02:03.000456",
+            "created": "2025-01-01T00:00:00",
+            "metadata": {"license": "CC0", "url": url(n), "authors": ["a", "b"]},
+        },
+    ),
+    "dolma-3": (
+        "data/common_crawl-sports/shard_00000001.jsonl.zst",
+        lambda n: {
+            "id": f"{n:08x}",
+            "text": text(n),
+            "metadata": WARC | {"cc_dump": "CC-MAIN-2020-05", "minhash": {"cc_size": n}},
+            "original_word_count": 5 * n,
+            "sa_remove_ranges": [[0, 4]],
+            "warcinfo": "isPartOf: CC-MAIN-2020-05\r\n",
+        },
+    ),
+    "colossal-oscar": (
+        "de_meta/de_meta_part_1.jsonl.zst",
+        lambda n: {
+            "content": text(n),
+            "warc_headers": {
+                "warc-record-id": f"<urn:uuid:0da49ea7-8fb9-41f6-bc30-{n:012x}>",
+                "warc-date": "2023-01-29T01:02:03Z",
+                "warc-target-uri": url(n),
+                "content-type": "text/plain",
+                "content-length": "90",
+            },
+            "metadata": {
+                "identification": {"label": "de", "prob": 0.9},
+                "harmful_pp": 1.5,
+                "tlsh": None,
+                "quality_warnings": None,
+                "categories": None,
+                "sentence_identifications": [{"label": "de", "prob": 0.9}, None],
+            },
+        },
+    ),
+}  # fmt: skip
+#: Formats with these rows that are detected as such.
+DETECTED = {"c4": "mc4", "mc4": "mc4", "common-pile": "dolma", "colossal-oscar": "oscar2"}
+
+
+def compressed(name: str, data: bytes) -> bytes:
+    return COMPRESS.get(name.rpartition(".")[2], bytes)(data)
+
+
+def lines(rows: list[Any]) -> bytes:
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(compressed(path.name, lines(rows)))
+    return path
+
+
+def rows_below(folder: Path) -> list[Any]:
+    files = sorted(folder.rglob("*.jsonl.gz"))
+    return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
+
+
+def test_every_profile_has_a_shape_here() -> None:
+    of_text = {name for name in columns_names() if load_columns(name).format == "text"}
+    assert columns_names() == sorted({*SHAPES, *of_text})
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_rows_of_a_published_corpus_come_back(name: str, tmp_path: Path) -> None:
+    place, row_of = SHAPES[name]
+    rows = [row_of(number) for number in range(10)]
+    write(tmp_path / "in" / place, rows)
+    assert detect(entry_of(str(tmp_path / "in")))[0].name == DETECTED.get(name, "jsonl")
+    found = corpusfmt.validate(tmp_path / "in")
+    assert (found.verdict.value, found.coverage.documents) == ("valid", 10)
+    named = corpusfmt.validate(tmp_path / "in", columns=name, profile="strict")
+    assert (named.verdict.value, named.findings, named.coverage.documents) == ("valid", [], 10)
+
+    corpusfmt.convert(tmp_path / "in", tmp_path / "dolma", to="dolma", columns=name)
+    dolma = corpusfmt.validate(tmp_path / "dolma", profile="strict")
+    assert (dolma.format, dolma.verdict.value, dolma.coverage.documents) == ("dolma", "valid", 10)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    assert rows_below(tmp_path / "back/data") == rows
+
+
+@pytest.mark.parametrize("way", ["oscar", "parquet", "jsonl"])
+@pytest.mark.parametrize("name", ["dclm", "redpajama-2", "hplt-3"])
+def test_rows_come_back_from_every_target(name: str, way: str, tmp_path: Path) -> None:
+    place, row_of = SHAPES[name]
+    rows = [row_of(number) for number in range(3)]
+    write(tmp_path / "in" / place, rows)
+    corpusfmt.convert(tmp_path / "in", tmp_path / "there", to=way)
+    assert corpusfmt.validate(tmp_path / "there/croissant.json", data=True).verdict.value == "valid"
+    corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="jsonl", source_format=way)
+    assert rows_below(tmp_path / "back/data") == rows
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from([*"ab", "url"]), inner, max_size=2),
+    max_leaves=4,
+)
+_NAMES = [
+    "id",
+    "text",
+    "source",
+    "added",
+    "created",
+    "metadata",
+    "attributes",
+    "version",
+    "url",
+    "language",
+    "lang",
+    "x",
+]
+_OWN = st.sampled_from(["corpusfmt_row", "corpusfmt_synthetic_id"])
+_ROWS = st.dictionaries(st.sampled_from(_NAMES) | _OWN, _JSON, max_size=6)
+_READING = st.sampled_from(
+    [
+        ReadOptions(),
+        ReadOptions(text_field="x", url_field="/metadata/url", language_field="lang"),
+        ReadOptions(id_field="x", date_field="url", source="web"),
+        ReadOptions(id_field="text", columns="dclm"),
+    ]
+)
+
+
+@given(_ROWS, st.text("ab \n", max_size=3), st.text("ab", min_size=1) | st.integers(-99, 99), _READING)
+def test_any_row_comes_back_through_dolma(row: Json, words: str, identity: str | int, reading: ReadOptions) -> None:
+    row = row | {reading.id_field or "id": identity} | {reading.text_field or "text": words}
+    if reading.id_field == "text":
+        row["text"] = words or "x"
+    records = ColumnRecords(Shard(0, "a.jsonl", {}), CheckOptions(reading=reading))
+    document = records.document(row, 1)
+    (again,) = read_dolma(json_line(fields_of(document)))
+    assert restored(again) == row
+
+
+def read_dolma(line: bytes) -> list[Document]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.jsonl"
+        path.write_bytes(line)
+        fmt, options = formats()["dolma"], CheckOptions(version="1.0")
+        assert fmt.reader is not None
+        (shard,) = fmt.plan(entry_of(str(path)), options).shards
+        found = list(fmt.reader.read(shard, options))
+    return [each for each in found if isinstance(each, Document)]
+
+
+@pytest.mark.parametrize(
+    "mark", ["", "[]", '{"text": 5}', '{"more": 1}', '{"text": "id", "id": "id"}', '{"text": "u"}', "\\"]
+)
+def test_a_mark_of_others_loses_nothing(mark: str) -> None:
+    document = Document("1", "words", "web", metadata={"u": 1, "corpusfmt_row": mark})
+    assert restored(document) == fields_of(document)
+
+
+def test_a_row_is_of_the_profile_with_most_of_its_fields() -> None:
+    page = {"text": "x", "timestamp": "2019-04-25T12:57:54Z", "url": "u"}
+
+    def name_of(row: Json, path: str = "a.jsonl") -> str | None:
+        found = best_columns(row, path)
+        return found.name if found else None
+
+    assert name_of(page) == "c4"
+    assert name_of(page, "c4-de.tfrecord-00000-of-00002.json.gz") == "mc4"
+    assert name_of(page | {"source": "mC4"}) == "culturax"
+    assert name_of(page | {"id": "1"}) is None
+    assert name_of({"text": "x"}) is None
+    assert name_of({"text": "x"}, "in/deu_Latn/clean_docs_v2-00000-of-00001.jsonl.gz") == "madlad-400"
+    assert name_of({"id": "1", "text": "x", "metadata": {}}) is None
+    assert name_of({"id": "1", "text": "x", "metadata": {}}, "a.jsonl.zst") == "dolma-3"
+
+
+def test_dolma_keeps_its_folders_and_rows(tmp_path: Path) -> None:
+    fineweb = SHAPES["fineweb"][1](1)
+    write(tmp_path / "1/documents/a.jsonl", [fineweb])
+    write(tmp_path / "2/a.jsonl.gz", [fineweb | {"source": "web"}])
+    write(tmp_path / "3/a.jsonl", [{"id": "1", "text": "x"}])
+    write(tmp_path / "4/documents/2023-06/0000/en_head.json.gz", [{"id": "1", "text": "x"}])
+    assert [detect(entry_of(str(tmp_path / name)))[0].name for name in "1234"] == ["dolma"] * 4
+
+
+def test_a_field_that_the_last_of_many_rows_lacks_is_found(tmp_path: Path) -> None:
+    row = {"text": "x", "timestamp": "2019-04-25T12:57:54Z", "url": "u"}
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines([row]) * 99_999 + lines([{"text": "x", "timestamp": ""}]))
+    (found,) = corpusfmt.validate(path, columns="c4").findings
+    assert (found.code, found.location.line, found.message) == ("JSL301", 100_000, "`url` is absent, expected a string")
+
+
+def test_fields_by_options(tmp_path: Path) -> None:
+    row = {"body": "x", "page": {"href": "u"}, "when": "2020-01-02", "langs": ["deu_Latn", "fr"], "n": 5}
+    path = write(tmp_path / "a.jsonl", [row])
+    corpusfmt.convert(
+        path, tmp_path / "out", to="dolma", source_format="jsonl", source_name="web",
+        text_field="body", id_field="n", url_field="/page/href", date_field="when", row_language_field="langs",
+    )  # fmt: skip
+    (found,) = rows_below(tmp_path / "out/documents")
+    metadata = found.pop("metadata")
+    assert found == {"id": "5", "text": "x", "source": "web", "created": "2020-01-02"}
+    assert (metadata["url"], metadata["language"]) == ("u", "deu_Latn")
+
+
+PROFILE = """
+[fields]
+text = "body"
+created = "/at/day"
+[required]
+body = "string"
+[optional]
+n = ["integer", "string"]
+[files]
+names = ["{language}/*.jsonl"]
+without-script = true
+"""
+
+
+def test_a_profile_in_a_file(tmp_path: Path) -> None:
+    profile = tmp_path / "mine.toml"
+    profile.write_text(f'summary = "Mine"{PROFILE}', "utf-8")
+    write(tmp_path / "in/deu_Latn/a.jsonl", [{"body": "x", "at": {"day": "2020-01-02"}}, {"body": "y", "n": 1.5}])
+    report = corpusfmt.validate(tmp_path / "in", columns=profile)
+    assert [(each.code, each.severity.value, each.location.line) for each in report.findings] == [
+        ("JSL303", "warning", 2)
+    ]
+    corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma", columns=profile)
+    one, two = rows_below(tmp_path / "out/documents")
+    assert (one["created"], one["source"], one["metadata"]["language"]) == ("2020-01-02", "mine", "deu")
+    assert two["metadata"]["n"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "missing required field `summary`"),
+        ('summary = "x"\nmore = 1', "unknown field `more`"),
+        ('summary = "x"\n[required]\na = "text"', "Invalid enum value"),
+        ('summary = "x"\n[fields]\ntext = "/a/b"', "expected a field that is not in an object"),
+        ('summary = "x"\n[files]\nnames = ["*/*/*/*"]', "more than 3 wildcards"),
+        ("summary = ", "Invalid value"),
+    ],
+)
+def test_profiles_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(UsageError, match=rf"column profile .*mine\.toml: .*{message}"):
+        load_columns(str(path))
+
+
+def test_options_that_do_not_apply(dolma_corpus: Path, tmp_path: Path) -> None:
+    page = write(tmp_path / "a.jsonl", [{"text": "x"}])
+    with pytest.raises(UsageError, match="unknown column profile 'fine'; known: c4, "):
+        corpusfmt.validate(page, columns="fine")
+    with pytest.raises(UsageError, match="dolma has no column profiles"):
+        corpusfmt.validate(dolma_corpus, format="dolma", columns="c4")
+    with pytest.raises(UsageError, match="the column profile cc-100 is of text, the source is jsonl"):
+        corpusfmt.validate(page, format="jsonl", columns="cc-100")
+    with pytest.raises(UsageError, match="--url-field does not apply to dolma"):
+        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl", url_field="u")
+    with pytest.raises(UsageError, match="cannot read the column profile missing"):
+        corpusfmt.validate(page, columns="missing.toml")
+
+
+def test_a_pointer_is_not_read_by_a_conversion(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.jsonl", [{"text": "x"}])
+    (tmp_path / "in/b.jsonl").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    with pytest.raises(BadInput, match=r"b\.jsonl: GEN105 the file is a pointer of Git LFS, expected data"):
+        corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma")
+    report = corpusfmt.convert(tmp_path / "in", tmp_path / "rest", to="dolma", on_bad_record="quarantine")
+    assert (report.coverage.documents, report.results["cut"], report.verdict.value) == (1, ["b.jsonl"], "incomplete")
+
+
+def test_a_checkout_of_pointers_is_told(tmp_path: Path) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    for name in ("a.jsonl.zst", "b.jsonl"):
+        (tmp_path / name).write_bytes(pointer)
+    (tmp_path / "config.json").write_text('{"name": "x"}', "utf-8")
+    report = corpusfmt.validate(tmp_path)
+    assert (report.format, report.by_rule) == ("jsonl", {"GEN105": 2, "JSL104": 1})
+    write(tmp_path / "c.jsonl", [SHAPES["hplt-2"][1](1)])
+    assert "hplt-2" in detect(entry_of(str(tmp_path)))[1].evidence
+    assert corpusfmt.validate(tmp_path).by_rule == {"GEN105": 2, "JSL104": 1}
+
+
+def test_damaged_lz4_is_a_finding(tmp_path: Path) -> None:
+    data = lz4.frame.compress(lines([{"text": text(n)} for n in range(2000)]), content_checksum=True)
+    for number, damaged in enumerate(
+        [data[:-9], data[:50] + b"\0" * 50 + data[100:], data + b"more", data[:-1] + b"x"]
+    ):
+        (tmp_path / "a.jsonl.lz4").write_bytes(damaged)
+        expected = "GEN102" if number == 2 else "GEN101"
+        assert expected in corpusfmt.validate(tmp_path / "a.jsonl.lz4", format="jsonl").by_rule

@@ -1,0 +1,156 @@
+"""Plain text: where documents begin and end, and what becomes of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import run_cli
+
+import corpusfmt
+from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, detect, formats
+from corpusfmt.formats.text.pieces import _blank_lines
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import BadInput, Document, UsageError
+
+TEXTS = [f"Absatz {number}\n\tund „Zeile“ \u2028 zwei" for number in range(10)]
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def documents(folder: Path) -> list[dict[str, Any]]:
+    files = sorted(folder.rglob("*.jsonl.gz"))
+    return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
+
+
+def read(path: Path, **reading: str) -> list[Document | Rejected]:
+    fmt, options = formats()["text"], CheckOptions(version="1.0", reading=ReadOptions(**reading), max_line_bytes=4000)
+    assert fmt.reader is not None
+    shards = fmt.plan(entry_of(str(path)), options).shards
+    return [each for shard in shards for each in fmt.reader.read(shard, options) if not hasattr(each, "what")]
+
+
+def test_cc_100_comes_back(tmp_path: Path) -> None:
+    data = lzma.compress("".join(f"{each}\n\n" for each in TEXTS).encode())
+    write(tmp_path / "in/de.txt.xz", data)
+    found = detect(entry_of(str(tmp_path / "in")))
+    assert (found[0].name, "cc-100" in found[1].evidence) == ("text", True)
+    report = corpusfmt.validate(tmp_path / "in", profile="strict")
+    assert (report.verdict.value, report.findings, report.coverage.documents) == ("valid", [], 10)
+    corpusfmt.convert(tmp_path / "in", tmp_path / "dolma", to="dolma")
+    assert corpusfmt.validate(tmp_path / "dolma", profile="strict").verdict.value == "valid"
+    assert [path.name for path in (tmp_path / "dolma").rglob("*.gz")] == ["de.jsonl.gz"]
+    rows = documents(tmp_path / "dolma/documents")
+    assert [(row["text"], row["source"], row["metadata"]["language"]) for row in rows] == [
+        (each, "cc-100", "de") for each in TEXTS
+    ]
+    assert re.fullmatch(r"de\.txt\.xz:1:[0-9a-f]{16}", rows[0]["id"])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="text", source_format="oscar")
+    (written,) = (tmp_path / "back/data").rglob("*.txt.gz")
+    assert gzip.decompress(written.read_bytes()) == lzma.decompress(data)
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"b c", b"\n", b"\n\n", b" \n", b"\t\r\n", b"d\r\n"]), max_size=12),
+    st.integers(1, 9),
+)
+def test_blank_lines_end_documents(parts: list[bytes], cut: int) -> None:
+    data = b"".join(parts)
+    expected = [piece for piece in re.split(rb"(?m)^[ \t\r]*(?:\n|\Z)", data) if piece.strip()]
+    lines = data.rpartition(b"\n")[0] + b"\n" if b"\n" in data else b""
+    spans = list(_blank_lines(lines))
+    assert spans == [match.span() for match in re.finditer(rb"(?m)(?:^[ \t\r]*\n)+", lines)]
+    assert pieces_of(data, cut) == [piece.removesuffix(b"\n") for piece in expected]
+
+
+def pieces_of(data: bytes, cut: int) -> list[bytes]:
+    """Return the documents of a file whose blocks end at the first LF after each `cut` bytes."""
+    from corpusfmt.formats.text.pieces import Piece, Pieces
+    from corpusfmt.io.lines import blocks
+
+    class File:
+        path = "a.txt"
+
+        def blocks(self) -> Any:
+            return blocks(data[start : start + cut] for start in range(0, len(data), cut))
+
+    return [each.data for each in Pieces(File(), 1 << 20, whole=False) if isinstance(each, Piece)]  # type: ignore[arg-type]
+
+
+def test_each_file_is_a_document(tmp_path: Path) -> None:
+    for name in ("b/2.txt", "b/10.txt", "a.txt.gz"):
+        data = f"eins\n\n{name}\n".encode()
+        write(tmp_path / "in" / name, gzip.compress(data) if name.endswith("gz") else data)
+    report = corpusfmt.convert(
+        tmp_path / "in", tmp_path / "out", to="dolma", columns="text-files", source_name="letters"
+    )
+    assert report.coverage.documents == 3
+    rows = documents(tmp_path / "out/documents")
+    assert [(row["id"].rpartition(":")[0], row["text"], row["source"]) for row in rows] == [
+        (name, f"eins\n\n{name}", "letters") for name in ("b/10.txt", "b/2.txt", "a.txt.gz")
+    ]
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*.gz")) == ["files.jsonl.gz", "files.jsonl.gz"]
+    with pytest.raises(BadInput, match="would be lost: metadata, blank lines inside a text"):
+        corpusfmt.convert(tmp_path / "out", tmp_path / "back", to="text")
+
+
+def test_what_cannot_be_read_is_rejected_where_it_is(tmp_path: Path) -> None:
+    long = b"long\n" * 1000
+    path = write(tmp_path / "a.txt", b"one\n\n" + long + b"\ntwo\n\ncaf\xe9\n\nthree")
+    found = read(path)
+    rejected = [(each.finding.code, each.finding.location.line) for each in found if isinstance(each, Rejected)]
+    assert rejected == [("GEN302", 3), ("GEN201", 1006)]
+    assert [each.text for each in found if isinstance(each, Document)] == ["one", "two", "three"]
+    assert [each.id.split(":")[1] for each in found if isinstance(each, Document)] == ["1", "3", "5"]
+
+
+def test_what_a_text_file_does_not_keep(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "text": "with an id", "source": "web"},
+        {"id": "2", "text": "", "source": "web"},
+        {"id": "3", "text": "two\n\nparts", "source": "web", "metadata": {"a": 1}},
+    ]
+    write(tmp_path / "in/documents/a.jsonl", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    with pytest.raises(BadInput, match="CNV101 would be lost: metadata"):
+        corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="text")
+    report = corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="text", on_loss="allow")
+    assert report.results["losses"] == {"metadata": 3, "documents without a text": 1, "blank lines inside a text": 1}
+    assert gzip.decompress((tmp_path / "out/data/a.txt.gz").read_bytes()) == b"with an id\n\ntwo\nparts\n\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.txt": b"x\n"}, "text"),
+        ({"a.txt": b"x\n", "b.csv": b"x\n"}, None),
+        ({"a.txt": b'{"text": "x"}\n'}, None),
+        ({"af/af.txt.gz": gzip.compress(b"x\n")}, "oscar"),
+        ({"a.jsonl": b'{"text": "x"}\n', "b.txt": b"x\n"}, "jsonl"),
+        ({"a_sha256.txt": b"x\n", "README.txt": b"x\n"}, None),
+    ],
+)
+def test_what_is_taken_for_text(files: dict[str, bytes], expected: str | None, tmp_path: Path) -> None:
+    for name, data in files.items():
+        write(tmp_path / name, data)
+    if expected is not None:
+        assert detect(entry_of(str(tmp_path)))[0].name == expected
+        return
+    with pytest.raises(UsageError, match="no known format recognises"):
+        detect(entry_of(str(tmp_path)))
+
+
+def test_standard_input_may_be_text() -> None:
+    done = run_cli("validate", "-", "--format", "text", stdin=b"one\n\ntwo\n")
+    assert (done.returncode, b"text 1.0" in done.stdout, b"2 documents" in done.stdout) == (0, True, True)

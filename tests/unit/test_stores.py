@@ -1,0 +1,181 @@
+"""What is repeated when a store fails, how often, and where reading goes on."""
+
+from __future__ import annotations
+
+import errno
+import io
+import logging
+import random
+import socket
+
+import pytest
+
+from corpusfmt.io.stores import CutShort, StoreFailure, StoreFile, at_once, may_pass, persistently
+from corpusfmt.model import UsageError
+
+DATA = bytes(range(256)) * 40
+
+
+class ClientPayloadError(Exception):
+    """As aiohttp calls a body that ended too early."""
+
+
+class ClientError(Exception):
+    """As botocore calls a refusal; also with the response of other libraries."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(str(status))
+        self.response = {"ResponseMetadata": {"HTTPStatusCode": status}}
+
+
+class HttpError(Exception):
+    """As gcsfs calls one."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(str(code))
+        self.code = code
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Take no time."""
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    return slept
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClientPayloadError(),
+        *(ClientError(status) for status in (408, 429, 500, 502, 503, 504)),
+        HttpError(503),
+        OSError(errno.EBUSY, "SlowDown"),
+        ConnectionResetError(),
+        TimeoutError(),
+        socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution"),
+        CutShort(),
+    ],
+    ids=repr,
+)
+def test_failures_that_may_pass(error: Exception) -> None:
+    left = [error, error]
+
+    def fail_twice() -> str:
+        if left:
+            raise left.pop()
+        return "done"
+
+    assert may_pass(error)
+    assert persistently("ask", fail_twice) == "done"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(ClientError(status) for status in (400, 403, 404, 412)),
+        HttpError(401),
+        PermissionError("Access Denied"),
+        FileNotFoundError("no such key"),
+        OSError(errno.EINVAL, "InvalidBucketName"),
+        ValueError("a bug"),
+        StoreFailure(errno.ESTALE, "changed"),
+    ],
+    ids=repr,
+)
+def test_failures_that_stay(error: Exception, pauses: list[float]) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(OSError, match=str(error.args[-1])) as raised:
+        persistently("ask", fail)
+    assert pauses == []
+    assert raised.value is error or str(raised.value).startswith(type(error).__name__)
+
+
+def _always() -> None:
+    raise ConnectionResetError("gone")
+
+
+def test_repeats_are_bounded_and_logged(pauses: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "corpusfmt")
+    with pytest.raises(ConnectionResetError):
+        persistently("put s3://b/x", _always)
+    assert len(pauses) == 7
+    assert all(0.125 * 2**each <= pause <= 0.25 * 2**each for each, pause in enumerate(pauses))
+    assert [each.levelno for each in caplog.records] == [logging.INFO] * 2 + [logging.WARNING] * 5
+    assert caplog.messages[0].startswith("put s3://b/x failed (gone), repeated in 0.")
+    assert caplog.messages[-1].endswith("(7 of 7)")
+
+
+@pytest.mark.parametrize(("asked", "repeats", "before_work"), [("0", 0, 0), ("2", 2, 1), ("", 7, 1)])
+def test_the_number_of_repeats_can_be_set(
+    asked: str, repeats: int, before_work: int, pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CORPUSFMT_STORE_RETRIES", asked)
+    with pytest.raises(ConnectionResetError):
+        persistently("ask", _always)
+    assert len(pauses) == repeats
+    with at_once(), pytest.raises(ConnectionResetError):
+        persistently("ask", _always)
+    assert len(pauses) == repeats + before_work
+
+
+def test_a_number_of_repeats_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORPUSFMT_STORE_RETRIES", "often")
+    with pytest.raises(UsageError, match="CORPUSFMT_STORE_RETRIES is not a number from 0"):
+        persistently("ask", _always)
+
+
+class Flaky(io.BytesIO):
+    """An object whose requests fail, or end too early, in a third of all cases."""
+
+    size = len(DATA)
+    chosen = random.Random(5)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        fate = self.chosen.random()
+        if fate < 0.15:
+            raise ClientPayloadError
+        data = super().read(size)
+        return data[: len(data) // 2] if fate < 0.3 and self.seek(-len(data) + len(data) // 2, 1) >= 0 else data
+
+
+@pytest.mark.parametrize("sizes", [(1000,), (-1,), (7, 300, 5000)])
+def test_reading_goes_on_where_it_was(sizes: tuple[int, ...]) -> None:
+    for _ in range(20):
+        file = StoreFile(lambda: Flaky(DATA), "object")
+        found = b""
+        while data := file.read(sizes[len(found) % len(sizes)]):
+            found += data
+        assert found == DATA
+        assert (file.seek(-100, 2), file.read(10), file.tell()) == (len(DATA) - 100, DATA[-100:-90], len(DATA) - 90)
+        buffer = bytearray(20)
+        assert (file.seek(5), file.readinto(buffer), bytes(buffer)) == (5, 20, DATA[5:25])
+
+
+def test_an_object_that_changes_while_it_is_read() -> None:
+    versions = iter("ab")
+
+    class Versioned(io.BytesIO):
+        size = 10
+
+        def __init__(self) -> None:
+            super().__init__(b"12345")
+            self.details = {"ETag": next(versions)}
+
+    file = StoreFile(Versioned, "object")
+    assert file.read(5) == b"12345"
+    with pytest.raises(StoreFailure, match="object changed while it was read"):
+        file.read(5)
+
+
+def test_a_stream_that_ends_too_early_for_good(pauses: list[float]) -> None:
+    class Short(io.BytesIO):
+        size = 10
+
+    file = StoreFile(lambda: Short(b"12345"), "object")
+    assert file.read(5) == b"12345"
+    with pytest.raises(CutShort, match="5 of 10 bytes arrived"):
+        file.read(5)
+    assert len(pauses) == 7
