@@ -89,9 +89,8 @@ def _compact(run: Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, 
     tasks = []
     for number, group in enumerate(joined):
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = CompactTask(
-            tuple((path, each.stored) for path, each in group), compacted, run.recipe.deduplication.hash
-        )
+        folder, names = group[0][0].parent, tuple(path.name for path, _ in group)
+        argument = CompactTask(folder, names, compacted, run.recipe.deduplication.hash)
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     sizes = [len(group) for group in joined]
     run.stages.of_own_files.run_whole(
