@@ -197,17 +197,13 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     changed = Counter[str]()
     steps = Steps(task.steps, dropped)
     pages = cleaned(selector.pages(pages), task.recipe.lines, changed)
-    for piece in _pieces(pages, task.recipe, classifier, dropped):
-        label = piece.label
-        document = steps.applied(label, piece.document) if selector.keeps(label, piece.document.lines) else None
-        if document is None:
-            continue
+    for piece in _chosen(_pieces(pages, task.recipe, classifier, dropped), selector, steps):
+        label, document = piece.label, piece.document
         language = languages.get(label)
         if language is None:
             language = languages[label] = _Language(line_set())
         tail = len(piece.tail)
-        words = piece.words if document.lines == piece.document.lines else count_words(document.text)
-        language.original.count(document.lines + tail, words, len(document.text) + tail)
+        language.original.count(document.lines + tail, piece.words, len(document.text) + tail)
         if deduplication.lines:
             text, digests, new = language.lines.add(document.text)
             language.hashes += digests
@@ -230,6 +226,18 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     processed.dropped = dict(sorted(dropped.items()))
     processed.cleaned = dict(sorted(changed.items()))
     return processed
+
+
+def _chosen(pieces: Iterator[_Piece], selector: Selector, steps: Steps) -> Iterator[_Piece]:
+    """Yield what filters and steps leave."""
+    for piece in pieces:
+        lines = piece.document.lines
+        left = steps.applied(piece.label, piece.document) if selector.keeps(piece.label, lines) else None
+        if left is not None:
+            piece.document = left
+            if left.lines < lines:
+                piece.words = count_words(left.text)
+            yield piece
 
 
 def _pieces(pages: Iterator[Batch], recipe: Recipe, classifier: Classifier, dropped: Counter[str]) -> Iterator[_Piece]:
