@@ -30,6 +30,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Report, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
@@ -129,9 +130,10 @@ def convert(
         read = CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
         converted = _converted(job, work)
-        made_of = made(job, CODE_FORMAT, compressor, converted)
+        made_of = made(job, CODE_FORMAT, compressor, converted, revision_of(entry.url))
         files = seal(workplace, way, converted, made_of)
     report = report_of(way, plan, converted, on_loss, len(files))
+    report.arguments = revision_of(entry.url)
     report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
