@@ -133,7 +133,6 @@ def convert(
         made_of = made(job, CODE_FORMAT, compressor, converted, revision_of(entry.url))
         files = seal(workplace, way, converted, made_of)
     report = report_of(way, plan, converted, on_loss, len(files))
-    report.arguments = revision_of(entry.url)
     report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
