@@ -37,7 +37,7 @@ def test_frames_and_data_sets_are_made_of_documents(oscar_corpus: Path) -> None:
     assert PYTHON is not None
     script = Path(__file__).with_name("frames.py")
     packages = [each for each in sys.path if each.endswith("-packages")]
-    command = [PYTHON, script, oscar_corpus, Path(corpusfmt.__file__).parents[1], *packages]
+    command = [PYTHON, str(script), str(oscar_corpus), str(Path(corpusfmt.__file__).parents[1]), *packages]
     done = subprocess.run(command, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     assert json.loads(done.stdout) == {"pandas": expected, "datasets": expected}
