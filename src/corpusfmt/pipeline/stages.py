@@ -58,7 +58,8 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
             own_drops: tuple[Path, ...] = ()
             if variant.deduplicated:
                 own_drops = tuple(dict.fromkeys(path for label in labels for path in drops[label]))
-            argument = PackageTask(labels, containers, own_drops, run.recipe.output, variant, destination, aside)
+            output, steps = run.recipe.output, run.recipe.step
+            argument = PackageTask(labels, containers, own_drops, output, variant, destination, aside, steps)
             choices = (run.recipe.output, run.recipe.output.compressor, variant.name, variant.root)
             tasks.append(StageTask(name, argument, digest(basis, *choices)))
     sizes = [size for _, size in batches] * len(written)
