@@ -29,6 +29,11 @@ def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool
     return head.startswith(b"{") and found == [*names]
 
 
+def is_long_row(entry: Entry) -> bool:
+    """Return whether the first row of a file is too long to be examined."""
+    return len(_first_row(entry)) >= _MOST_BYTES
+
+
 def is_pointer(entry: Entry) -> bool:
     """Return whether a file is a pointer of Git LFS in place of the data."""
     try:

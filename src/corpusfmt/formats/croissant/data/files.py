@@ -30,7 +30,7 @@ from corpusfmt.formats.general import barred, broken_stream
 from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
 from corpusfmt.io.streams import Chunks, Codec, StreamFault
-from corpusfmt.model import Fault, FindingType, Location, Problem
+from corpusfmt.model import Fault, FindingType, Location, Problem, UsageError
 
 
 class Opened(Struct, frozen=True):
@@ -252,7 +252,7 @@ class _Chunked:
         return next(self._chunks, b"")
 
 
-_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bzip2", "xz": "xz"}
+_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bzip2", "xz": "xz", "lz4": "lz4"}
 
 
 def split_codec(name: str) -> tuple[str, Codec]:
@@ -263,11 +263,15 @@ def split_codec(name: str) -> tuple[str, Codec]:
 
 
 def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[bytes]:
-    """Yield the chunks of a file, decompressed by the suffix of its name. Raises `Broken` if they do not decode."""
+    """Yield the chunks of a file, decompressed by the suffix of its name. Raises `Broken` if they do not decode, `NotRead`
+    if the package for it is missing.
+    """
     try:
         yield from Chunks(_Chunked(chunks), split_codec(name)[1], path, inside=True)
     except StreamFault as fault:
         raise Broken(broken_stream(Location(path), fault)) from fault
+    except UsageError as error:
+        raise NotRead(f"{path}: {error}") from error
 
 
 class Files:
