@@ -127,7 +127,9 @@ def described_as(
 
     properties = details.properties() | owner
     properties = provenance_of(entry) | properties if version != "1.0" else properties
-    name = properties.pop("name", Path(entry.url).resolve().name)
+    # Of a repository on the Hub, without its revision.
+    own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
+    name = properties.pop("name", own)
     if fmt is None:
         with within(meter):
             found = survey(leave_out=is_output)

@@ -36,6 +36,7 @@ from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
@@ -129,9 +130,11 @@ def validate(
         maps=copies(maps, follow_links=follow_links),
         reading=ReadOptions(columns=placed_columns(engine, columns)),
     )
-    return examine(
+    report = examine(
         entry, options, format=format, jobs=jobs, engine=engine, sample=sample, known=known, progress=progress
     ).report
+    report.arguments = revision_of(entry.url)
+    return report
 
 
 def examine(

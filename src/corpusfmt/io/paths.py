@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
-from corpusfmt.io.stores import Guarded, store_failure
+from corpusfmt.io.stores import VERSION_KEYS, Guarded, store_failure
 from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
 
@@ -34,6 +34,7 @@ _LOCAL_SCHEMES = ("file://", "local://")
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
 _URL = re.compile(rf"{_SCHEME}(::{_SCHEME})*://")
 _URI = re.compile(f"{_SCHEME}:")
+_HUB = "hf://"
 # In fsspec this separates chained URLs, which may point to any store and to the local disk.
 _CHAIN = "::"
 _CHAINED = f"the name contains `{_CHAIN}`, which fsspec would read as several URLs"
@@ -242,6 +243,14 @@ def store_of(url: str) -> tuple[Guarded, str]:
     return Guarded(filesystem), path
 
 
+def _pinned(url: str) -> str:
+    if not url.startswith(_HUB):
+        return url
+    from corpusfmt.io.revisions import pinned  # noqa: PLC0415 - rarely needed
+
+    return pinned(url, store_of(url)[0].served)
+
+
 def entry_of(url: str, *, follow_links: bool = False) -> Entry:
     """Return the entry of a path given by the user, with the root for everything read through it.
 
@@ -249,7 +258,7 @@ def entry_of(url: str, *, follow_links: bool = False) -> Entry:
     folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there.
     """
     if is_remote(url):
-        found = _remote_entry(url, url.rstrip("/").rpartition("/")[2])
+        found = _remote_entry(_pinned(url), url.rstrip("/").rpartition("/")[2])
     else:
         url = local_path(url)
         found = _named_entry(url, follow_links=follow_links)
@@ -281,7 +290,7 @@ def copies(maps: Mapping[str, str | Path], *, follow_links: bool = False) -> dic
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
     """Return a folder as a root, even if it does not exist; paths of its content are relative to it."""
     if is_remote(url):
-        return Entry("", url, "directory", root=_STORE)
+        return Entry("", _pinned(url), "directory", root=_STORE)
     url = local_path(url)
     return Entry("", url, "directory", root=Root(os.path.realpath(url), follow_links))
 
@@ -311,7 +320,7 @@ def matching(pattern: str, *, follow_links: bool = False) -> list[Entry]:
     if not is_pattern(pattern):
         return [entry_of(pattern, follow_links=follow_links)]
     if is_remote(pattern):
-        filesystem, path = store_of(pattern)
+        filesystem, path = store_of(_pinned(pattern))
         urls = (filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(path)))
         matches = [_unchained(url, url, url) or entry_of(url) for url in urls]
     else:
@@ -380,7 +389,7 @@ def _version(url: str, *, remote: bool) -> str:
         facts = filesystem.info(path)
     except OSError:
         return ""
-    return str(next((facts[key] for key in ("ETag", "etag", "LastModified", "mtime", "created") if facts.get(key)), ""))
+    return str(next((facts[key] for key in (*VERSION_KEYS, "created") if facts.get(key)), ""))
 
 
 def _everywhere(_entry: Entry) -> bool:
@@ -527,12 +536,15 @@ def _remote_entry(url: str, path: str) -> Entry | None:
         facts = filesystem.info(place)
     except FileNotFoundError:
         return None
-    return Entry(path, url, "file", facts.get("size") or 0, root=_STORE) if facts["type"] == "file" else None
+    known: dict[str, EntryKind] = {"file": "file", "directory": "directory"}
+    kind = known.get(facts["type"])
+    return Entry(path, url, kind, facts.get("size") or 0, root=_STORE) if kind else None
 
 
 def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
     filesystem, base = store_of(root)
-    filesystem.invalidate_cache()  # workers may have written there
+    if not root.startswith(_HUB):  # a commit stays as it is
+        filesystem.invalidate_cache()  # workers may have written there
     found = filesystem.find(base, maxdepth=depth, withdirs=True, detail=True)
     for name in sorted(found):
         path = name[len(base) :].strip("/")

@@ -26,6 +26,7 @@ from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.take import Intake
 from corpusfmt.pipeline.journal import Journal
 from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
+from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal.files import seal
 from corpusfmt.pipeline.seal.finished import is_finished, report_of_finished
@@ -120,7 +121,7 @@ def _chosen(
         raise UsageError(str(error)) from error
     filtered = selection.applied(asked, classifier.labels)
     compressor_of(filtered.output.compressor)
-    return Choices(filtered, selection.by_address, classifier, model)
+    return Choices(filtered, selection.by_address, classifier, model, code_of(filtered, recipe))
 
 
 def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
@@ -135,9 +136,9 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     refuse_changed(taken)
     manifest |= made(taken, sizes)
     summary = seal(run.workplace, run.recipe, outputs, sizes, manifest)
-    if report.coverage.shards_seen == report.coverage.shards_total:
+    if all(each.processed.is_whole for each in taken):
         run.workplace.release()
-    report.results = {"stats": summary, "dropped": manifest["dropped"]}
+    report.results = {"stats": summary, **{name: manifest[name] for name in ("dropped", "steps") if name in manifest}}
     if intake.resumed:
         report.results["resumed"] = intake.counts
     return report

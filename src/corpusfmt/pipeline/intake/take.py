@@ -112,7 +112,7 @@ class Intake(Struct):
         Raises `UsageError` if such an input is gone and its result cannot be used.
         """
         for fingerprint, taken in self.stages.recorded(_STAGE, Taken):
-            if taken.processed.quarantined is not None or not self.supply.remembers(taken.input):
+            if not taken.processed.is_whole or not self.supply.remembers(taken.input):
                 continue
             container = self._container(taken.input)
             same, whole = fingerprint == self._fingerprint(taken.input), is_container(container)
@@ -129,9 +129,10 @@ class Intake(Struct):
     def _is_reusable(self, task: _TakeTask, taken: Taken) -> bool:
         """Return whether an earlier run's result can be used.
 
-        Excluded inputs are read again, because they may have been repaired without a visible change.
+        Excluded inputs are read again, because they may have been repaired without a visible change, and those with
+        documents on which a step failed, because it may have lacked something.
         """
-        return taken.processed.quarantined is None and is_container(task.task.container)
+        return taken.processed.is_whole and is_container(task.task.container)
 
     def _remove_others(self, ids: AbstractSet[str]) -> None:
         """Remove stored results of inputs that are not part of this run.
@@ -175,7 +176,7 @@ class Intake(Struct):
         container = self._container(arrival.input)
         chosen = self.choices
         argument = ProcessTask(
-            entry, container, chosen.recipe, chosen.addresses, chosen.model, chosen.classifier.backend
+            entry, container, chosen.recipe, chosen.addresses, chosen.model, chosen.classifier.backend, chosen.steps
         )
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
@@ -186,7 +187,7 @@ class Intake(Struct):
         reason = result.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": arrival.input.path, "reason": reason})
-        self.supply.done(arrival, quarantined=reason is not None)
+        self.supply.done(arrival, quarantined=not result.processed.is_whole)
 
     def _keep(self, taken: Taken) -> None:
         if taken.processed.quarantined is None:
