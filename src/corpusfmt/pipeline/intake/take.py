@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
 from corpusfmt.engine.stages import Stages, StageTask, is_damaged
@@ -74,7 +75,8 @@ class Intake(Struct):
 
         Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
-        for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+        shared = isinstance(self.stages.array, Member)
+        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
         self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
@@ -92,6 +94,7 @@ class Intake(Struct):
             arrival = task.argument.arrival
             if isinstance(result, Died):
                 result = Taken(arrival.input, Processed(defect=("died", result.reason)))
+                self.stages.mark(_STAGE, task, result)
             # The run that stored the input may have used another name for it.
             result.input = arrival.input
             self._end(arrival, result)
@@ -105,7 +108,8 @@ class Intake(Struct):
         if not taken:
             raise Incomplete("no input has arrived: run the same command again once there are some")
         self.scratch.check()
-        self._remove_others({each.input.task_id for each in taken.values()})
+        if not shared:
+            self._remove_others({each.input.task_id for each in taken.values()})
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
@@ -136,9 +140,11 @@ class Intake(Struct):
         """Return whether an earlier run's result can be used.
 
         Excluded inputs are read again, because they may have been repaired without a visible change, and those with
-        documents on which a step failed, because it may have lacked something.
+        documents on which a step failed, because it may have lacked something; but not by each shard.
         """
-        return taken.processed.is_whole and is_container(task.task.container)
+        if self.stages.array is None and not taken.processed.is_whole:
+            return False
+        return taken.processed.quarantined is not None or is_container(task.task.container)
 
     def _remove_others(self, ids: AbstractSet[str]) -> None:
         """Remove stored results of inputs that are not part of this run.
