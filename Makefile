@@ -96,7 +96,7 @@ browser: $(VENV)/.develops
 	else $(MAKE) --no-print-directory $(BROWSER)/.installed && \
 	  CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest tests/browser; fi
 
-## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server and on a Dask cluster; kill builds KILLS times.
+## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
 KILLS ?= 4
 remote-test: $(VENV)/.develops
 	CORPUSFMT_REMOTE=1 CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote

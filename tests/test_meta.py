@@ -38,10 +38,11 @@ LAYERS = (
     ("manifest", "hub"),
     ("formats",),
     ("profiles",),
-    ("io", "_resources", "_version"),
+    ("io", "_resources"),
     ("rules",),
     ("extensions",),
     ("model", "safe_path", "wording"),
+    ("_version",),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
