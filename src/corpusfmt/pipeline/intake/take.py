@@ -25,9 +25,12 @@ from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
 from corpusfmt.pipeline.package.variants import variants
+from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 
 _STAGE = "process"
+# Folder in the state for lists of addresses.
+_LISTS = "lists"
 
 
 class Taken(Struct):
@@ -55,6 +58,7 @@ class Intake(Struct):
     choices: Choices
     log: Callable[[str, Json], None]
 
+    _addresses: AddressFilter = field(default_factory=AddressFilter)
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
     _read: int = 0
@@ -74,6 +78,8 @@ class Intake(Struct):
         shared = isinstance(self.stages.array, Member)
         for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
+        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
+        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
         self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
         taken = {each.input.key: each for each in self._remembered()}
         known = {key: each.input for key, each in taken.items()}
@@ -182,7 +188,7 @@ class Intake(Struct):
         container = self._container(arrival.input)
         chosen = self.choices
         argument = ProcessTask(
-            entry, container, chosen.recipe, chosen.addresses, chosen.model, chosen.classifier.backend, chosen.steps
+            entry, container, chosen.recipe, self._addresses, chosen.model, chosen.classifier.backend, chosen.steps
         )
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
