@@ -38,10 +38,11 @@ LAYERS = (
     ("manifest", "hub"),
     ("formats",),
     ("profiles",),
-    ("io", "_resources", "_version"),
+    ("io", "_resources"),
     ("rules",),
     ("extensions",),
     ("model", "safe_path", "wording"),
+    ("_version",),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 
@@ -292,6 +293,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
     assert asked["run"] == {
         "attacks",
         "browser",
+        "cluster-test",
         "engines-test",
         "fuzz-native",
         "hub",

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from corpusfmt.comparison import compare
     from corpusfmt.comparison.result import Comparison
-    from corpusfmt.conversion import convert
+    from corpusfmt.conversion import convert, write
     from corpusfmt.description import describe
     from corpusfmt.engine.fix import Change, Fixed, fix
     from corpusfmt.engine.progress import Progress
@@ -84,6 +84,7 @@ __all__ = [
     "seal",
     "validate",
     "verify",
+    "write",
 ]
 
 # Modules of the public names that are not in `model`: loaded on first use, so that `import corpusfmt` stays cheap.
@@ -111,6 +112,7 @@ _HOMES = {
     "seal": "corpusfmt.release.seal",
     "validate": "corpusfmt.engine.validate",
     "verify": "corpusfmt.release.verify",
+    "write": "corpusfmt.conversion",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
+from corpusfmt._version import VERSION
+
 Json = dict[str, Any]
+
+REPORT_SCHEMA = "corpusfmt-report/1"
 
 
 class CorpusfmtError(Exception):
@@ -394,7 +398,7 @@ class Tally(Struct):
 
 
 # A run in which one of these fired has not checked all of its input.
-INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002", "GEN003"})
+INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002", "GEN003", "WET105"})
 
 
 def _size_of(finding: Finding) -> int:
@@ -504,6 +508,21 @@ class Report(Struct):
         )
         return f"<p>{self.format} {self.version}: <b>{self.verdict.value}</b></p><table>{''.join(rows)}</table>"
 
+    @property
+    def by_severity(self) -> dict[str, dict[Severity, int]]:
+        """Occurrences by rule code and severity, sorted."""
+        totals: dict[str, Counter[Severity]] = {}
+        for (code, severity, _), count in self.tally.counts.items():
+            totals.setdefault(code, Counter())[severity] += count
+        return {code: {each: totals[code][each] for each in Severity if totals[code][each]} for code in sorted(totals)}
+
+    def to_dict(self) -> Json:
+        """Return the report in the form of `schemas/report/report.schema.json`."""
+        findings = [finding_record(each) for each in self.findings]
+        whole = run_record(self) | summary_record(self) | {"findings": findings}
+        del whole["kind"]
+        return whole
+
     def to_pandas(self) -> Any:
         """Return the kept findings as a pandas data frame, one per row. Raises `UsageError` without pandas."""
         places = ("path", "line", "byte", "column", "pointer", "record")
@@ -514,6 +533,82 @@ class Report(Struct):
         return pandas_module().DataFrame(
             rows, columns=["rule", "slug", "severity", *places, "message", "hint", "count"]
         )
+
+
+def run_record(report: Report) -> Json:
+    """Return the first object of a JSON Lines report."""
+    tool = {"name": "corpusfmt", "version": VERSION}
+    return {
+        "kind": "run",
+        "schema": REPORT_SCHEMA,
+        "tool": tool,
+        "arguments": report.arguments,
+        "started": report.started,
+    }
+
+
+def finding_record(finding: Finding) -> Json:
+    """Return a finding as an object; `count` occurrences may be reported as one, at the first location."""
+    at = finding.location
+    record: Json = {
+        "kind": "finding",
+        "rule": finding.code,
+        "slug": finding.slug,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "hint": finding.hint,
+        "count": finding.count,
+        "location": {
+            "path": at.path,
+            "line": at.line,
+            "byte": at.byte,
+            "column": at.column,
+            "pointer": at.pointer,
+            "record": at.record,
+        },
+    }
+    if finding.fix is not None:
+        edits = [{"start": each.start, "end": each.end, "text": each.text} for each in finding.fix.edits]
+        record["fix"] = {"safe": finding.fix.safe, "edits": edits}
+    return record
+
+
+def summary_record(report: Report) -> Json:
+    """Return the last object of a JSON Lines report; a log without it was truncated."""
+    coverage = report.coverage
+    record: Json = {
+        "kind": "summary",
+        "verdict": report.verdict.value,
+        "format": report.format,
+        "version": report.version,
+        "counts": report.counts,
+        "by_rule": report.by_rule,
+        "by_severity": report.by_severity,
+        "by_path": report.by_path,
+        "suppressed": report.suppressed,
+        "regraded": report.regraded,
+        "unmatched": report.unmatched,
+        "coverage": {
+            "shards_seen": coverage.shards_seen,
+            "shards_total": coverage.shards_total,
+            "documents": coverage.documents,
+            "bytes": coverage.bytes,
+            "sampled": coverage.sampled,
+            "not_run": _counted("rule", coverage.not_run),
+            "gaps": _counted("what", coverage.gaps),
+        },
+        "finished": report.finished,
+    }
+    if report.results:
+        record["results"] = report.results
+    return record
+
+
+def _counted(kind: str, counter: Counter[tuple[str, str, str]]) -> list[Json]:
+    return [
+        {"path": path, kind: what, "reason": reason, "count": count}
+        for (path, what, reason), count in sorted(counter.items())
+    ]
 
 
 def _by_rule_and_reason(counted: Mapping[tuple[str, str, str], int]) -> list[Json]:

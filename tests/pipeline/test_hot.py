@@ -141,6 +141,18 @@ def test_repetitions_are_the_same(
     assert native.repetitions(sections, words) == plain.repetitions(sections, words)
 
 
+@pytest.mark.parametrize("words", [1, 2])
+def test_repetitions_among_more_hashes_than_one_table_holds(plain: ModuleType, words: int) -> None:
+    rng = random.Random(5)
+    hashes = [rng.randbytes(8 * words) for _ in range(3_000)]
+    chosen = [rng.choices(hashes[: 2 ** (number + 6)], k=1_000) for number in range(6)]
+    chosen.append([hashes[0]] * 2_000)
+    sections = [(number // 2, native.sorted_keys(b"".join(each), words)) for number, each in enumerate(chosen)]
+    found = native.repetitions(sections, words)
+    assert found == plain.repetitions(sections, words)
+    assert sum(len(lines) // 8 for _, lines in found) == 8_000 - len({each for some in chosen for each in some})
+
+
 def test_odd_arguments_about_hashes_are_refused() -> None:
     for words in (-1, 0, 3):
         with pytest.raises(ValueError, match="one word or two"):

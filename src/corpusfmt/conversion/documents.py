@@ -16,7 +16,8 @@ from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, Options
 from corpusfmt.conversion.repeats import First, repetition
 from corpusfmt.conversion.rules import LANGUAGE_LABEL_UNFIT, LANGUAGE_UNKNOWN, SOURCE_MISSING, finding
-from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
+from corpusfmt.conversion.stored import STORED
+from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
@@ -62,6 +63,10 @@ class Reading(Struct, frozen=True):
     sidecar: Place
     variant: str = ""
 
+    @property
+    def source(self) -> Format:
+        return STORED if self.format == STORED.name else named_format(self.format)[0]
+
 
 class Documents:
     """The documents of one shard; a rejected record stops it or goes to a sidecar file.
@@ -96,8 +101,7 @@ class Documents:
 
     def of_language(self, expected: str | None) -> Iterator[Document]:
         """Yield the documents, which must be of the language if one is given. Raises `BadInput`."""
-        fmt, _ = named_format(self._reading.format)
-        reader = fmt.reader
+        reader = self._reading.source.reader
         assert reader is not None
         self._by_row = reader.by_row
         steps = self._steps(reader.source_name)

@@ -25,11 +25,12 @@ from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
 from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
-from corpusfmt.formats import CheckOptions, ReadOptions, refuse_barred
+from corpusfmt.formats import CheckOptions, Plan, ReadOptions, refuse_barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Report, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
@@ -128,13 +129,19 @@ def convert(
         written = Target(way.target_name, place, compressor)
         read = CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
-        converted = _converted(job, work)
-        made_of = made(job, CODE_FORMAT, compressor, converted)
-        files = seal(workplace, way, converted, made_of)
-    report = report_of(way, plan, converted, on_loss, len(files))
+        report = completed(job, plan, work)
     report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
+
+
+def completed(job: Job, plan: Plan, work: Work) -> Report:
+    """Do the work of a conversion, seal the result, and return the report. Raises as `convert` does."""
+    converted = _converted(job, work)
+    read = next((file.url for shard in plan.shards for file in shard.files.values()), "")
+    made_of = made(job, CODE_FORMAT, job.target.compression, converted, revision_of(read))
+    files = seal(job.workplace, job.way, converted, made_of)
+    return report_of(job.way, plan, converted, job.options.on_loss, len(files))
 
 
 def _ends(

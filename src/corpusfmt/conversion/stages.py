@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import posixpath
 from array import array
-from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,21 +17,18 @@ from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses, OnLoss
 from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
+from corpusfmt.conversion.stored import STORED, Sections, stored_documents
 from corpusfmt.formats import Shard, named_format
 from corpusfmt.formats.parts import Writer, write_parts
-from corpusfmt.io.compress import CompressionName, FileFacts, scratch_member
-from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
-from corpusfmt.io.streams import Chunks
-from corpusfmt.io.text import json_line
 from corpusfmt.io.witness import Seen, witnessing
 from corpusfmt.model import Document, Location
 
 T = TypeVar("T")
 
-_SECTION_BYTES = 4 * 1024 * 1024
 _RENAMED = {"`_dedup` in the name of a text that repeats a line": 1}
 
 
@@ -115,7 +109,8 @@ def convert_shards(task: DirectTask) -> Converted:
     """Write the parts of one stem."""
     with witnessing() as read:
         result = _convert_shards(task)
-    result.read = _all_read(read, [reading.shard for reading in task.readings])
+    if task.readings[0].format != STORED.name:
+        result.read = _all_read(read, [reading.shard for reading in task.readings])
     return result
 
 
@@ -200,38 +195,27 @@ def sort_shard(task: SortTask) -> Converted:
     """Store the documents of a shard by language."""
     with witnessing() as read:
         result = _sort_shard(task)
-    result.read = _all_read(read, [task.reading.shard])
+    if task.reading.format != STORED.name:
+        result.read = _all_read(read, [task.reading.shard])
     return result
 
 
 def _sort_shard(task: SortTask) -> Converted:
     corpus = task.reading.shard.corpus
     prefix = f"{corpus}/" if corpus else ""
-    waiting: dict[str, list[bytes]] = {}
-    sizes: Counter[str] = Counter()
-    folders: Counter[str] = Counter()
     losses = Losses(task.reading.options.on_loss)
     with publish(task.container, aside=task.aside) as file, Documents(task.reading, losses, task.aside) as documents:
-        container = ContainerWriter(file)
+        sections = Sections(file)
         for document in documents.of_language(None):
             assert document.lang is not None
-            folder = prefix + document.lang
-            line = json_line(document)
-            waiting.setdefault(folder, []).append(line)
-            sizes[folder] += len(line)
-            folders[folder] += len(line)
-            if sizes[folder] >= _SECTION_BYTES:
-                container.add(folder, scratch_member(b"".join(waiting.pop(folder))))
-                del sizes[folder]
-        for folder, lines in sorted(waiting.items()):
-            container.add(folder, scratch_member(b"".join(lines)))
-        container.finish()
+            sections.add(prefix + document.lang, document)
+        sections.finish()
     return Converted(
         documents=documents.taken,
         rejected=documents.rejected,
         cut=documents.cut,
         losses=dict(losses.counts),
-        folders=dict(folders),
+        folders=dict(sections.bytes),
     )
 
 
@@ -256,14 +240,10 @@ def pack_language(task: PackTask) -> Converted:
 
 
 def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document]]:
-    decode = msgspec.json.Decoder(Document).decode
     for path in task.containers:
-        with Container(path) as container:
-            for section in container.sections(task.folder):
-                data = b"".join(Chunks(io.BytesIO(section), "gzip"))
-                for line in data.split(b"\n")[:-1]:
-                    result.documents += 1
-                    yield task.folder, decode(line)
+        for document in stored_documents(path, task.folder):
+            result.documents += 1
+            yield task.folder, document
 
 
 def _items(writer: Writer[T], documents: Iterable[tuple[str, Document]], losses: Losses) -> Iterator[T]:

@@ -73,11 +73,15 @@ class Way(Struct, frozen=True):
 
 def way_between(entry: Entry, source_format: str, to: str, reading: ReadOptions) -> Way:
     """Return the way from a path to the target. Raises `UsageError` if there is none, or not with these options."""
-    target, target_version = named_format(to)
-    target_version = target_version or target.versions[-1]
-    source, version = format_at(entry, format_of_columns(source_format, reading.columns))
-    if source.reader is None or target_version not in target.writers:
-        raise UsageError(f"{source.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
-    way = Way(source, version, source.reader, target, target_version, target.writers[target_version], to)
+    way = way_to(to, *format_at(entry, format_of_columns(source_format, reading.columns)))
     way.check(reading)
     return way
+
+
+def way_to(to: str, source: Format, version: str) -> Way:
+    """Return the way from a format to the target. Raises `UsageError` if there is none."""
+    target, target_version = named_format(to)
+    target_version = target_version or target.versions[-1]
+    if source.reader is None or target_version not in target.writers:
+        raise UsageError(f"{source.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")
+    return Way(source, version, source.reader, target, target_version, target.writers[target_version], to)

@@ -19,6 +19,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -264,37 +265,76 @@ struct Section {
     Key key(size_t at) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at]}; }
 };
 
-// The lines that repeat an earlier one, by input.
-std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections) {
-    struct Line : Key {
-        size_t input;
+// Hashes that were seen in a range of hashes, in a table that is at most half full.
+class SeenKeys {
+  public:
+    void begin(size_t range, size_t count) {
+        stamp_ = range + 1;
+        if (2 * count <= slots_.size()) return;
+        while (size_t{1} << bits_ < 2 * count) ++bits_;
+        slots_ = std::vector<Slot>(size_t{1} << bits_);
+    }
+
+    // Adds a hash; whether it is new.
+    bool add(const Key& key) {
+        size_t at = static_cast<size_t>((key.first ^ key.second * kOdd) * secret_ >> (64 - bits_));
+        for (; slots_[at].stamp == stamp_; at = (at + 1) & (slots_.size() - 1)) {
+            if (slots_[at].first == key.first && slots_[at].second == key.second) return false;
+        }
+        slots_[at] = {key.first, key.second, stamp_};
+        return true;
+    }
+
+  private:
+    static constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
+
+    struct Slot {
+        uint64_t first, second;
+        size_t stamp = 0;  // of the range that uses the slot
     };
-    std::vector<size_t> bounds{0};  // of the lines of each section among all lines
-    for (const Section& section : sections) bounds.push_back(bounds.back() + section.size);
-    std::vector<Line> lines;
-    lines.reserve(bounds.back());
+
+    std::vector<Slot> slots_;
+    int bits_ = 6;
+    size_t stamp_ = 0;
+    // Nobody can write lines whose hashes all take the same slot.
+    const uint64_t secret_ = (uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
+};
+
+// The lines that repeat an earlier one, by input. Sections are in input order, and equal keys in each in line order.
+std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections) {
+    constexpr size_t kKeysARange = 1024;  // their table stays in the cache
+    uint64_t lowest = UINT64_MAX, highest = 0;
+    size_t total = 0;
     for (const Section& section : sections) {
-        for (size_t at = 0; at < section.size; ++at) lines.push_back({section.key(at), section.input});
+        if (section.size == 0) continue;
+        lowest = std::min(lowest, section.columns[0]);
+        highest = std::max(highest, section.columns[section.size - 1]);
+        total += section.size;
     }
-    // Sections are sorted, and in input order; a stable merge keeps the first occurrence first.
-    while (bounds.size() > 2) {
-        std::vector<size_t> merged{0};
-        for (size_t at = 2; at < bounds.size(); at += 2) {
-            const auto place = [&](size_t bound) { return lines.begin() + static_cast<ptrdiff_t>(bounds[bound]); };
-            std::inplace_merge(place(at - 2), place(at - 1), place(at), is_before);
-            merged.push_back(bounds[at]);
-        }
-        if (merged.back() != bounds.back()) merged.push_back(bounds.back());
-        bounds = std::move(merged);
-    }
+    const size_t ranges = total / kKeysARange + 1;
+    const uint64_t width = (highest - lowest) / ranges + 1;
+    std::vector<size_t> starts(sections.size()), ends(sections.size());
     std::map<size_t, std::vector<uint64_t>> found;
-    for (auto same = lines.begin(); same != lines.end();) {
-        const auto others = std::find_if(same + 1, lines.end(), [&](const Line& line) { return line.first != same->first; });
-        std::stable_sort(same, others, [](const Line& one, const Line& other) { return one.second < other.second; });
-        for (auto line = same + 1; line != others; ++line) {
-            if (line->second == (line - 1)->second) found[line->input].push_back(line->line);
+    SeenKeys seen;
+    for (size_t range = 0; total > 0 && range < ranges; ++range) {
+        size_t count = 0;
+        for (size_t number = 0; number < sections.size(); ++number) {
+            const Section& section = sections[number];
+            size_t& end = ends[number];
+            while (end < section.size && (range == ranges - 1 || section.columns[end] - lowest < width * (range + 1))) ++end;
+            count += end - starts[number];
         }
-        same = others;
+        seen.begin(range, count);
+        for (size_t number = 0; number < sections.size(); ++number) {
+            const Section& section = sections[number];
+            std::vector<uint64_t>* repeated = nullptr;
+            for (size_t& at = starts[number]; at < ends[number]; ++at) {
+                const Key key = section.key(at);
+                if (seen.add(key)) continue;
+                if (!repeated) repeated = &found[section.input];
+                repeated->push_back(key.line);
+            }
+        }
     }
     for (auto& [input, repeated] : found) std::sort(repeated.begin(), repeated.end());
     return found;

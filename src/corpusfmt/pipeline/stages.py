@@ -58,7 +58,8 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
             own_drops: tuple[Path, ...] = ()
             if variant.deduplicated:
                 own_drops = tuple(dict.fromkeys(path for label in labels for path in drops[label]))
-            argument = PackageTask(labels, containers, own_drops, run.recipe.output, variant, destination, aside)
+            output, steps = run.recipe.output, run.recipe.step
+            argument = PackageTask(labels, containers, own_drops, output, variant, destination, aside, steps)
             choices = (run.recipe.output, run.recipe.output.compressor, variant.name, variant.root)
             tasks.append(StageTask(name, argument, digest(basis, *choices)))
     sizes = [size for _, size in batches] * len(written)
@@ -89,9 +90,8 @@ def _compact(run: Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, 
     tasks = []
     for number, group in enumerate(joined):
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = CompactTask(
-            tuple((path, each.stored) for path, each in group), compacted, run.recipe.deduplication.hash
-        )
+        folder, names = group[0][0].parent, tuple(path.name for path, _ in group)
+        argument = CompactTask(folder, names, compacted, run.recipe.deduplication.hash)
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     sizes = [len(group) for group in joined]
     run.stages.of_own_files.run_whole(

@@ -11,14 +11,24 @@ from typing import Any
 
 from corpusfmt._version import VERSION
 from corpusfmt.io.paths import is_url
-from corpusfmt.model import Finding, Fix, Json, Report, Rule, Severity, Verdict
+from corpusfmt.model import (
+    Finding,
+    Fix,
+    Json,
+    Report,
+    Rule,
+    Severity,
+    Verdict,
+    finding_record,
+    run_record,
+    summary_record,
+)
 from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import place, verdict_line
 from corpusfmt.report.view import (
     DEFAULT_VIEW,
     View,
     annotated_path,
-    by_severity,
     counted,
     left_out,
     notes,
@@ -27,82 +37,11 @@ from corpusfmt.report.view import (
 )
 from corpusfmt.wording import json_text, markup, plain, sarif_message, uri, workflow_data, workflow_property
 
-SCHEMA = "corpusfmt-report/1"
 # Code scanning services keep this many results per run.
 _MOST_RESULTS = 5_000
 _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
-
-
-def run_record(report: Report) -> Json:
-    """Return the first object of a JSON Lines report."""
-    tool = {"name": "corpusfmt", "version": VERSION}
-    return {"kind": "run", "schema": SCHEMA, "tool": tool, "arguments": report.arguments, "started": report.started}
-
-
-def finding_record(finding: Finding) -> Json:
-    """Return a finding as an object; `count` occurrences may be reported as one, at the first location."""
-    at = finding.location
-    record: Json = {
-        "kind": "finding",
-        "rule": finding.code,
-        "slug": finding.slug,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "hint": finding.hint,
-        "count": finding.count,
-        "location": {
-            "path": at.path,
-            "line": at.line,
-            "byte": at.byte,
-            "column": at.column,
-            "pointer": at.pointer,
-            "record": at.record,
-        },
-    }
-    if finding.fix is not None:
-        edits = [{"start": each.start, "end": each.end, "text": each.text} for each in finding.fix.edits]
-        record["fix"] = {"safe": finding.fix.safe, "edits": edits}
-    return record
-
-
-def summary_record(report: Report) -> Json:
-    """Return the last object of a JSON Lines report; a log without it was truncated."""
-    coverage = report.coverage
-    record: Json = {
-        "kind": "summary",
-        "verdict": report.verdict.value,
-        "format": report.format,
-        "version": report.version,
-        "counts": report.counts,
-        "by_rule": report.by_rule,
-        "by_severity": by_severity(report),
-        "by_path": report.by_path,
-        "suppressed": report.suppressed,
-        "regraded": report.regraded,
-        "unmatched": report.unmatched,
-        "coverage": {
-            "shards_seen": coverage.shards_seen,
-            "shards_total": coverage.shards_total,
-            "documents": coverage.documents,
-            "bytes": coverage.bytes,
-            "sampled": coverage.sampled,
-            "not_run": _counted("rule", coverage.not_run),
-            "gaps": _counted("what", coverage.gaps),
-        },
-        "finished": report.finished,
-    }
-    if report.results:
-        record["results"] = report.results
-    return record
-
-
-def _counted(kind: str, counter: Counter[tuple[str, str, str]]) -> list[Json]:
-    return [
-        {"path": path, kind: what, "reason": reason, "count": count}
-        for (path, what, reason), count in sorted(counter.items())
-    ]
 
 
 def json_lines(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
@@ -115,11 +54,7 @@ def json_lines(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 def json_object(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the same data as one object, with a list of findings."""
-    whole = (
-        run_record(report) | summary_record(report) | {"findings": [finding_record(each) for each in report.findings]}
-    )
-    del whole["kind"]
-    yield dumped(whole, indent=2)
+    yield dumped(report.to_dict(), indent=2)
 
 
 def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:

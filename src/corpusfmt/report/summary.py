@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from corpusfmt.model import Report
 from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, notes
+from corpusfmt.report.view import DEFAULT_VIEW, View, notes
 from corpusfmt.wording import markdown as code
 
 
@@ -21,7 +21,7 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
         yield ""
         yield "| rule | severity | count | first location | message |"
         yield "|---|---|--:|---|---|"
-        for rule, counts in sorted(by_severity(report).items(), key=lambda each: (min(map(_rank, each[1])), each[0])):
+        for rule, counts in sorted(report.by_severity.items(), key=lambda each: (min(map(_rank, each[1])), each[0])):
             for severity, count in counts.items():
                 first = next((each for each in report.findings if (each.code, each.severity) == (rule, severity)), None)
                 name = f"{rule} {first.slug}" if first else rule

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 
 from corpusfmt.model import Coverage, Finding, Location, Report, Severity, Verdict
-from corpusfmt.report.view import DEFAULT_VIEW, View, by_severity, left_out, notes, slugs
+from corpusfmt.report.view import DEFAULT_VIEW, View, left_out, notes, slugs
 from corpusfmt.wording import backticked, leading, plain, plural
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -173,7 +173,7 @@ def _notes(report: Report, view: View) -> Iterator[str]:
 
 def _footer(report: Report, view: View) -> Iterator[str]:
     named = slugs(report)
-    for code, counts in by_severity(report).items():
+    for code, counts in report.by_severity.items():
         for severity, count in counts.items():
             yield plain(f"  {count:>9,} {code} {severity} {named.get(code, '')}".rstrip())
     yield from _notes(report, view)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from corpusfmt.model import Finding, Json, Report, UsageError
-from corpusfmt.report.machine import dumped, finding_record
+from corpusfmt.model import Finding, Json, Report, UsageError, finding_record
+from corpusfmt.report.machine import dumped
 from corpusfmt.report.text import finding_line
 from corpusfmt.report.view import SEVERITIES
 from corpusfmt.wording import markdown as code

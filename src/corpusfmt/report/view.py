@@ -70,14 +70,6 @@ def slugs(report: Report) -> dict[str, str]:
     return {finding.code: finding.slug for finding in report.findings}
 
 
-def by_severity(report: Report) -> dict[str, dict[Severity, int]]:
-    """Return the occurrences of each rule by severity, sorted by code."""
-    totals: dict[str, Counter[Severity]] = {}
-    for (code, severity, _), count in report.tally.counts.items():
-        totals.setdefault(code, Counter())[severity] += count
-    return {code: {each: totals[code][each] for each in SEVERITIES if totals[code][each]} for code in sorted(totals)}
-
-
 class Note(Struct, frozen=True):
     """A remark that qualifies the verdict: something was not checked, not run, suppressed, regraded or unmatched."""
 

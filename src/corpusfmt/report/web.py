@@ -12,7 +12,7 @@ from inspect import cleandoc
 from corpusfmt.model import Finding, Report, Rule, Severity
 from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, by_severity, notes, slugs
+from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs
 from corpusfmt.wording import markup, plural
 
 #: The most files or folders that are listed for a rule.
@@ -110,7 +110,7 @@ def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     kind = f"{report.format} {report.version}".strip()
     yield f"<p>{markup(verdict_line(report))}</p>"
     yield f'<p class="faint">{markup(kind)} · {coverage_line(report.coverage)}</p>'
-    counts = by_severity(report)
+    counts = report.by_severity
     if counts:
         yield from _rules(report, counts)
     if listed := notes(report):
