@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -19,7 +18,6 @@ from corpusfmt.pipeline.dedup.repetitions import Deduplicated, DedupTask, bucket
 from corpusfmt.pipeline.package.goclassy import empty_files
 from corpusfmt.pipeline.package.variants import variants
 from corpusfmt.pipeline.package.write import Packaged, PackageTask, package
-from corpusfmt.pipeline.process.store import Processed
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
 
@@ -37,12 +35,11 @@ class Run(Struct, frozen=True):
     stages: Stages
 
 
-def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str, Packaged]:
-    """Return the packaged files of each language, given the containers of the inputs in order."""
-    usable = [(path, each) for path, each in processed if each.quarantined is None]
-    lines = Counter[str]()
-    for _, each in usable:
-        lines.update(each.stored)
+def packaged(run: Run, usable: Sequence[tuple[str, str]], lines: Mapping[str, int]) -> dict[str, Packaged]:
+    """Return the packaged files of each language.
+
+    `usable` are the names of the containers of inputs, in order, each with the SHA-256 of its input.
+    """
     basis = _basis(run, usable)
     containers = _compact(run, usable)
     drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
@@ -72,9 +69,9 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
     return by_label
 
 
-def _basis(run: Run, inputs: Sequence[tuple[Path, Processed]]) -> str:
+def _basis(run: Run, usable: Sequence[tuple[str, str]]) -> str:
     """Return a fingerprint of everything that the results of these inputs depend on."""
-    return digest(run.fingerprint, [(path.name, each.sha256) for path, each in inputs])
+    return digest(run.fingerprint, usable)
 
 
 def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
@@ -82,16 +79,16 @@ def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
     return all(all_there(task.destination, each.files) for each in packaged.values())
 
 
-def _compact(run: Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, ...]:
+def _compact(run: Run, usable: Sequence[tuple[str, str]]) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
     joined = groups(usable)
+    folder = run.workplace.state / "process"
     if len(joined) < 2:
-        return tuple(path for path, _ in usable)
+        return tuple(folder / name for name, _ in usable)
     tasks = []
     for number, group in enumerate(joined):
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        folder, names = group[0][0].parent, tuple(path.name for path, _ in group)
-        argument = CompactTask(folder, names, compacted, run.recipe.deduplication.hash)
+        argument = CompactTask(folder, tuple(name for name, _ in group), compacted, run.recipe.deduplication.hash)
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     sizes = [len(group) for group in joined]
     run.stages.of_own_files.run_whole(
