@@ -135,15 +135,7 @@ def described_as(
             found = survey(leave_out=is_output)
         if not found.files:
             raise UsageError(f"nothing to describe: no data found in {path}")
-        listed = release.manifest.files if release is not None else {}
-        tables = {
-            each.path: each.facts
-            for each in found.files
-            if each.facts and (known := listed.get(each.path.removeprefix(prefix))) and known.documents is not None
-        }
-        release = _confirmed(release, tables, prefix, found)
-        derived = {"description": f"Files of {name}"} | (release.provenance if release is not None else {})
-        described = _surveyed(name, found, derived, properties)
+        described = _surveyed(name, found, release, prefix, properties)
     else:
         described, found = _corpus(
             fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey, release
@@ -174,7 +166,15 @@ def _corpus_at(entry: Entry) -> tuple[Format | None, str]:
     return (None, "") if describer is None or describer.is_open else (fmt, detection.version)
 
 
-def _surveyed(name: str, found: Survey, derived: Json, properties: Json) -> Described:
+def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, properties: Json) -> Described:
+    listed = release.manifest.files if release is not None else {}
+    tables = {
+        each.path: each.facts
+        for each in found.files
+        if each.facts and (known := listed.get(each.path.removeprefix(prefix))) and known.documents is not None
+    }
+    release = _confirmed(release, tables, prefix, found)
+    derived: Json = {"description": f"Files of {name}"} | (release.provenance if release is not None else {})
     if found.languages:
         derived["inLanguage"] = sorted(found.languages)
     return Described(name, found.files, found.record_sets, derived | properties)
