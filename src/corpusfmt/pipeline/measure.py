@@ -23,7 +23,6 @@ from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.dedup.compact import compact
 from corpusfmt.pipeline.intake.inputs import Arrival
 from corpusfmt.pipeline.intake.take import Taken
-from corpusfmt.pipeline.process.store import Processed
 from corpusfmt.pipeline.process.wet import wet_batches
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.run import build
@@ -144,13 +143,13 @@ class _Watch:
         """Look at what is stored of the inputs, and join it as larger builds do."""
         folder = self._state / "process"
         self.stored_bytes = sum(_sizes(folder))
-        group: list[tuple[Path, Processed]] = []
+        group: list[Path] = []
         for path in sorted(folder.glob("*.json")):
             marker = msgspec.json.decode(path.read_bytes())
             taken = msgspec.convert(marker["result"], Taken)
             if taken.processed.quarantined is None:
                 self.taken.append(taken)
-                group.append((path.with_suffix(".box"), taken.processed))
+                group.append(path.with_suffix(".box"))
         import numpy as np  # noqa: F401, PLC0415 - the first import takes longer than joining a small sample
 
         before = time.process_time()

@@ -125,7 +125,8 @@ def _compact(run: Run, usable: Sequence[tuple[Path, Processed]], division: Divis
     for number, members in enumerate(division.groups):
         group = [usable[member] for member in members]
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        tasks.append(StageTask(str(number), compact_task(group, compacted, run.recipe), _basis(run, group)))
+        argument = compact_task([path for path, _ in group], compacted, run.recipe)
+        tasks.append(StageTask(str(number), argument, _basis(run, group)))
     weights = division.weights["compact"]
     run.stages.of_own_files.run_whole(
         "compact", compact, tasks, Compacted, weights, reusable=lambda task, _: is_container(task.compacted)
@@ -133,9 +134,10 @@ def _compact(run: Run, usable: Sequence[tuple[Path, Processed]], division: Divis
     return tuple(task.argument.compacted for task in tasks)
 
 
-def compact_task(group: Sequence[tuple[Path, Processed]], compacted: Path, recipe: Recipe) -> CompactTask:
-    """Return the task that joins the containers of some inputs."""
-    return CompactTask(tuple((path, each.stored) for path, each in group), compacted, recipe.deduplication.hash)
+def compact_task(group: Sequence[Path], compacted: Path, recipe: Recipe) -> CompactTask:
+    """Return the task that joins the containers of some inputs, which are in one folder."""
+    names = tuple(path.name for path in group)
+    return CompactTask(group[0].parent, names, compacted, recipe.deduplication.hash)
 
 
 def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:

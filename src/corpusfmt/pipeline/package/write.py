@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -59,21 +58,16 @@ class Packaged(Struct):
 
 def package(task: PackageTask) -> dict[str, Packaged]:
     """Write the parts of each language and, for OSCAR, its checksum list."""
-    with ExitStack() as stack:
-        containers = [stack.enter_context(Container(path)) for path in task.containers]
-        drops = [stack.enter_context(Container(path)) for path in task.drops]
-        form = form_of(task.output.format)
-        return {label: _package(task, form, label, containers, drops) for label in task.labels}
+    form = form_of(task.output.format)
+    return {label: _package(task, form, label) for label in task.labels}
 
 
-def _package(
-    task: PackageTask, form: Form, label: str, containers: Sequence[Container], drops: Sequence[Container]
-) -> Packaged:
+def _package(task: PackageTask, form: Form, label: str) -> Packaged:
     output = task.output
     writer = writer_of(form, output, task.variant, task.steps)
     final = Size()
     folder = f"{task.variant.root}/{writer.folder(label)}".strip("/")
-    documents = _documents(label, containers, drops, final)
+    documents = _documents(task, label, final)
     files = write_parts(
         writer,
         _items(writer, form.source, label, documents, task),
@@ -106,17 +100,16 @@ def _items(
         yield writer.line(line)
 
 
-def _documents(
-    label: str, containers: Sequence[Container], drops: Sequence[Container], final: Size
-) -> Iterator[StoredDocument]:
-    for number, container in enumerate(containers):
-        stays = first_occurrences(drops, label, number)
+def _documents(task: PackageTask, label: str, final: Size) -> Iterator[StoredDocument]:
+    for number, path in enumerate(task.containers):
+        stays = first_occurrences(task.drops, label, number)
         first = 0
-        for documents in stored_documents(container, label):
-            for document in _kept(documents, stays, first):
-                final.count(count_lines(document.text), count_words(document.text), len(document.text))
-                yield document
-            first += sum(document.lines for document in documents)
+        with Container(path) as container:
+            for documents in stored_documents(container, label):
+                for document in _kept(documents, stays, first):
+                    final.count(count_lines(document.text), count_words(document.text), len(document.text))
+                    yield document
+                first += sum(document.lines for document in documents)
 
 
 def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iterator[StoredDocument]:
