@@ -7,6 +7,7 @@ from typing import Annotated, Literal, cast
 
 import typer
 
+from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.inputs import FollowLinks, names, size
@@ -151,6 +152,9 @@ def command(
     engine: Engine = None,
     log: Log = None,
     state: State = None,
+    shard: ShardOf = None,
+    finish: Finish = False,
+    wait: Wait = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
@@ -179,9 +183,17 @@ def command(
             sourcing=sourcing,
             log=log,
             state=state,
+            shard=shard,
+            finish=finish,
+            wait=wait,
             limits=limits,
             progress=show,
         )
+    if shard is not None:
+        for finding in report.findings:
+            explain(finding, "to be excluded: " if finding.severity is Severity.ERROR else f"{finding.severity}: ")
+        say_left(report, shard)
+        return
     _summarise(report, output, state)
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
 

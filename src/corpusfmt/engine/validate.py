@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
-from corpusfmt.engine.loading import check_loading
+from corpusfmt.engine.loading import check_loading, without_data
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
@@ -166,6 +166,13 @@ def examine(
         tally.add(unread.finding)
         name = named[0].name if named else "unknown"
         return Examined(Report(name, "", tally, Coverage(shards_total=1), started=started, finished=now()), name, "")
+    except UsageError:
+        with within(meter):
+            judge = without_data(entry, options) if named is None else None
+        if judge is None:
+            raise
+        report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
+        return Examined(report, "unknown", "")
     if options.maps and fmt.records is None:
         raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):

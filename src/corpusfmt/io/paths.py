@@ -58,6 +58,20 @@ class OutsideRoot(OSError):
     """A path leads out of the root that the user named."""
 
 
+class PointerFile(OSError):
+    """A file is a pointer in place of the data, as in a checkout without Git LFS or Xet."""
+
+
+_POINTERS = {b"version https://git-lfs.github.com/spec/v1\n": "Git LFS", b"# xet version 0\n": "Xet"}
+# Git LFS reads no longer pointers.
+_MOST_POINTER_BYTES = 1024
+
+
+def _pointer(head: bytes, path: str) -> PointerFile | None:
+    kind = next((kind for start, kind in _POINTERS.items() if head.startswith(start)), None)
+    return PointerFile(errno.EINVAL, f"a pointer of {kind}, expected data", path) if kind else None
+
+
 class Root(Struct, frozen=True):
     """The real path of the local folder that the user named; nothing outside is opened unless links are followed.
 
@@ -119,14 +133,26 @@ class Entry(Struct, frozen=True):
         return _version(self.url, remote=self.is_remote)
 
     def open(self) -> BinaryIO:
-        """Open a file for reading bytes. Raises `OSError` if that is impossible, `OutsideRoot` if it is not allowed."""
+        """Open a file for reading bytes.
+
+        Raises `OSError` if that is impossible, `OutsideRoot` if it is not allowed, and `PointerFile` for a pointer.
+        """
         if self.kind == "outside":
             raise OutsideRoot(errno.EPERM, self.reason, self.url)
         if self.is_barred:
             raise OSError(errno.EINVAL, self.reason, self.url)
         if self.is_remote:
-            return witnessed(self.url, self.path, _open_remote(self.url))
+            return witnessed(self.url, self.path, self._open_object())
         return witnessed(self.url, self.path, open(self.url, "rb", buffering=0, opener=self._open_regular))
+
+    def _open_object(self) -> BinaryIO:
+        file = _open_remote(self.url)
+        if 0 < self.size <= _MOST_POINTER_BYTES:
+            if pointer := _pointer(file.read(_MOST_POINTER_BYTES), self.url):
+                file.close()
+                raise pointer
+            file.seek(0)
+        return file
 
     def _open_regular(self, path: str, _flags: int) -> int:
         descriptor = os.open(path, _FLAGS)
@@ -138,13 +164,20 @@ class Entry(Struct, frozen=True):
 
     def _refusal(self, descriptor: int, path: str) -> OSError | None:
         """Return why an opened file must not be read: the name may have become a link since it was listed."""
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             return OSError(errno.EINVAL, _NOT_REGULAR, path)
         real = _real_path_of(descriptor, path)
         if not self.root.holds(real):
             return OutsideRoot(errno.EPERM, _OUTSIDE, path)
         folder = self.root.kernel_folder(real)
-        return OSError(errno.EPERM, _below(folder), path) if folder else None
+        if folder:
+            return OSError(errno.EPERM, _below(folder), path)
+        if status.st_size > _MOST_POINTER_BYTES:
+            return None
+        head = os.read(descriptor, _MOST_POINTER_BYTES)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return _pointer(head, path)
 
     def child(self, name: str) -> Entry | None:
         """Return the entry at a path, relative to this folder or absolute; None if nothing exists there.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
 from corpusfmt.engine.stages import Stages, StageTask, is_damaged
@@ -24,11 +25,14 @@ from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
 from corpusfmt.pipeline.package.variants import variants
+from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.size import Size
 
 _STAGE = "process"
+# Folder in the state for lists of addresses.
+_LISTS = "lists"
 
 
 class Taken(Struct):
@@ -56,6 +60,7 @@ class Intake(Struct):
     choices: Choices
     log: Callable[[str, Json], None]
 
+    _addresses: AddressFilter = field(default_factory=AddressFilter)
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
     _read: int = 0
@@ -72,8 +77,11 @@ class Intake(Struct):
 
         Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
-        for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+        shared = isinstance(self.stages.array, Member)
+        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
+        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
+        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
         self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
         taken = {each.input.key: each for each in self._remembered()}
         known = {key: each.input for key, each in taken.items()}
@@ -88,6 +96,7 @@ class Intake(Struct):
             arrival = task.argument.arrival
             if isinstance(result, Died):
                 result = Taken(arrival.input, Processed(defect=("died", result.reason)))
+                self.stages.mark(_STAGE, task, result)
             # The run that stored the input may have used another name for it.
             result.input = arrival.input
             self._end(arrival, result)
@@ -101,7 +110,8 @@ class Intake(Struct):
         if not taken:
             raise Incomplete("no input has arrived: run the same command again once there are some")
         self.scratch.check()
-        self._remove_others({each.input.task_id for each in taken.values()})
+        if not shared:
+            self._remove_others({each.input.task_id for each in taken.values()})
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
@@ -132,9 +142,11 @@ class Intake(Struct):
         """Return whether an earlier run's result can be used.
 
         Excluded inputs are read again, because they may have been repaired without a visible change, and those with
-        documents on which a step failed, because it may have lacked something.
+        documents on which a step failed, because it may have lacked something; but not by each shard.
         """
-        return taken.processed.is_whole and is_container(task.task.container)
+        if self.stages.array is None and not taken.processed.is_whole:
+            return False
+        return taken.processed.quarantined is not None or is_container(task.task.container)
 
     def _remove_others(self, ids: AbstractSet[str]) -> None:
         """Remove stored results of inputs that are not part of this run.
@@ -178,7 +190,7 @@ class Intake(Struct):
         container = self._container(arrival.input)
         chosen = self.choices
         argument = ProcessTask(
-            entry, container, chosen.recipe, chosen.addresses, chosen.model, chosen.classifier.backend, chosen.steps
+            entry, container, chosen.recipe, self._addresses, chosen.model, chosen.classifier.backend, chosen.steps
         )
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
