@@ -294,6 +294,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
     assert asked["run"] == {
         "attacks",
         "browser",
+        "cluster-test",
         "engines-test",
         "fuzz-native",
         "hub",
