@@ -23,6 +23,7 @@ from corpusfmt.cli import (
     render,
     seal,
     show,
+    stats,
     validate,
     verify,
 )
@@ -49,6 +50,7 @@ app.command("compare")(compare.command)
 app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
+app.command("stats")(stats.command)
 app.command("build", cls=GroupedCommand)(build.command)
 app.command("gate")(gate.command)
 app.command("seal")(seal.command)
