@@ -21,7 +21,7 @@ from typing import get_args
 
 import numpy as np
 
-from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
 from corpusfmt.pipeline.recipe import HashName
@@ -52,7 +52,7 @@ def run(folder: Path, count: int, name: HashName) -> tuple[int, float, float, fl
     ]
     dropped = sum(dedup(task).dropped for task in tasks)
     found = time.process_time()
-    drops = [Container(task.drops) for task in tasks]
+    drops = [task.drops for task in tasks]
     stay = sum(A_CONTAINER - first_occurrences(drops, "en", number).count(0) for number in range(count))
     assert stay + dropped == count * A_CONTAINER
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024 * 1024)

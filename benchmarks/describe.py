@@ -75,20 +75,23 @@ def types_of(fields: Any) -> Iterator[tuple[str, str]]:
         else:
             kinds = each.get("dataType")
             kind = kinds[0] if isinstance(kinds, list) and kinds else kinds
-            is_list = bool(each.get("isArray") or each.get("repeated"))
+            shape = each.get("arrayShape", "-1") if each.get("isArray") or each.get("repeated") else ""
             yield (
                 str(each.get("name", each.get("@id"))).rpartition(".")[2],
-                f"{_ALIKE.get(str(kind), str(kind))}{'[]' if is_list else ''}",
+                f"{_ALIKE.get(str(kind), str(kind))}{'[]' * len(shape.strip('(),').split(',')) if shape else ''}",
             )
 
 
 def expected_of(types: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what the fields of a folder should be, but for those that tell of files."""
-    for name, kind in types.items():
+    for name, wanted in types.items():
+        kind, lists = wanted, ""
+        while isinstance(kind, list) and len(kind) == 1:
+            kind, lists = kind[0], f"{lists}[]"
         if isinstance(kind, Mapping):
             yield from expected_of(kind)
         elif name not in ("file", "split", "url") and kind != "sc:ImageObject":
-            yield name.rpartition(".")[2], f"{kind[0]}[]" if isinstance(kind, list) else kind
+            yield name.rpartition(".")[2], f"{kind}{lists}"
 
 
 _LAUNCHER = """

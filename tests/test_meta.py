@@ -209,6 +209,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "convert",
         "compare",
         "gate",
+        "plan",
         "describe",
         "fix",
         "build",
@@ -293,6 +294,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
     assert asked["run"] == {
         "attacks",
         "browser",
+        "cluster-test",
         "engines-test",
         "fuzz-native",
         "hub",

@@ -398,7 +398,7 @@ class Tally(Struct):
 
 
 # A run in which one of these fired has not checked all of its input.
-INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002", "GEN003"})
+INCOMPLETE_CODES = frozenset({"GEN000", "GEN001", "GEN002", "GEN003", "WET105"})
 
 
 def _size_of(finding: Finding) -> int:

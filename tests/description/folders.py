@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import lz4.frame
 import pyarrow as pa
 from msgspec import Struct
 from pyarrow import parquet
-from support import gzipped, tarred, zipped
+from support import gzipped, tarred, zipped, zstd
 
 Files = Mapping[str, bytes]
-#: By name of a record set the types of its fields; of an object those of its members, of a list the type in brackets.
+#: By name of a record set the types of its fields; of an object those of its members, of a list the type in brackets. Lists
+#: of lists are not described in version 1.0.
 Types = Mapping[str, Mapping[str, Any]]
 
 
@@ -155,6 +157,12 @@ def compressed_tables() -> Folder:
 
 
 @folder
+def tables_in_zstd_and_lz4() -> Folder:
+    files = {"c.csv.zst": zstd.compress(csv("a", "1", "2")), "d.jsonl.lz4": lz4.frame.compress(jsonl({"b": "x"}))}
+    return Folder(files, {"c": {"a": "sc:Integer"}, "d": {"b": "sc:Text"}}, unread=("c", "d"))
+
+
+@folder
 def splits_by_name() -> Folder:
     files = {f"{name}.csv": csv("text,label", f"{name} text,1") for name in ("train", "dev", "test")}
     types = {"text": "sc:Text", "label": "sc:Integer", "split": SPLIT}
@@ -237,8 +245,64 @@ def mixed_rows() -> Folder:
 
 @folder
 def lists_of_objects() -> Folder:
-    rows = jsonl({"n": 1, "boxes": [{"x": 1}, {"x": 2}], "grid": [[1, 2], [3]]})
-    return Folder({"deep.jsonl": rows}, {"deep": {"n": "sc:Integer"}}, ("a list of objects", "a list of lists"))
+    rows = jsonl(
+        {
+            "n": 1,
+            "boxes": [{"x": 1, "at": {"lat": 1.5}, "tags": ["a"]}, {"x": None, "day": "2024-01-31", "tags": []}, None],
+        },
+        {"n": 2, "boxes": [], "who": {"name": "x", "jobs": [{"title": "a", "years": [1, 2]}, {"title": "b"}]}},
+    )
+    boxes = [{"x": "sc:Integer", "at.lat": "sc:Float", "tags": ["sc:Text"], "day": "sc:Date"}]
+    types = {"n": "sc:Integer", "boxes": boxes, "who": {"name": "sc:Text"},
+             "who.jobs": [{"title": "sc:Text", "years": ["sc:Integer"]}]}  # fmt: skip
+    return Folder({"deep.jsonl": rows}, {"deep": types}, ("`who.jobs` is missing or null 1 times",), unread=("deep",))
+
+
+@folder
+def lists_of_objects_in_every_row() -> Folder:
+    rows = jsonl(
+        {"id": 1, "turns": [{"role": "user", "text": "a", "n": 1}, {"role": "bot", "text": "1", "n": None}]},
+        {"id": 2, "turns": []},
+        {
+            "id": 3,
+            "turns": [{"role": "user", "text": "b", "ok": True, "at": "2024-01-31T10:00:00Z", "refs": ["u", "v"]}],
+        },
+    )
+    turns = {"role": "sc:Text", "text": "sc:Text", "n": "sc:Integer", "ok": "sc:Boolean", "at": "sc:DateTime",
+             "refs": ["sc:Text"]}  # fmt: skip
+    return Folder({"talks.jsonl": rows}, {"talks": {"id": "sc:Integer", "turns": [turns]}}, keys={"talks": "id"})
+
+
+@folder
+def lists_of_objects_in_json() -> Folder:
+    rows = [{"n": 1, "spans": [{"from": 0, "to": 3, "of": {"name": "x"}}]}, {"n": 2, "spans": []}]
+    spans = {"from": "sc:Integer", "to": "sc:Integer", "of.name": "sc:Text"}
+    files = {"a.json": json.dumps(rows).encode(), "d/lone.json": json.dumps([{"spans": [{"x": 1}]}]).encode()}
+    return Folder(files, {"a": {"n": "sc:Integer", "spans": [spans]}}, ("no field next to it", "no column can be"))
+
+
+@folder
+def lists_of_objects_in_parquet() -> Folder:
+    columns = {
+        "id": pa.array([1, 2, 3]),
+        "boxes": pa.array([[{"x": 1, "label": "a"}, {"x": None, "label": "b"}], [], [{"x": 3, "label": None}]]),
+        "grid": pa.array([[[1.5, 2], [3]], [], [[4]]], pa.list_(pa.list_(pa.float64()))),
+        "deep": pa.array([{"rows": [{"t": "a"}], "n": 1}, {"rows": [], "n": 2}, {"rows": [{"t": "b"}], "n": 3}]),
+    }
+    types = {"id": "sc:Integer", "boxes": [{"x": "sc:Integer", "label": "sc:Text"}], "grid": [["sc:Float"]],
+             "deep": {"n": "sc:Integer"}, "deep.rows": [{"t": "sc:Text"}]}  # fmt: skip
+    return Folder({"t.parquet": table(columns)}, {"t": types}, keys={"t": "id"})
+
+
+@folder
+def lists_of_lists() -> Folder:
+    rows = jsonl(
+        {"n": 1, "grid": [[1, 2], [3]], "cube": [[[1.5]], [[2], []]], "words": [["a"], []], "odd": [[1], None]},
+        {"n": 2, "grid": [], "cube": [], "words": [[]], "odd": [[{"x": 1}]]},
+        {"n": 3, "grid": None, "mixed": [[1], 2]},
+    )
+    types = {"n": "sc:Integer", "grid": [["sc:Integer"]], "cube": [[["sc:Float"]]], "words": [["sc:Text"]]}
+    return Folder({"grids.jsonl": rows}, {"grids": types}, ("`odd` is not described", "`mixed` is not described"))
 
 
 @folder
@@ -252,6 +316,12 @@ def json_of_records() -> Folder:
     rows = [{"id": 1, "u": {"n": "x"}, "tags": ["a"]}, {"id": 2, "tags": None}]
     types = {"id": "sc:Integer", "u": {"n": "sc:Text"}, "tags": ["sc:Text"]}
     return Folder({"list.json": json.dumps(rows).encode()}, {"list": types}, keys={"list": "id"})
+
+
+@folder
+def json_next_to_the_description() -> Folder:
+    files = {f"{n}.json": json.dumps([{"n": n}]).encode() for n in range(3)}
+    return Folder(files, {"records": {"n": "sc:Integer"}})
 
 
 @folder

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import lz4.frame
 import pytest
-from description.folders import FOLDERS, write
+from description.folders import FOLDERS, csv, write
+from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats.croissant.survey import rows
@@ -23,10 +27,25 @@ DETAILS: dict[str, Any] = {
 def types_of(fields: Any) -> dict[str, Any]:
     found = {}
     for each in fields:
-        kind = each.get("dataType")
-        is_list = each.get("isArray") or each.get("repeated")
-        found[each["name"]] = types_of(each["subField"]) if "subField" in each else [kind] if is_list else kind
+        kind = types_of(each["subField"]) if "subField" in each else each.get("dataType")
+        shape = each.get("arrayShape", "-1" if each.get("repeated") else "")
+        for _ in filter(None, shape.split(",")):
+            kind = [kind]
+        found[each["name"]] = kind
     return found
+
+
+def as_in_1_0(types: Any) -> Any:
+    """Return types without those of 1.1: a time, and a list of lists."""
+    if isinstance(types, dict):
+        return {
+            name: as_in_1_0(kind)
+            for name, kind in types.items()
+            if not (isinstance(kind, list) and isinstance(kind[0], list))
+        }
+    if isinstance(types, list):
+        return [as_in_1_0(each) for each in types]
+    return "sc:Text" if types == "sc:Time" else types
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
@@ -43,11 +62,11 @@ def test_any_folder_is_described(name: str, version: str, tmp_path: Path) -> Non
     )
     expected = FOLDERS[name].types
     if version == "1.0":
-        expected = json.loads(json.dumps(expected).replace("sc:Time", "sc:Text").replace("sc:TextDate", "sc:Time"))
+        expected = as_in_1_0(expected)
     assert {each["name"]: types_of(each["field"]) for each in description["recordSet"]} == expected
     notes = "\n".join(evidence[0]["notes"])
     assert all(each in notes for each in FOLDERS[name].notes), notes
-    assert bool(notes) == bool(FOLDERS[name].notes), notes
+    assert bool(notes) == bool(FOLDERS[name].notes) or (version == "1.0" and "has no lists of lists" in notes), notes
     keys = {
         each["name"]: each["key"]["@id"]
         for each in description["recordSet"]
@@ -86,3 +105,54 @@ def test_large_json_that_is_broken_has_no_records(text: str, tmp_path: Path, mon
     described = corpusfmt.describe(tmp_path, base=tmp_path, evidence=evidence.append)
     assert not described.get("recordSet")
     assert any(each.startswith("a.json") for each in evidence[0]["notes"])
+
+
+def records(folder: Path, record_set: str) -> list[Any]:
+    """Describe a folder; return the records of a record set."""
+    (folder / "croissant.json").write_text(json.dumps(corpusfmt.describe(folder, base=folder)))
+    return [dict(each) for each in corpusfmt.records(folder / "croissant.json", record_set)]
+
+
+def test_lists_of_objects_and_of_lists_are_read_as_they_are(tmp_path: Path) -> None:
+    first, second = records(write(FOLDERS["lists_of_objects"], tmp_path / "objects"), "deep")
+    names = [f"deep/boxes/{name}" for name in ("x", "at.lat", "tags", "day")]
+    assert first["deep/boxes"] == [
+        dict(zip(names, (1, 1.5, ["a"], None), strict=True)),
+        dict(zip(names, (None, None, [], "2024-01-31"), strict=True)),
+        dict.fromkeys(names),
+    ]
+    assert (first["deep/who.jobs"], second["deep/boxes"]) == (None, [])
+    titles = [(each["deep/who.jobs/title"], each["deep/who.jobs/years"]) for each in second["deep/who.jobs"]]
+    assert titles == [("a", [1, 2]), ("b", None)]
+    grids = records(write(FOLDERS["lists_of_lists"], tmp_path / "lists"), "grids")
+    assert [each["grids/grid"] for each in grids] == [[[1, 2], [3]], [], None]
+    assert grids[0]["grids/cube"] == [[[1.5]], [[2.0], []]]
+
+
+def test_no_pattern_matches_what_is_written_next_to_the_data(tmp_path: Path) -> None:
+    for n in range(2):
+        (tmp_path / f"{n}.json").write_text(f'[{{"n": {n}}}]')
+    done = run_cli("describe", ".", "-o", "about.json", "--evidence", "why.json", cwd=tmp_path)
+    assert done.returncode == 0
+    (files,) = (
+        each for each in json.loads((tmp_path / "about.json").read_bytes())["distribution"] if "includes" in each
+    )
+    assert files["includes"] == ["0.json", "1.json"]
+
+
+def test_a_document_of_one_long_line_is_not_a_corpus(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"id": "a", "text": "x" * 9_000_000, "rows": [{"n": 1}]}))
+    described = corpusfmt.describe(tmp_path, base=tmp_path)
+    assert [each["name"] for each in described["recordSet"][0]["field"]] == ["n"]
+
+
+def test_without_the_package_lz4_is_left_out_with_a_note(tmp_path: Path) -> None:
+    (tmp_path / "a.csv.lz4").write_bytes(lz4.frame.compress(csv("a", "1")))
+    (tmp_path / "b.csv").write_bytes(csv("b", "1"))
+    hidden = "import sys; sys.modules['lz4'] = None; from corpusfmt.cli import main; main()"
+    command = [sys.executable, "-c", hidden, "describe", ".", "-o", "croissant.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "note: a.csv.lz4: no records: a.csv.lz4: LZ4 needs a package: pip install 'corpusfmt[lz4]'\n" in done.stderr
+    described = json.loads((tmp_path / "croissant.json").read_bytes())
+    assert [each["name"] for each in described["recordSet"]] == ["b"]

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from support import LONG_LINE, REPOSITORY, corpus, wet_file, wet_record
 
+from corpusfmt.pipeline.recipe import recipe_text
+
 RAY = os.environ.get("CORPUSFMT_RAY")
 pytestmark = pytest.mark.skipif(RAY is None, reason="CORPUSFMT_RAY, the Python of an environment with Ray, is not set")
 
@@ -122,6 +124,19 @@ def test_a_cluster_in_another_folder(engine: str, work: Path, request: pytest.Fi
     assert run(engine, address, "convert", "corpus", f"{engine}-dolma", "--to", "dolma", folder=work) == ""
     assert corpus(work / f"{engine}-dolma") == corpus(work / "dolma")
     assert run(engine, address, "validate", "dolma", folder=work) == ""
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray"])
+def test_a_step_on_a_cluster_in_another_folder(engine: str, work: Path, request: pytest.FixtureRequest) -> None:
+    address: str = request.getfixturevalue(engine)
+    own = work / "own"
+    own.mkdir(exist_ok=True)
+    (own / "code.py").write_text("def even(lines, language):\n    return [int(line[-1]) % 2 == 0 for line in lines]\n")
+    step = "\n[[step]]\nname = 'even'\nfunction = 'py:code.py:even'\non = 'lines'\n"
+    (own / "mine.toml").write_text(recipe_text("oscar-1.1") + step)
+    for named, at in (("serial", ""), (engine, address)):
+        assert run(named, at, "build", "wet", "-o", f"{engine}-{named}", "--recipe", "own/mine.toml", folder=work) == ""
+    assert corpus(work / f"{engine}-{engine}") == corpus(work / f"{engine}-serial")
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])

@@ -16,6 +16,7 @@ from hub.loader import MEMORY, loaded, needs_datasets
 from support import SAMPLE
 
 import corpusfmt
+from corpusfmt.pipeline.recipe import recipe_text
 
 pytestmark = needs_datasets
 
@@ -122,3 +123,25 @@ def test_languages_variants_and_attributes_are_configs(releases: dict[str, Path]
         releases["oscar-1.1 with languages to dolma"], "default", "attributes-oscar-language"
     )
     assert languages[0]["attributes"] == {"oscar__language__af": [[0, len(documents[0]["text"]), 1.0]]}
+
+
+def test_annotations_of_steps_are_one_table_each(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "def rated(document):\n"
+        "    return {'share': len(document.text), 'label': None if document.lang == 'af' else document.lang, 'long': True}\n"
+        "def counted(lines, language):\n"
+        "    return [{'size': len(line)} if language != 'af' else True for line in lines]\n"
+    )
+    types = {"rated": '{ share = "number", label = "string", long = "boolean" }', "counted": '{ size = "number" }'}
+    steps = "".join(
+        f"\n[[step]]\nname = '{name}'\nfunction = 'py:own.py:{name}'\nannotations = {of}\n"
+        for name, of in types.items()
+    )
+    (tmp_path / "own.toml").write_text(recipe_text("dolma") + steps + "on = 'lines'\n")
+    root = tmp_path / "out"
+    corpusfmt.build(SAMPLE, root, recipe=str(tmp_path / "own.toml"))
+    for name in types:
+        (found,) = configs(root, f"attributes-{name}")
+        expected = list(rows_of(sorted((root / "attributes" / name).rglob("*.gz")), by_line=False))
+        assert len(found) == len(expected) == 171
+        assert all(map(same, found, expected))

@@ -307,9 +307,8 @@ def test_a_hash_at_the_edge_of_a_bucket_is_in_one_of_them(tmp_path: Path) -> Non
         drops = tmp_path / f"{number}-drops.box"
         found = dedup(DedupTask((Bucket("en", number, 4, 7),), paths, drops, "xxh64"))
         assert found.dropped == len(repeated)
-        with Container(drops) as container_of_drops:
-            assert first_occurrences([container_of_drops], "en", 0) == b""
-            stays = first_occurrences([container_of_drops], "en", 1)
+        assert first_occurrences([drops], "en", 0) == b""
+        stays = first_occurrences([drops], "en", 1)
         assert [line for line, stay in enumerate(stays) if not stay] == repeated
 
 
@@ -328,10 +327,11 @@ def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     folder = tmp_path / "wet"
     folder.mkdir()
     for name in range(7):
-        lines = [f"{LONG_LINE} {n} {name % 3}" for n in range(20)]
+        lines = [f"{GERMAN if n % 3 else LONG_LINE} {n} {name % 3}" for n in range(20)]
         wet_file(folder / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
     corpusfmt.build(folder, tmp_path / "apart" / "out")
     monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._LINES_HELD", 3)
     stages = []
     corpusfmt.build(folder, tmp_path / "joined" / "out", progress=lambda stage, _: stages.append(stage))
     assert stages.count("compact") == 1 + 4  # told at its start, and of each task
@@ -350,8 +350,7 @@ def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, mo
             container.add(keys_of("en"), sorted_keys(b"".join(each.to_bytes(8, "big") for each in hashes), "xxh64"))
             container.finish()
     joined = tmp_path / "joined.box"
-    given = tuple((path, {"en": len(hashes)}) for path, hashes in zip(paths, inputs, strict=True))
-    compact(CompactTask(given, joined, "xxh64"))
+    compact(CompactTask(tmp_path, tuple(path.name for path in paths), joined, "xxh64"))
     flat = [each for hashes in inputs for each in hashes]
     with Container(joined) as container_of_all:
         columns = [section.cast("Q").tolist() for section in container_of_all.sections(keys_of("en"))]
@@ -360,6 +359,27 @@ def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, mo
     for section in sections:
         assert section == sorted(section)
     assert [[flat[number], number] for number in range(len(flat))] == sorted(chain(*sections), key=itemgetter(1))
+
+
+def test_the_number_of_open_files_does_not_grow(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    names = [f"{number}.box" for number in range(60)]
+    for number, name in enumerate(names):
+        with (tmp_path / name).open("wb") as file:
+            container = ContainerWriter(file)
+            container.add(keys_of("en"), sorted_keys(bytes(7) + bytes([number % 7]), "xxh64"))
+            container.finish()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/dev/fd"))) + 8, hard))
+    try:
+        paths = tuple(tmp_path / name for name in names)
+        drops = [tmp_path / f"{number}.drops" for number in range(20)]
+        for number, path in enumerate(drops):
+            dedup(DedupTask((Bucket("en", number, 20, 3),), paths, path, "xxh64"))
+        assert [first_occurrences(drops, "en", number) for number in range(60)] == [b""] * 7 + [b"\0"] * 53
+        assert compact(CompactTask(tmp_path, tuple(names), tmp_path / "joined", "xxh64")).containers == 60
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_section_ends_where_texts_and_headers_reach_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

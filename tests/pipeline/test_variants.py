@@ -14,7 +14,7 @@ import pytest
 from support import LONG_LINE, SAMPLE, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
-from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.langid import Classifier
 from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
 from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
@@ -370,8 +370,7 @@ def test_repetitions_are_those_of_whole_hashes(
                 container.finish()
         task = DedupTask(tuple(buckets("en", len(flat))), tuple(paths), tmp_path / "drops.box", name)
         assert dedup(task).dropped == len(flat) - len(set(flat))
-        with Container(task.drops) as drops:
-            found = [first_occurrences([drops], "en", number) for number in range(3)]
+        found = [first_occurrences([task.drops], "en", number) for number in range(3)]
         for stays, right in zip(found, expected, strict=True):
             assert stays.ljust(len(right), b"\1") == right
 

@@ -1,13 +1,16 @@
-"""Repairs of corpora: checksum lists, names, what writers left. No text is touched."""
+"""Repairs of corpora: checksum lists, names, LF at the end, what writers left. No line of a text is touched."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import run_cli, tree, zstd
+from support import gzipped, run_cli, tree, zstd
 from test_fixtures import CASES, expected_of, input_of, name_of
 
 import corpusfmt
@@ -122,3 +125,155 @@ def test_no_file_is_renamed_over_another(tmp_path: Path) -> None:
     with pytest.raises(corpusfmt.CorpusfmtError):
         corpusfmt.fix(tmp_path)
     assert sorted(each.name for each in folder.iterdir()) == ["a.jsonl", "a.ndjson", "b.jsonl", "b.ndjson"]
+
+
+LINE = (
+    "Niemand mag in slawerny of knegskap gehou word nie; slawerny en die slawehandel moet in alle vorme verbied word. "
+)
+TEXT = "\n\n".join(f"{LINE}{n}a\n{LINE}{n}b" for n in range(20))
+
+
+def unended(root: Path, *, listed: str = "", members: int = 1) -> Path:
+    """Write OSCAR 1.0 whose text does not end with LF; `listed` is another digest of it."""
+    folder = root / "c" / "af"
+    folder.mkdir(parents=True)
+    parts = [TEXT[:100], TEXT[100:]] if members > 1 else [TEXT]
+    data = b"".join(gzipped(part.encode()) for part in parts)
+    (folder / "af.txt.gz").write_bytes(data)
+    digest = listed or hashlib.sha256(data).hexdigest()
+    (folder / "af_sha256.txt").write_text(f"{digest}  af.txt.gz\n")
+    return root / "c"
+
+
+def test_a_text_gets_lf_at_its_end_and_its_line_in_the_list_the_new_digest(tmp_path: Path) -> None:
+    corpus = unended(tmp_path)
+    assert corpusfmt.validate(corpus).by_rule.keys() == {"OSC303"}
+    shown = run_cli("fix", "c", "--diff", cwd=tmp_path)
+    note = b"compressed again as one gzip member, with LF at the end of the last line"
+    assert shown.stdout.endswith(
+        b"\ndiff --git a/c/af/af.txt.gz b/c/af/af.txt.gz\nBinary files a/c/af/af.txt.gz and b/c/af/af.txt.gz differ: "
+        + note
+        + b"\n"
+    )
+    done = run_cli("fix", "c", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"repaired 1 OSC303\n")
+    assert done.stdout.startswith(b"changed c/af/af_sha256.txt\nchanged c/af/af.txt.gz: " + note + b"\n")
+    assert gzip.decompress((corpus / "af/af.txt.gz").read_bytes()).decode() == TEXT + "\n"
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "af_sha256.txt"], cwd=corpus / "af", check=True)
+    assert corpusfmt.validate(corpus).by_rule == {}
+    assert corpusfmt.fix(corpus).changes == []
+
+
+def test_several_members_become_one(tmp_path: Path) -> None:
+    corpus = unended(tmp_path, members=2)
+    assert corpusfmt.validate(corpus).by_rule.keys() == {"OSC303", "GEN103"}
+    corpusfmt.fix(corpus)
+    assert corpusfmt.validate(corpus).by_rule == {}
+
+
+def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
+    """The list is written first. It then has the digest that the text is going to have."""
+    corpus = unended(tmp_path)
+    before = (corpus / "af/af.txt.gz").read_bytes()
+    corpusfmt.fix(corpus)
+    whole = tree(corpus)
+    (corpus / "af/af.txt.gz").write_bytes(before)
+    assert [each.path for each in corpusfmt.fix(corpus).changes] == ["af/af.txt.gz"]
+    assert tree(corpus) == whole
+
+
+def test_a_text_that_its_list_contradicts_stays(tmp_path: Path) -> None:
+    corpus = unended(tmp_path, listed="0" * 64)
+    before = tree(corpus)
+    assert corpusfmt.fix(corpus, unsafe=True).changes == []
+    assert tree(corpus) == before
+
+
+def test_a_text_that_cannot_be_read_to_its_end_stays(tmp_path: Path) -> None:
+    corpus = unended(tmp_path)
+    text = corpus / "af/af.txt.gz"
+    text.write_bytes(text.read_bytes()[:-5])
+    assert "af/af.txt.gz" not in [each.path for each in corpusfmt.fix(corpus).changes]
+
+
+def test_lf_is_not_added_where_its_rule_is_ignored(tmp_path: Path) -> None:
+    assert corpusfmt.fix(unended(tmp_path), ignore=["OSC303"]).changes == []
+
+
+PACKED: dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
+    "": (bytes, bytes), ".gz": (gzipped, gzip.decompress), ".zst": (zstd.compress, zstd.decompress),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("suffix", "tail"), [("", 1), (".gz", 21), (".zst", 10)])
+def test_rows_get_lf_at_their_end_and_no_byte_before_it_changes(suffix: str, tail: int, tmp_path: Path) -> None:
+    rows = b'{"id":"1","text":"one","source":"a","added":"2024-01-01T00:00:00.000Z"}'
+    path = tmp_path / "documents" / f"a.jsonl{suffix}"
+    path.parent.mkdir()
+    packed = PACKED[suffix][0](rows)
+    path.write_bytes(packed)
+    assert corpusfmt.validate(tmp_path).by_rule == {"DOL110": 1}
+    fixed = corpusfmt.fix(tmp_path)
+    assert [(each.path, each.note) for each in fixed.changes] == [
+        (f"documents/a.jsonl{suffix}", "LF appended; what was there before stays, byte by byte")
+    ]
+    data = path.read_bytes()
+    assert (data[:-tail], data[-tail:] != b"") == (packed, True)
+    assert PACKED[suffix][1](data) == rows + b"\n"
+    assert corpusfmt.validate(tmp_path).by_rule == {}
+    assert corpusfmt.fix(tmp_path).changes == []
+
+
+def test_half_a_row_is_not_ended(tmp_path: Path) -> None:
+    path = tmp_path / "documents" / "a.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(b'{"id":"1","text":"one","source":"a"}\n{"id":"2","te')
+    assert "DOL110" not in corpusfmt.validate(tmp_path).by_rule
+    assert corpusfmt.fix(tmp_path).changes == []
+
+
+def test_a_file_is_ended_and_renamed_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "documents" / "a.ndjson"
+    path.parent.mkdir()
+    path.write_bytes(b'{"id":"1","text":"one","source":"a","added":"2024-01-01T00:00:00.000Z"}')
+    assert corpusfmt.fix(tmp_path).repaired == {"DOL110": 1, "DOL102": 1}
+    assert [*tree(tmp_path)] == ["documents/a.jsonl"]
+    assert corpusfmt.fix(tmp_path).changes == []
+
+
+def test_what_writers_of_oscar_left_is_removed_at_once_if_it_is_empty(tmp_path: Path) -> None:
+    corpus = unended(tmp_path)
+    for name, data in {
+        "af.txt.gz.tmp": b"half",
+        "af_meta.jsonl.gz.part": b"",
+        ".corpusfmt-1f.partial": b"x" * 2_000_000,
+    }.items():
+        (corpus / "af" / name).write_bytes(data)
+    (corpus / "x.txt.gz.tmp").write_bytes(b"half")
+    fixed = corpusfmt.fix(corpus, select=["OSC1"])
+    assert ([each.path for each in fixed.changes], fixed.unsafe) == (
+        ["af/af_meta.jsonl.gz.part"],
+        {"OSC108": 2, "OSC109": 1},
+    )
+    shown = run_cli("fix", "c", "--diff", "--unsafe", "--select", "OSC109", cwd=tmp_path)
+    left = b"c/af/.corpusfmt-1f.partial"
+    assert shown.stdout == b"diff --git a/" + left + b" b/" + left + b"\ndeleted file mode 100644\n"
+    corpusfmt.fix(corpus, unsafe=True)
+    assert sorted(tree(corpus)) == ["af/af.txt.gz", "af/af_sha256.txt"]
+    assert corpusfmt.validate(corpus).by_rule == {}
+
+
+def test_a_sealed_release_says_what_to_write_again(tmp_path: Path) -> None:
+    corpus = unended(tmp_path)
+    for command in (("describe", "c", "-o", "c/croissant.json"), ("seal", "c")):
+        assert run_cli(*command, cwd=tmp_path).returncode == 0
+    done = run_cli("fix", "c", cwd=tmp_path)
+    assert done.stderr.endswith(
+        b"\ncroissant.json and MANIFEST.json list the files as they were: afterwards run "
+        b"`corpusfmt fix c/croissant.json --data --unsafe`, then `corpusfmt seal c`\n"
+    )
+    assert corpusfmt.validate(corpus).by_rule.keys() == {"MAN204", "MAN205"}
+    for command in (("fix", "c/croissant.json", "--data", "--unsafe"), ("seal", "c")):
+        run_cli(*command, cwd=tmp_path)
+    assert corpusfmt.validate(corpus).by_rule == {}
+    assert "MANIFEST.json" not in run_cli("fix", "c", cwd=tmp_path).stderr.decode()

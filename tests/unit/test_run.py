@@ -529,3 +529,15 @@ def test_a_worker_does_not_take_over_what_its_parent_does_with_signals(tmp_path:
     (tmp_path / "ending.py").write_text(ENDING, "utf-8")
     done = subprocess.run([sys.executable, tmp_path / "ending.py"], capture_output=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == (b"ended\n", b"")
+
+
+def test_a_run_may_open_as_many_files_as_the_system_allows() -> None:
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        executor_factory("serial", 1)
+        most = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

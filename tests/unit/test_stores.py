@@ -7,9 +7,12 @@ import io
 import logging
 import random
 import socket
+import sys
 
 import pytest
 
+from corpusfmt.io.paths import entry_of
+from corpusfmt.io.revisions import pinned, revision_of
 from corpusfmt.io.stores import CutShort, StoreFailure, StoreFile, at_once, may_pass, persistently
 from corpusfmt.model import UsageError
 
@@ -179,3 +182,41 @@ def test_a_stream_that_ends_too_early_for_good(pauses: list[float]) -> None:
     with pytest.raises(CutShort, match="5 of 10 bytes arrived"):
         file.read(5)
     assert len(pauses) == 7
+
+
+def test_an_answer_is_one_line_without_signatures() -> None:
+    class Refused(OSError):
+        """As huggingface_hub calls an answer."""
+
+        response = object()
+
+    def fail() -> None:
+        raise Refused(
+            "403 Forbidden.\n\nCannot access content at: https://cdn.example.org/a?Signature=secret&Key=x.\nWhy?"
+        )
+
+    with pytest.raises(StoreFailure) as raised:
+        persistently("ask", fail)
+    said = "Refused: 403 Forbidden. Cannot access content at: https://cdn.example.org/a Why?"
+    assert str(raised.value) == raised.value.strerror == said
+
+
+@pytest.mark.parametrize("url", ["hf://datasets/owner", "hf://owner", "hf://datasets//x", "hf://"])
+def test_no_repository_on_the_hub(url: str) -> None:
+    with pytest.raises(UsageError, match=r"expected hf://datasets/OWNER/NAME\[@REVISION\]\[/PATH\]"):
+        pinned(url, None)
+
+
+def test_the_revision_of_a_pinned_address() -> None:
+    commit = "0123456789abcdef" * 2 + "01234567"
+    assert revision_of(f"hf://datasets/o/n@{commit}/data/a@b.jsonl") == {"revisions": {"hf://datasets/o/n": commit}}
+    assert revision_of("s3://bucket/o@n") == revision_of("data/a@b") == revision_of("hf://buckets/o/n") == {}
+    assert pinned("hf://buckets/owner/name/x", None) == "hf://buckets/owner/name/x"
+
+
+def test_the_extra_for_the_hub_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(
+        UsageError, match=r"hf://datasets/o/n needs a missing package .*: run `pip install 'corpusfmt\[hf\]'`"
+    ):
+        entry_of("hf://datasets/o/n")

@@ -13,6 +13,8 @@ def main() -> None:
     drop_working_folder()
     # No command uses linear algebra. Its threads in numpy take CPU time, and a process with threads cannot be forked.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Of a request that is repeated, the Hub's library would print two lines each time, from the first on.
+    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     # Worker processes import the script that started them and must not pay for a command line they never use.
     from corpusfmt.cli.app import main as run
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, cast
 
 import typer
 
+from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.inputs import FollowLinks, names, size
@@ -151,6 +152,9 @@ def command(
     engine: Engine = None,
     log: Log = None,
     state: State = None,
+    shard: ShardOf = None,
+    finish: Finish = False,
+    wait: Wait = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
@@ -179,9 +183,17 @@ def command(
             sourcing=sourcing,
             log=log,
             state=state,
+            shard=shard,
+            finish=finish,
+            wait=wait,
             limits=limits,
             progress=show,
         )
+    if shard is not None:
+        for finding in report.findings:
+            explain(finding, "to be excluded: " if finding.severity is Severity.ERROR else f"{finding.severity}: ")
+        say_left(report, shard)
+        return
     _summarise(report, output, state)
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
 
@@ -200,10 +212,16 @@ def _summarise(report: Report, output: str, state: str | None) -> None:
     if resumed := report.results.get("resumed"):
         counts = f"inputs kept: {resumed['taken_over']:,}, read: {resumed['read']:,}"
         warn(f"resumed an unfinished run ({counts})")
+    traces = " and ".join(traces_of(place, state))
+    if failed := report.by_rule.get("WET105"):
+        warn(
+            f"{plural(failed, 'document')} excluded: after corrections, run the same command again, or remove {traces} to "
+            "accept the corpus without them"
+        )
     if (excluded := report.coverage.shards_total - report.coverage.shards_seen) > 0:
         warn(
             f"{plural(excluded, 'input')} excluded: after repairs, run the same command again to read only those, "
-            f"or remove {' and '.join(traces_of(place, state))} to accept the corpus without them"
+            f"or remove {traces} to accept the corpus without them"
         )
     total = report.results["stats"]["total"]["final"]
     dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
@@ -212,5 +230,7 @@ def _summarise(report: Report, output: str, state: str | None) -> None:
     say(f"  {texts}, {human_size(total['text_bytes'])} of text")
     say(f"  {plural(len(report.results['stats']['languages']), 'language')}")
     say(f"  lines dropped: {dropped}")
+    for name, counts in report.results.get("steps", {}).items():
+        say(f"  step {name}: {', '.join(f'{count:,} {fate}' for fate, count in counts.items())}")
     if cleaned := report.results["stats"].get("cleaned"):
         say(f"  lines {', '.join(f'{what}: {count:,}' for what, count in cleaned.items())}")

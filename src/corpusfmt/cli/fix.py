@@ -74,15 +74,27 @@ def _tell(fixed: Fixed, shown: str, *, diff: bool) -> None:
         above = shown if shown.endswith("/") else ""
         path, to = above + change.path if above else shown, above + change.to
         if diff:
-            write(_renaming(path, to) if change.to else _difference(change, path))
+            write(
+                _renaming(path, to) if change.to else _note(change, path) if change.note else _difference(change, path)
+            )
         elif change.to:
             say(f"renamed {path} to {to}")
         else:
-            say(f"{'removed' if change.after is None else 'changed'} {path}")
+            is_removed = change.after is None and not change.note
+            say(f"{'removed' if is_removed else 'changed'} {path}{f': {change.note}' if change.note else ''}")
     if fixed.repaired:
         warn(f"{'would repair' if diff else 'repaired'} {_counted(fixed.repaired)}")
     if fixed.unsafe:
         warn(f"to be reviewed, with --unsafe: {_counted(fixed.unsafe)}")
+    if fixed.sealed:
+        folder = shown.rstrip("/")
+        again = {
+            "croissant.json": f"`corpusfmt fix {folder}/croissant.json --data --unsafe`",
+            "MANIFEST.json": f"`corpusfmt seal {folder}`",
+        }
+        verb = "list" if len(fixed.sealed) > 1 else "lists"
+        run = ", then ".join(again[name] for name in fixed.sealed)
+        warn(f"{' and '.join(fixed.sealed)} {verb} the files as they were: afterwards run {run}")
 
 
 def _counted(codes: Counter[str]) -> str:
@@ -91,6 +103,11 @@ def _counted(codes: Counter[str]) -> str:
 
 # A hunk for each change is worth its time where there are few lines to compare.
 _MOST_LINES = 20_000
+
+
+def _note(change: Change, path: str) -> Iterator[str]:
+    yield f"diff --git a/{plain(path)} b/{plain(path)}"
+    yield f"Binary files a/{plain(path)} and b/{plain(path)} differ: {change.note}"
 
 
 def _renaming(path: str, to: str) -> Iterator[str]:
@@ -102,6 +119,10 @@ def _renaming(path: str, to: str) -> Iterator[str]:
 
 def _difference(change: Change, path: str) -> Iterator[str]:
     """Yield a unified diff, as `git apply` takes it but for what cannot be seen."""
+    if change.after is None and not change.before:
+        yield f"diff --git a/{plain(path)} b/{plain(path)}"
+        yield "deleted file mode 100644"
+        return
     before, after = _lines(change.before), _lines(change.after)
     old, new = (
         "/dev/null" if each is None else f"{side}/{path}" for side, each in (("a", change.before), ("b", change.after))

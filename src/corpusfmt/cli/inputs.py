@@ -131,6 +131,8 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
     kinds = {(report.format, report.version) for _, report in reports}
     name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
     whole = Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
+    if found := {name: commit for _, each in reports for name, commit in each.arguments.get("revisions", {}).items()}:
+        whole.arguments = {"revisions": found}
     whole.unmatched = _unmatched([report for _, report in reports], whole, baseline)
     whole.shards = [
         Checked(tuple(_join(shown, path) for path in shard.paths), shard.seconds)

@@ -138,7 +138,7 @@ def command(
             )
             reports.append((shown, checked))
     whole = one_report(reports, known)
-    whole.arguments = {"paths": paths, "format": format_name, "profile": ", ".join(profiles), "base": base_of(inputs)}
+    whole.arguments |= {"paths": paths, "format": format_name, "profile": ", ".join(profiles), "base": base_of(inputs)}
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
 

@@ -84,7 +84,7 @@ def command(
         found = verify(
             release, manifest=manifest, key=key, quick=quick, rebuild=rebuild, jobs=jobs, limits=limits, progress=show
         )
-    found.arguments = {"paths": [release], "manifest": manifest, "key": key, "quick": quick}
+    found.arguments |= {"paths": [release], "manifest": manifest, "key": key, "quick": quick}
     if resumed := found.results.get("resumed"):
         warn(f"went on with an interrupted run: {plural(resumed, 'file')} had been read")
     write_reports(found, output_format, report)

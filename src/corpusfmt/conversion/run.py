@@ -30,6 +30,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Report, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
@@ -137,7 +138,9 @@ def convert(
 def completed(job: Job, plan: Plan, work: Work) -> Report:
     """Do the work of a conversion, seal the result, and return the report. Raises as `convert` does."""
     converted = _converted(job, work)
-    files = seal(job.workplace, job.way, converted, made(job, CODE_FORMAT, job.target.compression, converted))
+    read = next((file.url for shard in plan.shards for file in shard.files.values()), "")
+    made_of = made(job, CODE_FORMAT, job.target.compression, converted, revision_of(read))
+    files = seal(job.workplace, job.way, converted, made_of)
     return report_of(job.way, plan, converted, job.options.on_loss, len(files))
 
 

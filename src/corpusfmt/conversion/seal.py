@@ -23,8 +23,10 @@ from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.model import Json
 
 
-def made(job: Job, code_format: int, compressor: CompressionName, converted: Sequence[Converted]) -> Json:
-    """Return the source and the options of a conversion for its manifest."""
+def made(
+    job: Job, code_format: int, compressor: CompressionName, converted: Sequence[Converted], revision: Json
+) -> Json:
+    """Return the source and the options of a conversion for its manifest; `revision` has the commit of a source on the Hub."""
     way = job.way
     read: dict[str, FileFacts] = {}
     losses = Counter[str]()
@@ -38,6 +40,7 @@ def made(job: Job, code_format: int, compressor: CompressionName, converted: Seq
             "from": f"{way.source.name}-{way.source_version}".rstrip("-"),
             "to": way.target_name,
             "options": {name: value for name, value in choices.items() if value},
+            **revision,
         },
         "compressor": compressor if way.writer.gzip else None,
         "inputs": [{"name": path, **msgspec.to_builtins(read[path])} for path in sorted(read)],

@@ -116,6 +116,9 @@ def described_as(
     meter = Meter(limits)
     fmt, known_as = _corpus_at(entry)
     written = {each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs}
+    above = f"{(entry.url if entry.is_remote else os.path.realpath(entry.url)).rstrip('/')}/"
+    beside = {_OWN_FILE, *(url.removeprefix(above) for url in written if url.startswith(above))}
+    survey = partial(_descriptions().survey, entry, prefix=prefix, version=version, beside=beside)
 
     def is_output(each: Entry) -> bool:
         # What seals a release comes after its description, and signs it.
@@ -124,17 +127,19 @@ def described_as(
 
     properties = details.properties() | owner
     properties = provenance_of(entry) | properties if version != "1.0" else properties
-    name = properties.pop("name", Path(entry.url).resolve().name)
+    # Of a repository on the Hub, without its revision.
+    own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
+    name = properties.pop("name", own)
     if fmt is None:
         with within(meter):
-            found = _descriptions().survey(entry, prefix=prefix, leave_out=is_output)
+            found = survey(leave_out=is_output)
         if not found.files:
             raise UsageError(f"nothing to describe: no data found in {path}")
         derived: Json = {"description": f"Files of {name}"}
         described = _surveyed(name, found, derived, properties)
     else:
         described, found = _corpus(
-            fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output
+            fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey
         )
     return _descriptions().write(described, version), found.evidence
 
@@ -180,6 +185,7 @@ def _corpus(
     jobs: int | None,
     progress: Callable[[Progress], None] | None,
     is_output: Callable[[Entry], bool],
+    survey: Callable[..., Survey],
 ) -> tuple[Described, Survey]:
     with within(meter):
         plan = fmt.plan(entry, CheckOptions(version=version))
@@ -204,7 +210,7 @@ def _corpus(
         )
 
     with within(meter):
-        rest = _descriptions().survey(entry, prefix=prefix, leave_out=is_known)
+        rest = survey(leave_out=is_known)
     rest.evidence["format"] = f"{fmt.name} {version}"
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
     return Described(described.name, *more, described.details), rest

@@ -10,6 +10,7 @@ import msgspec
 
 from corpusfmt.description.owner import activity
 from corpusfmt.io.paths import Entry, is_uri
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import Json
 
 _MANIFEST = "MANIFEST.json"
@@ -19,20 +20,32 @@ _MOST_INPUTS = 1000
 
 
 def provenance_of(corpus: Entry) -> Json:
-    """Return `wasDerivedFrom` and `wasGeneratedBy` for a folder with a manifest of corpusfmt; nothing for any other."""
+    """Return `wasDerivedFrom` and `wasGeneratedBy` for a folder with a manifest of corpusfmt.
+
+    Of any other, nothing, or its commit if it is on the Hub.
+    """
     manifest = _manifest(corpus)
     tool, inputs, recipe = (manifest.get(name) for name in ("tool", "inputs", "recipe"))
     if not isinstance(tool, dict) or not isinstance(inputs, list):
-        return {}
-    made: Json = {}
+        return _derived([corpus.url] if revision_of(corpus.url) else [])
     names = list(_names(inputs))
     if len(names) > _MOST_INPUTS:
         names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
-    if names:
-        made["prov:wasDerivedFrom"] = [{"@id": _iri(name)} for name in names]
+    made = _derived([*_repositories(manifest.get("conversion")), *names])
     label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
     by = f", recipe {recipe['name']}" if isinstance(recipe, dict) and isinstance(recipe.get("name"), str) else ""
     return made | {"prov:wasGeneratedBy": [activity({"label": f"{label}{by}"})]}
+
+
+def _derived(names: list[str]) -> Json:
+    return {"prov:wasDerivedFrom": [{"@id": _iri(name)} for name in names]} if names else {}
+
+
+def _repositories(conversion: Any) -> Iterator[str]:
+    """Yield the repositories on the Hub that were converted, with their commits."""
+    revisions = conversion.get("revisions") if isinstance(conversion, dict) else None
+    for repository, commit in revisions.items() if isinstance(revisions, dict) else ():
+        yield f"{repository}@{commit}"
 
 
 def _manifest(corpus: Entry) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self, cast
@@ -18,6 +18,8 @@ from corpusfmt.wording import clipped
 
 # For fewer bytes, starting workers costs more than they save.
 SMALL_INPUT = 16 * 1024 * 1024
+# Enough for any stage; some libraries walk through all descriptors that they may have.
+_MOST_OPEN_FILES = 1 << 16
 
 
 class SerialExecutor(Executor):
@@ -52,6 +54,7 @@ def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
 
     Raises `UsageError` for an unknown engine or one whose package is not installed.
     """
+    allow_open_files()
     name, _, detail = (engine or ("serial" if jobs == 1 else "processes")).partition(":")
     factories: dict[str, Callable[[], Executor]] = {
         "serial": SerialExecutor,
@@ -65,6 +68,19 @@ def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
             f"unknown engine {clipped(name)!r}; known: serial, processes, dask[:ADDRESS], ray[:ADDRESS], py:MODULE:FACTORY"
         )
     return factories[name]
+
+
+def allow_open_files() -> None:
+    """Raise the soft limit on open files to the hard one; on Windows there is none."""
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 - not on every platform
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):  # the system may allow fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def placed(engine: str | None, path: str | Path) -> str:

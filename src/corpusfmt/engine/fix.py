@@ -17,33 +17,43 @@ from corpusfmt.engine.validate import Profiles, check_shard, grading
 from corpusfmt.formats import CheckOptions, Format, Mend, Shard, detect, named_format, refuse_barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Changed, Entry, entry_of
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import publish
 from corpusfmt.model import Finding, Incomplete, UsageError
 from corpusfmt.rules import Override
 
 # A repair may reveal another fault; no chain of them is this long.
 _MOST_ROUNDS = 50
 _MOST_FINDINGS = 10_000
+# A larger file that is removed is not shown.
+_MOST_HELD_BYTES = 1 << 20
+# What lists the files of a corpus, in the order in which they are written again.
+_SEALS = ("croissant.json", "MANIFEST.json")
 
 
 class Change(Struct, frozen=True):
-    """The change of one file; `before` None: it is new; `after` None: it is removed; `to`: its new path."""
+    """The change of one file; `before` None: it is new; `after` None: it is removed; `to`: its new path.
+
+    A change of a file that is not held in memory has neither, and a `note`.
+    """
 
     path: str
     before: bytes | None
     after: bytes | None
     to: str = ""
+    note: str = ""
 
 
 class Fixed(Struct):
     """The changes that were or would be made, and the number of repaired findings of each rule.
 
-    `unsafe` counts findings whose repair needs a review and was not requested.
+    `unsafe` counts findings whose repair needs a review and was not requested. `sealed` are files of the corpus that still
+    list the others as they were.
     """
 
     changes: list[Change]
     repaired: Counter[str]
     unsafe: Counter[str]
+    sealed: Sequence[str] = ()
 
 
 def fix(
@@ -91,6 +101,8 @@ def fix(
         if fmt.mends is not None:
             mends += _taken(fmt, fmt.mends(entry, options), options, fixed, unsafe=unsafe)
     fixed.changes = [_change(each) for each in mends]
+    if fmt.mends is not None and mends and entry.kind == "directory":
+        fixed.sealed = [name for name in _SEALS if (seal := entry.child(name)) is not None and seal.kind == "file"]
     if write:
         for each in mends:
             _apply(each)
@@ -200,23 +212,25 @@ def _content(entry: Entry) -> bytes:
 def _taken(fmt: Format, mends: Iterator[Mend], options: CheckOptions, fixed: Fixed, *, unsafe: bool) -> Iterable[Mend]:
     rules = {rule.code: rule for rule in fmt.rules}
     # Of several for one file, each includes those before it.
-    taken: dict[str, Mend] = {}
+    taken: dict[tuple[str, bool], Mend] = {}
     for mend in mends:
-        judged = (options.grading.judged(rules[code], options.version, mend.entry.path) for code in mend.codes)
+        codes = (*mend.codes, *mend.follows)
+        judged = (options.grading.judged(rules[code], options.version, mend.entry.path) for code in codes)
         if not any(severity for severity, _ in judged):
             continue  # not asked for, as the rule is not
         if mend.safe or unsafe:
             fixed.repaired.update(mend.codes)
-            taken[mend.entry.path] = mend
+            taken[mend.entry.path, bool(mend.to)] = mend
         else:
             fixed.unsafe.update(mend.codes)
     return taken.values()
 
 
 def _change(mend: Mend) -> Change:
-    before = None if mend.is_new or mend.to else _content(mend.entry)
+    is_held = mend.content is not None or mend.entry.size <= _MOST_HELD_BYTES
+    before = None if mend.is_new or mend.to or mend.pieces else _content(mend.entry) if is_held else b""
     to = mend.entry.path.removesuffix(mend.entry.name) + mend.to if mend.to else ""
-    return Change(mend.entry.path, before, mend.content, to)
+    return Change(mend.entry.path, before, mend.content, to, mend.note)
 
 
 def _apply(mend: Mend) -> None:
@@ -226,10 +240,11 @@ def _apply(mend: Mend) -> None:
         if os.path.lexists(new):
             raise Incomplete(f"{new} exists, so {target.name} keeps its name")
         target.rename(new)
-    elif mend.content is None:
+    elif mend.content is None and mend.pieces is None:
         target.unlink()
     else:
         mode = None if mend.is_new else stat.S_IMODE(target.stat().st_mode)
-        publish_bytes(target, mend.content)
+        with publish(target) as file:
+            file.writelines(mend.pieces() if mend.pieces else [mend.content or b""])
         if mode is not None:
             target.chmod(mode)

@@ -10,12 +10,19 @@ from corpusfmt.engine.release import SMALL
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard
 from corpusfmt.formats.general import within_limits
-from corpusfmt.hub.check import Looked, judge_loading, look_at
+from corpusfmt.hub.check import Looked, judge_loading, judge_without_data, look_at
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import CorpusfmtError, Incomplete
 from corpusfmt.rules import Judge
+
+
+def without_data(root: Entry, options: CheckOptions) -> Judge | None:
+    """Return the judge of a path that no format claims, if it shows why: pointers, or a card without data."""
+    judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
+    judge_without_data(root, judge)
+    return judge if judge.tally.counts else None
 
 
 def check_loading(

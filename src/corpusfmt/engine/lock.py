@@ -14,17 +14,17 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[bool]:
+def locked(path: Path, *, shared: bool = False) -> Iterator[bool]:
     """Try to lock a file, which is created if missing, without waiting; provide whether that succeeded.
 
-    It always succeeds on file systems without locks. The folder of the file may be removed meanwhile.
+    Any number of processes may have a `shared` lock at one time. It always succeeds on file systems without locks. The folder of the file may be removed meanwhile.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     _OPEN.add(descriptor)
     try:
         # The previous holder may have removed the file: then this lock protects nothing.
-        yield _taken(descriptor) and _is_same_file(path, descriptor)
+        yield _taken(descriptor, shared=shared) and _is_same_file(path, descriptor)
     finally:
         _OPEN.discard(descriptor)
         os.close(descriptor)
@@ -53,7 +53,9 @@ def _is_same_file(path: Path, descriptor: int) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _taken(descriptor: int) -> bool:
+    def _taken(descriptor: int, *, shared: bool = False) -> bool:
+        if shared:  # unknown there
+            return True
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -63,9 +65,9 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _taken(descriptor: int) -> bool:
+    def _taken(descriptor: int, *, shared: bool = False) -> bool:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
             return error.errno in _NO_LOCKS
         return True

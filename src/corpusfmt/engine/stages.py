@@ -16,11 +16,12 @@ import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
+from corpusfmt.engine.arrays import Array, Member
 from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.io.limits import UNLIMITED, Limits, Meter
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import PARTIAL_PREFIX, publish_bytes
 from corpusfmt.model import Incomplete, Json
 
 T = TypeVar("T")
@@ -70,6 +71,8 @@ class Stages(Struct, frozen=True):
     limits: Limits = UNLIMITED
     #: Bytes read before the stages.
     spent: int = 0
+    #: The array that this process is a member of, or whose results it takes without running any task.
+    array: Member | Array | None = None
 
     @property
     def of_own_files(self) -> Stages:
@@ -104,7 +107,8 @@ class Stages(Struct, frozen=True):
             return Progress(done[0], len(tasks), done[1], total)
 
         longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
-        self.stream(name, function, longest_first if self.workers.jobs > 1 else tasks, kind, ended, reusable)
+        ordered = tasks if self.workers.jobs == 1 and self.array is None else longest_first
+        self.stream(name, function, ordered, kind, ended, reusable)
         return [results[task.id] for task in tasks]
 
     def stream(
@@ -123,7 +127,8 @@ class Stages(Struct, frozen=True):
         Returns the number of tasks that were run.
         """
         folder = self._begun(name)
-        missing: list[StageTask[T]] = []
+        started: list[StageTask[T]] = []
+        ran = [0]
         counts = {"tasks": 0, "resumed": 0, "died": 0}
 
         def finished(task: StageTask[T], result: R | Died, resumed: bool) -> None:
@@ -135,36 +140,74 @@ class Stages(Struct, frozen=True):
             self._log("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
             self._show(name, progress)
 
-        def unfinished() -> Iterator[StageTask[T] | None]:
+        def unfinished(tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
             for task, found in _with_results(tasks, folder, kind):
                 if task and found is not None and (reusable is None or reusable(task.argument, found)):
                     finished(task, found, resumed=True)
-                    continue
-                if task:
-                    missing.append(task)
-                yield task
+                else:
+                    yield task
+
+        def landed(index: int, result: R | Died) -> None:
+            ran[0] += 1
+            finished(started[index], result, resumed=False)
 
         results = run_tasks(
-            partial(_run_and_mark, folder, function),
-            unfinished(),
+            partial(_run_and_mark, folder, function, self._own_file),
+            _noted(started, self._shared(name, unfinished, tasks, lambda: len(started) - ran[0])),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
-            finished=lambda index, result: finished(missing[index], result, resumed=False),
+            finished=landed,
             close=self.workers.release,
             meter=Meter(self.limits, self.spent),
             shared=self.folder,
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
-                raise self.limits.late(missing[index].id)
+                raise self.limits.late(started[index].id)
         self._log("stage-end", {"stage": name} | counts)
-        return len(missing)
+        return len(started)
+
+    def mark(self, name: str, task: StageTask[T], result: object) -> None:
+        """Let the other members of an array know what became of a task that could not write its marker."""
+        if isinstance(self.array, Member):
+            _mark(self.folder / name, task, result)
+
+    @property
+    def _own_file(self) -> Path | None:
+        return self.array.file if isinstance(self.array, Member) else None
+
+    def _shared(
+        self,
+        name: str,
+        unfinished: Callable[[Iterable[StageTask[T] | None]], Iterator[StageTask[T] | None]],
+        tasks: Iterable[StageTask[T] | None],
+        running: Callable[[], int],
+    ) -> Iterator[StageTask[T] | None]:
+        """Yield the tasks that this process is to run: in an array, those that others do not."""
+        if self.array is None:
+            yield from unfinished(tasks)
+            return
+        every = [task for task in tasks if task]
+        left = [task for task in unfinished(every) if task]
+        if isinstance(self.array, Array):
+            if left:
+                raise self.array.missing(name, len(every), [task.id for task in left])
+            return
+        yield from self.array.claimed(
+            name,
+            [(task.id, task) for task in left],
+            lambda asked: [task for task in unfinished(asked) if task],
+            running,
+            self.workers.jobs,
+        )
 
     def _begun(self, name: str) -> Path:
         """Return the folder of a stage that begins."""
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         self.workers.call()
+        if isinstance(self.array, Member):
+            self.array.begin_renewing()
         self._log("stage-start", {"stage": name})
         self._show(name, Progress(0, 0, 0, 0))
         return folder
@@ -172,10 +215,12 @@ class Stages(Struct, frozen=True):
     def _keep_only(self, name: str, fingerprints: Mapping[str, str]) -> None:
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
         for path in (self.folder / name).glob("*"):
+            if isinstance(self.array, Member) and path.name.startswith(PARTIAL_PREFIX):
+                continue  # another member may be writing it
             marker = path.with_suffix(".json")
             wanted = fingerprints.get(marker.name)
             if wanted is None or (path == marker and _fingerprint_in(path) != wanted):
-                path.unlink()
+                path.unlink(missing_ok=True)
 
     def _log(self, event: str, facts: Json) -> None:
         if self.log:
@@ -217,12 +262,31 @@ def _marker_name(task: StageTask[Any]) -> str:
     return f"{task.id}.json"
 
 
-def _run_and_mark(folder: Path, function: Callable[[T], R], task: StageTask[T]) -> R:
+def _run_and_mark(folder: Path, function: Callable[[T], R], member: Path | None, task: StageTask[T]) -> R:
+    _refuse_overtaken(member)
     # The old marker is wrong as soon as the task replaces files.
     (folder / _marker_name(task)).unlink(missing_ok=True)
     result = function(task.argument)
-    publish_bytes(folder / _marker_name(task), msgspec.json.encode(_Marker.of(task.fingerprint, result)))
+    _refuse_overtaken(member)
+    _mark(folder, task, result)
     return result
+
+
+def _mark(folder: Path, task: StageTask[Any], result: object) -> None:
+    publish_bytes(folder / _marker_name(task), msgspec.json.encode(_Marker.of(task.fingerprint, result)))
+
+
+def _refuse_overtaken(member: Path | None) -> None:
+    """Raise `Incomplete` if a member of an array stood still for so long that others have finished the run."""
+    if member is not None and not member.exists():
+        raise Incomplete("this shard stood still for so long that others took over its tasks and finished the run")
+
+
+def _noted(seen: list[StageTask[T]], tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
+    for task in tasks:
+        if task:
+            seen.append(task)
+        yield task
 
 
 def _with_results(

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
-from corpusfmt.engine.loading import check_loading
+from corpusfmt.engine.loading import check_loading, without_data
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
@@ -36,6 +36,7 @@ from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
@@ -129,9 +130,11 @@ def validate(
         maps=copies(maps, follow_links=follow_links),
         reading=ReadOptions(columns=placed_columns(engine, columns)),
     )
-    return examine(
+    report = examine(
         entry, options, format=format, jobs=jobs, engine=engine, sample=sample, known=known, progress=progress
     ).report
+    report.arguments = revision_of(entry.url)
+    return report
 
 
 def examine(
@@ -163,6 +166,13 @@ def examine(
         tally.add(unread.finding)
         name = named[0].name if named else "unknown"
         return Examined(Report(name, "", tally, Coverage(shards_total=1), started=started, finished=now()), name, "")
+    except UsageError:
+        with within(meter):
+            judge = without_data(entry, options) if named is None else None
+        if judge is None:
+            raise
+        report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
+        return Examined(report, "unknown", "")
     if options.maps and fmt.records is None:
         raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):

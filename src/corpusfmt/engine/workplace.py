@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import socket
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Self
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from corpusfmt.engine.arrays import Array, Member, Missing, Share
 from corpusfmt.engine.executors import placed
 from corpusfmt.engine.lock import locked
 from corpusfmt.io.outputs import Place, StorePath, place_of
@@ -29,6 +32,9 @@ STATE = ".corpusfmt"
 DOWNLOADS = "fetched"
 # Written last by builds and conversions.
 _SEALS = frozenset({"MANIFEST.json", "croissant.json"})
+# A member replaces another plan, and a run ends, in less time.
+_LOCKED_SECONDS = 10.0
+_PAUSE_SECONDS = 0.2
 
 
 def digest(*parts: object) -> str:
@@ -37,11 +43,15 @@ def digest(*parts: object) -> str:
 
 
 class Workplace(Struct, frozen=True):
-    """A destination, and the local folder with the state of its run; only a run of the same `identity` may resume it."""
+    """A destination, and the local folder with the state of its run; only a run of the same `identity` may resume it.
+
+    `member` is the name of this process, if others work here at the same time.
+    """
 
     destination: Place
     identity: str
     state: Path
+    member: str = ""
 
     @classmethod
     def at(cls, destination: Place, identity: str, state: str | Path | None = None) -> Self:
@@ -60,11 +70,9 @@ class Workplace(Struct, frozen=True):
         Raises `UsageError` for any other folder, and for one in use by another run.
         """
         self._refuse_foreign()
-        with locked(self.state / "lock") as mine:
+        with locked(self._lock) as mine:
             if not mine:
-                raise UsageError(
-                    f"another run is using {self.destination}: wait until it has ended or choose another folder"
-                )
+                raise UsageError(_in_use("another run is", self.destination))
             # The other run may just have ended.
             self._refuse_foreign()
             resumes = self._mark.exists()
@@ -74,6 +82,69 @@ class Workplace(Struct, frozen=True):
             yield
         if os.name == "nt" and not self._mark.exists():  # open files cannot be removed there: the lock is left
             shutil.rmtree(self.state, ignore_errors=True)
+
+    @contextmanager
+    def entered(self, share: Share | None, plan: str) -> Iterator[Member | Array | None]:
+        """Like `claimed`; a shard shares the folder with others of the same `plan`.
+
+        Raises `Missing` for a run that is to seal what shards have made, while they are at work.
+        """
+        if share is None:
+            with self.claimed():
+                yield None
+            return
+        if isinstance(self.destination, StorePath):
+            raise UsageError(
+                f"{self.destination} is in a store, and shards need an output in a file system that all of them see"
+            )
+        array = Array(self.state / "array", plan)
+        with self._beside(array, share) if share.number else self._after(array) as found:
+            yield found
+
+    @contextmanager
+    def _beside(self, array: Array, share: Share) -> Iterator[Member]:
+        ends = time.monotonic() + max(_LOCKED_SECONDS, share.wait)
+        while True:
+            self._refuse_foreign()
+            with locked(self._lock, shared=True) as mine:
+                if mine and array.is_planned():
+                    self._mark_own()
+                    with Member(array, share) as member:
+                        yield member
+                    return
+            with locked(self._lock) as alone:
+                if alone:
+                    publish_bytes(array.plan_file, array.plan.encode())
+                    continue
+            if time.monotonic() >= ends:
+                who = "an array of other inputs or options is" if mine else "another run is"
+                raise UsageError(_in_use(who, self.destination))
+            time.sleep(_PAUSE_SECONDS)
+
+    @contextmanager
+    def _after(self, array: Array) -> Iterator[Array]:
+        if not self._mark.exists():
+            raise Missing(f"no shard has begun to write to {self.destination}")
+        with locked(self._lock) as mine:
+            living = array.living()
+            if not mine or living:
+                named = f": {', '.join(living)}" if living else ""
+                raise Missing(f"shards are at work in {self.destination}{named}; wait for them, or add --wait SECONDS")
+            if not array.is_planned():
+                raise UsageError(
+                    f"{self.destination} contains a run of other inputs or options, or one without shards: finish it "
+                    "with those, remove it, or choose another folder"
+                )
+            self._refuse_foreign()
+            yield array
+
+    def of(self, array: Member | Array | None) -> Workplace:
+        """Return the workplace of a member of an array."""
+        return replace(self, member=array.name) if isinstance(array, Member) else self
+
+    @property
+    def _lock(self) -> Path:
+        return self.state / "lock"
 
     @property
     def _mark(self) -> Path:
@@ -136,7 +207,7 @@ class Workplace(Struct, frozen=True):
 
     def aside(self, name: str) -> Path:
         """Return an empty folder for the unfinished files of one task."""
-        folder = self.state / "aside" / name
+        folder = self.state / "aside" / (f"{name}.{self.member}" if self.member else name)
         note_published(self.state, published(folder))
         shutil.rmtree(folder, ignore_errors=True)
         return folder
@@ -174,6 +245,10 @@ class Workplace(Struct, frozen=True):
         if isinstance(self.destination, StorePath):
             (self.destination / STATE / "run").remove()
         shutil.rmtree(self.state)
+
+
+def _in_use(who: str, destination: Place) -> str:
+    return f"{who} using {destination}: wait until it has ended or choose another folder"
 
 
 def _names_below(place: StorePath) -> set[str]:

@@ -185,16 +185,20 @@ class Reader(Struct, frozen=True):
 class Mend(Struct, frozen=True):
     """A file as it should be, which repairs all findings about it: `to` is its new name in its folder.
 
-    Without `content` it is removed, or only renamed. A change that is not `safe` should be reviewed; a file that `is_new`
-    does not exist yet.
+    Without `content` it is removed, or only renamed; one that is not held in memory is made in `pieces`, and `note` says what
+    changes. `follows` are the codes of repairs of other files that need this one. A change that is not `safe` should be
+    reviewed; a file that `is_new` does not exist yet.
     """
 
     entry: Entry
-    content: bytes | None
+    content: bytes | None = None
     codes: tuple[str, ...] = ()
     to: str = ""
     safe: bool = True
     is_new: bool = False
+    pieces: Callable[[], Iterator[bytes]] | None = None
+    note: str = ""
+    follows: tuple[str, ...] = ()
 
 
 class Format(Struct, frozen=True):

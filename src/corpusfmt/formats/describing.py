@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -53,7 +53,8 @@ class FieldOf(Struct, frozen=True):
 
     Names of JSON Lines are extracted as columns: readers of the field load such files as tables, and apply a JSON path to
     the value of a column only. A field with several `fields` is an object without a data type. `refers_to` is a record set;
-    its first field contains the values that occur. `means` is a further type, for the meaning of the value.
+    its first field contains the values that occur. `means` is a further type, for the meaning of the value. `dimensions` are
+    those of a list; a list of several `fields` has objects, and `item_path` is the path of a field inside each of them.
     """
 
     name: str
@@ -62,7 +63,8 @@ class FieldOf(Struct, frozen=True):
     description: str
     json_path: str | None = None
     regex: str | None = None
-    is_array: bool = False
+    dimensions: int = 0
+    item_path: str | None = None
     fields: Sequence[FieldOf] = ()
     statistics: Sequence[Statistic] = ()
     refers_to: str | None = None
@@ -160,9 +162,14 @@ class Survey(Struct):
 
 
 class MakeSurvey(Protocol):
-    """Survey the files below a folder, except some paths; `prefix` leads to the folder from the description."""
+    """Survey the files below a folder, except some paths, for a description of a version.
 
-    def __call__(self, folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool]) -> Survey: ...
+    `prefix` leads to the folder from the description; files `beside` the data will be written, and no pattern may match them.
+    """
+
+    def __call__(
+        self, folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
+    ) -> Survey: ...
 
 
 class Descriptions(Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import LimitReached
-from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
+from corpusfmt.io.paths import Entry, OutsideRoot, PointerFile, reason_of
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
 from corpusfmt.model import Fault, Location, Problem, Severity
@@ -104,7 +104,7 @@ NOTHING_TO_CHECK = GENERAL.finding(
 POINTER_FILE = GENERAL.finding(
     "GEN105",
     "pointer-file",
-    """A file is a pointer of Git LFS, not the data itself. It was not read.
+    """A file is a pointer of Git LFS or Xet, not the data itself. It was not read.
 
     Why: a checkout without Git LFS has such pointers in place of all large files; a reader of text takes them for text.
     Example: a file of 130 bytes that begins with `version https://git-lfs.github.com/spec/v1`.
@@ -190,6 +190,8 @@ def barred(cause: Entry | OSError, at: Location) -> Fault:
     if isinstance(cause, Entry):
         return link_outside_root(at, cause.reason) if cause.kind == "outside" else unreadable(at, cause.reason)
     reason = reason_of(cause)
+    if isinstance(cause, PointerFile):
+        return Fault(POINTER_FILE, Problem(f"the file is {reason}", at, repair_of(cause)))
     return link_outside_root(at, reason) if isinstance(cause, OutsideRoot) else unreadable(at, reason)
 
 
@@ -198,6 +200,11 @@ def report_barred(entry: Entry, judge: Judge) -> bool:
     if entry.is_barred:
         judge.report(*barred(entry, Location(entry.path)))
     return entry.is_barred
+
+
+def repair_of(error: OSError) -> str:
+    """Return what to do about a failure to read a file."""
+    return "run `git lfs pull`, or download the data" if isinstance(error, PointerFile) else "make the file readable"
 
 
 @contextmanager
@@ -218,17 +225,6 @@ def broken_stream(at: Location, fault: StreamFault) -> Fault:
     hint = f"truncate the file to {fault.offset} bytes, or compress its content again"
     message = f"{fault.reason}, from compressed byte {fault.offset}"
     return Fault(COMPRESSED_TRAILING_DATA, Problem(message, at, hint, minor=fault.kind == "padding"))
-
-
-_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
-
-
-def pointer_fault(at: Location, head: bytes) -> Fault | None:
-    """Return the fault of a file with these first bytes if it is a pointer of Git LFS."""
-    if not head.startswith(_POINTER):
-        return None
-    message = "the file is a pointer of Git LFS, expected data"
-    return Fault(POINTER_FILE, Problem(message, at, "run `git lfs pull`, or download the data"))
 
 
 def bad_text(at: Location, reason: str) -> Fault:

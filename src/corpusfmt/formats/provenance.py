@@ -17,8 +17,10 @@ from corpusfmt.model import Document, Json
 
 #: The name in `Document.metadata`.
 PROVENANCE = "oscar"
-#: The prefix of headers that only conversions write.
+#: The prefix of headers that only builds and conversions write.
 OWN_HEADERS = "corpusfmt-"
+#: The header with the annotations of a document by the steps of a build, as JSON text: part of the document, unlike the others.
+ANNOTATIONS_HEADER = f"{OWN_HEADERS}annotations"
 #: The name in `Document.metadata` that marks an id as made from place and text.
 SYNTHETIC = "corpusfmt_synthetic_id"
 #: In the record, the `source` that distinguishes the variants of a release.
@@ -78,7 +80,8 @@ def lasting(document: Document) -> Lasting:
         headers = record.get("headers") if isinstance(record, dict) else None
         kept = {name: value for name, value in record.items() if name not in _PLACE} if isinstance(record, dict) else {}
         if isinstance(headers, dict):
-            kept["headers"] = {name: value for name, value in headers.items() if not name.startswith(OWN_HEADERS)}
+            own_names = {name for name in headers if name.startswith(OWN_HEADERS)} - {ANNOTATIONS_HEADER}
+            kept["headers"] = {name: value for name, value in headers.items() if name not in own_names}
         identity = None if own.get("synthetic_id") is True else document.id
         if identity is not None and is_place(identity, own):
             identity = _id_of_record(headers, document)

@@ -6,14 +6,12 @@ from os import SEEK_END
 
 import msgspec
 
-from corpusfmt.formats.general import pointer_fault
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, PointerFile
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
-from corpusfmt.model import Json, Location
+from corpusfmt.model import Json
 
 # Only the head of a longer first row is examined.
 _MOST_BYTES = 8 * 1024 * 1024
-_POINTER_BYTES = 64
 
 
 def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool:
@@ -29,13 +27,20 @@ def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool
     return head.startswith(b"{") and found == [*names]
 
 
+def is_long_row(entry: Entry) -> bool:
+    """Return whether the first row of a file is too long to be examined."""
+    return len(_first_row(entry)) >= _MOST_BYTES
+
+
 def is_pointer(entry: Entry) -> bool:
-    """Return whether a file is a pointer of Git LFS in place of the data."""
+    """Return whether a file is a pointer of Git LFS or Xet in place of the data."""
     try:
-        with entry.open() as file:
-            return pointer_fault(Location(entry.path), file.read(_POINTER_BYTES)) is not None
+        entry.open().close()
+    except PointerFile:
+        return True
     except OSError:
         return False
+    return False
 
 
 def first_row(entry: Entry) -> Json:

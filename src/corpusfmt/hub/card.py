@@ -44,6 +44,15 @@ class Malformed(Exception):
         self.problem = Problem(reason, Location(NAME, pointer=pointer), hint)
 
 
+def is_card(entry: Entry) -> bool:
+    """Return whether a file begins like the head of a card."""
+    try:
+        with entry.open() as file:
+            return file.read(4) in {b"---\n", b"---\r"}
+    except OSError:
+        return False
+
+
 def tables_of(card: Entry, paths: Sequence[str], judge: Judge) -> list[Table] | None:
     """Return the tables of a card; none if it has no configs. Defects are reported, and an empty list returned."""
     try:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
+from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
-from corpusfmt.hub.card import Table, tables_of
+from corpusfmt.hub.card import Table, is_card, tables_of
 from corpusfmt.hub.kinds import builder_of, kinds, readable, splits_of
 from corpusfmt.hub.rules import (
     CARD_SPLIT_SIZE,
@@ -25,11 +26,13 @@ from corpusfmt.hub.rules import (
 from corpusfmt.hub.types import Misfit, Type, inferred, misfits
 from corpusfmt.io.lines import Line, lines
 from corpusfmt.io.loading import Columns, Looking, Seen
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
 
+# The builder of Markdown and TOML.
+_TASKS = "harbor"
 _IN_CARD = "list the data files in the `configs` of a card"
 
 
@@ -67,6 +70,23 @@ def look_at(entry: Entry) -> Looked:
         return Looked(gap=str(error))
     columns.finish()
     return Looked(tuple(columns.blocks), rows)
+
+
+def judge_without_data(root: Entry, judge: Judge) -> None:
+    """Report the pointers at a path that no format claims, or else a card without any data file."""
+    entries = {each.path: each for each in ([root] if root.kind == "file" else walk(root)) if each.kind == "file"}
+    seen = [path for own in splits_of(entries).values() for path in own]
+    for path in seen:
+        try:
+            entries[path].open().close()
+        except PointerFile as pointer:
+            judge.report(*barred(pointer, Location(path)))
+        except OSError:
+            continue
+    has_data = any(builder_of([path]) not in {"", _TASKS} for path in seen)
+    if not has_data and CARD in entries and is_card(entries[CARD]):
+        hint = "download the data, as with `hf download OWNER/NAME --repo-type dataset`"
+        judge.report(NOTHING_TO_CHECK, Problem("the card has no data files next to it", Location(CARD), hint))
 
 
 def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Look) -> None:

@@ -170,6 +170,10 @@ class Container:
             blocks = -(-length // _BLOCK_BYTES)
             yield Section(self, self._data[offset:end], self._data[hashes : hashes + blocks * _HASH_BYTES])
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the keys, in order."""
+        return (self._name(number).decode() for number in range(self._number))
+
     def _record(self, number: int) -> tuple[int, int, int, int, int]:
         return _KEY.unpack_from(self._data, self._keys + number * _KEY.size)
 

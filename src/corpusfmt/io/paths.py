@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
-from corpusfmt.io.stores import Guarded, store_failure
+from corpusfmt.io.stores import VERSION_KEYS, Guarded, store_failure
 from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
 
@@ -34,6 +34,7 @@ _LOCAL_SCHEMES = ("file://", "local://")
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
 _URL = re.compile(rf"{_SCHEME}(::{_SCHEME})*://")
 _URI = re.compile(f"{_SCHEME}:")
+_HUB = "hf://"
 # In fsspec this separates chained URLs, which may point to any store and to the local disk.
 _CHAIN = "::"
 _CHAINED = f"the name contains `{_CHAIN}`, which fsspec would read as several URLs"
@@ -55,6 +56,20 @@ EntryKind = Literal["file", "directory", "other", "unreadable", "outside"]
 
 class OutsideRoot(OSError):
     """A path leads out of the root that the user named."""
+
+
+class PointerFile(OSError):
+    """A file is a pointer in place of the data, as in a checkout without Git LFS or Xet."""
+
+
+_POINTERS = {b"version https://git-lfs.github.com/spec/v1\n": "Git LFS", b"# xet version 0\n": "Xet"}
+# Git LFS reads no longer pointers.
+_MOST_POINTER_BYTES = 1024
+
+
+def _pointer(head: bytes, path: str) -> PointerFile | None:
+    kind = next((kind for start, kind in _POINTERS.items() if head.startswith(start)), None)
+    return PointerFile(errno.EINVAL, f"a pointer of {kind}, expected data", path) if kind else None
 
 
 class Root(Struct, frozen=True):
@@ -118,14 +133,26 @@ class Entry(Struct, frozen=True):
         return _version(self.url, remote=self.is_remote)
 
     def open(self) -> BinaryIO:
-        """Open a file for reading bytes. Raises `OSError` if that is impossible, `OutsideRoot` if it is not allowed."""
+        """Open a file for reading bytes.
+
+        Raises `OSError` if that is impossible, `OutsideRoot` if it is not allowed, and `PointerFile` for a pointer.
+        """
         if self.kind == "outside":
             raise OutsideRoot(errno.EPERM, self.reason, self.url)
         if self.is_barred:
             raise OSError(errno.EINVAL, self.reason, self.url)
         if self.is_remote:
-            return witnessed(self.url, self.path, _open_remote(self.url))
+            return witnessed(self.url, self.path, self._open_object())
         return witnessed(self.url, self.path, open(self.url, "rb", buffering=0, opener=self._open_regular))
+
+    def _open_object(self) -> BinaryIO:
+        file = _open_remote(self.url)
+        if 0 < self.size <= _MOST_POINTER_BYTES:
+            if pointer := _pointer(file.read(_MOST_POINTER_BYTES), self.url):
+                file.close()
+                raise pointer
+            file.seek(0)
+        return file
 
     def _open_regular(self, path: str, _flags: int) -> int:
         descriptor = os.open(path, _FLAGS)
@@ -137,13 +164,20 @@ class Entry(Struct, frozen=True):
 
     def _refusal(self, descriptor: int, path: str) -> OSError | None:
         """Return why an opened file must not be read: the name may have become a link since it was listed."""
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             return OSError(errno.EINVAL, _NOT_REGULAR, path)
         real = _real_path_of(descriptor, path)
         if not self.root.holds(real):
             return OutsideRoot(errno.EPERM, _OUTSIDE, path)
         folder = self.root.kernel_folder(real)
-        return OSError(errno.EPERM, _below(folder), path) if folder else None
+        if folder:
+            return OSError(errno.EPERM, _below(folder), path)
+        if status.st_size > _MOST_POINTER_BYTES:
+            return None
+        head = os.read(descriptor, _MOST_POINTER_BYTES)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return _pointer(head, path)
 
     def child(self, name: str) -> Entry | None:
         """Return the entry at a path, relative to this folder or absolute; None if nothing exists there.
@@ -242,6 +276,14 @@ def store_of(url: str) -> tuple[Guarded, str]:
     return Guarded(filesystem), path
 
 
+def _pinned(url: str) -> str:
+    if not url.startswith(_HUB):
+        return url
+    from corpusfmt.io.revisions import pinned  # noqa: PLC0415 - rarely needed
+
+    return pinned(url, store_of(url)[0].served)
+
+
 def entry_of(url: str, *, follow_links: bool = False) -> Entry:
     """Return the entry of a path given by the user, with the root for everything read through it.
 
@@ -249,7 +291,7 @@ def entry_of(url: str, *, follow_links: bool = False) -> Entry:
     folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there.
     """
     if is_remote(url):
-        found = _remote_entry(url, url.rstrip("/").rpartition("/")[2])
+        found = _remote_entry(_pinned(url), url.rstrip("/").rpartition("/")[2])
     else:
         url = local_path(url)
         found = _named_entry(url, follow_links=follow_links)
@@ -281,7 +323,7 @@ def copies(maps: Mapping[str, str | Path], *, follow_links: bool = False) -> dic
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
     """Return a folder as a root, even if it does not exist; paths of its content are relative to it."""
     if is_remote(url):
-        return Entry("", url, "directory", root=_STORE)
+        return Entry("", _pinned(url), "directory", root=_STORE)
     url = local_path(url)
     return Entry("", url, "directory", root=Root(os.path.realpath(url), follow_links))
 
@@ -311,7 +353,7 @@ def matching(pattern: str, *, follow_links: bool = False) -> list[Entry]:
     if not is_pattern(pattern):
         return [entry_of(pattern, follow_links=follow_links)]
     if is_remote(pattern):
-        filesystem, path = store_of(pattern)
+        filesystem, path = store_of(_pinned(pattern))
         urls = (filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(path)))
         matches = [_unchained(url, url, url) or entry_of(url) for url in urls]
     else:
@@ -380,7 +422,7 @@ def _version(url: str, *, remote: bool) -> str:
         facts = filesystem.info(path)
     except OSError:
         return ""
-    return str(next((facts[key] for key in ("ETag", "etag", "LastModified", "mtime", "created") if facts.get(key)), ""))
+    return str(next((facts[key] for key in (*VERSION_KEYS, "created") if facts.get(key)), ""))
 
 
 def _everywhere(_entry: Entry) -> bool:
@@ -527,12 +569,15 @@ def _remote_entry(url: str, path: str) -> Entry | None:
         facts = filesystem.info(place)
     except FileNotFoundError:
         return None
-    return Entry(path, url, "file", facts.get("size") or 0, root=_STORE) if facts["type"] == "file" else None
+    known: dict[str, EntryKind] = {"file": "file", "directory": "directory"}
+    kind = known.get(facts["type"])
+    return Entry(path, url, kind, facts.get("size") or 0, root=_STORE) if kind else None
 
 
 def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
     filesystem, base = store_of(root)
-    filesystem.invalidate_cache()  # workers may have written there
+    if not root.startswith(_HUB):  # a commit stays as it is
+        filesystem.invalidate_cache()  # workers may have written there
     found = filesystem.find(base, maxdepth=depth, withdirs=True, detail=True)
     for name in sorted(found):
         path = name[len(base) :].strip("/")

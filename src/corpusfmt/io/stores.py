@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ T = TypeVar("T")
 
 #: The variable with the number of times that a request is repeated.
 RETRIES = "CORPUSFMT_STORE_RETRIES"
+#: What may show the version of an object, most exact first.
+VERSION_KEYS = ("ETag", "etag", "blob_id", "LastModified", "mtime")
 # The pauses between them add up to half a minute.
 _RETRIES = 7
 _FIRST_PAUSE_SECONDS = 0.25
@@ -57,8 +60,17 @@ class CutShort(OSError):
 
 def store_failure(error: Exception) -> OSError:
     """Return a library's exception as an `OSError`, because it is a failure of the network or store, not a bug."""
-    said = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return error if isinstance(error, OSError) else StoreFailure(errno.EIO, said)
+    is_answer = getattr(error, "response", None) is not None
+    return error if isinstance(error, OSError) and not is_answer else StoreFailure(errno.EIO, one_line(error))
+
+
+_QUERY = re.compile(r"""(?<=\S)\?[^\s"'<>]+""")
+
+
+def one_line(error: BaseException) -> str:
+    """Return the type and message of an exception as one line, without queries of URLs, which may be signatures."""
+    said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    return _QUERY.sub("", said)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -249,4 +261,4 @@ class StoreFile:
 def _version_of(file: Any) -> object:
     details = getattr(file, "details", None)
     known = details if isinstance(details, dict) else {}
-    return next((known[key] for key in ("ETag", "etag", "LastModified", "mtime") if known.get(key)), None)
+    return next((known[key] for key in VERSION_KEYS if known.get(key)), None)

@@ -10,6 +10,7 @@ from corpusfmt.engine.workplace import digest
 from corpusfmt.langid import Classifier
 from corpusfmt.model import Json
 from corpusfmt.pipeline.process.filters import AddressFilter
+from corpusfmt.pipeline.process.steps import StepCode
 from corpusfmt.pipeline.recipe import Recipe
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
@@ -24,6 +25,7 @@ class Choices:
     addresses: AddressFilter
     classifier: Classifier
     model: str | None
+    steps: tuple[StepCode, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -34,6 +36,7 @@ class Choices:
             self.addresses.fingerprint,
             self.classifier.model_digest,
             self.classifier.backend,
+            *((each.step, each.sha256) for each in self.steps),
         )
 
     @property
@@ -54,4 +57,5 @@ class Choices:
                 "backend": classifier.backend,
             },
             "compressor": None if recipe.output.format == "goclassy" else recipe.output.compressor,
+            **({"functions": {each.step.name: {"sha256": each.sha256} for each in self.steps}} if self.steps else {}),
         }

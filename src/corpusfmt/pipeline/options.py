@@ -15,7 +15,7 @@ from corpusfmt.formats.languages import LABEL
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.intake.fetch import Fetched
-from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, inputs_named, paths_listed
+from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, inputs_named, paths_listed
 from corpusfmt.pipeline.intake.supply import Listed, Supply, Watched
 from corpusfmt.pipeline.process.filters import AddressFilter, addresses
 from corpusfmt.pipeline.recipe import Recipe
@@ -91,6 +91,18 @@ class Sourcing(Struct, frozen=True):
     delete_input: bool = False
     scratch_limit: int = 0
     follow_links: bool = False
+
+    def refuse_alone(self, given: Sequence[str]) -> None:
+        """Raise `UsageError` for sources and limits of one process, which shards cannot share."""
+        asked = {
+            "--watch": self.watch,
+            "--fetch-command": self.fetch_command,
+            "--delete-input": self.delete_input,
+            "--scratch-limit": self.scratch_limit,
+            "standard input": STANDARD_INPUT in given,
+        }
+        if alone := [name for name, value in asked.items() if value]:
+            raise UsageError(f"shards cannot share {alone[0]}: remove it, and name inputs that all machines see")
 
     def supply(self, given: Sequence[str], jobs: int | None, *, resuming: bool) -> Supply:
         """Return the supply of inputs; a resumed run may have deleted some. Raises `UsageError`."""

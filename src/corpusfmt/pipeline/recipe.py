@@ -19,6 +19,7 @@ from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import unknown
 
 HashName = Literal["xxh64", "xxh3_128"]
+ValueType = Literal["number", "string", "boolean"]
 
 
 class Records(Struct, forbid_unknown_fields=True, frozen=True):
@@ -76,6 +77,19 @@ class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
     exclude_languages: tuple[str, ...] = ()
 
 
+class Step(Struct, forbid_unknown_fields=True, frozen=True):
+    """A function of the user's, `py:MODULE:FUNCTION`, that judges documents or their lines, with its options.
+
+    `annotations` are the names and types of the values that it may return.
+    """
+
+    name: Annotated[str, Meta(pattern=r"^(?!corpusfmt)[a-z][a-z0-9_]{0,63}$")]
+    function: Annotated[str, Meta(pattern=r"^py:.+:[A-Za-z_][A-Za-z0-9_]*$")]
+    on: Literal["documents", "lines"] = "documents"
+    annotations: dict[Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ValueType] = {}
+    options: dict[str, Any] = {}
+
+
 class Recipe(Struct, forbid_unknown_fields=True, frozen=True):
     """What the output depends on besides the inputs and the model."""
 
@@ -86,6 +100,7 @@ class Recipe(Struct, forbid_unknown_fields=True, frozen=True):
     output: Output
     records: Records = Records()
     filter: Filter = Filter()
+    step: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         output, deduplication = self.output, self.deduplication
@@ -115,6 +130,8 @@ class Recipe(Struct, forbid_unknown_fields=True, frozen=True):
         tables: Json = msgspec.to_builtins(self)
         tables["lines"] = {key: value for key, value in tables["lines"].items() if value is not False}
         tables["output"] = {key: value for key, value in tables["output"].items() if value is not None}
+        if not self.step:
+            del tables["step"]
         return tables
 
 

@@ -73,6 +73,18 @@ WORKER_KILLED = RULES.finding(
 )
 
 
+STEP_FAILED = RULES.finding(
+    "WET105",
+    "step-failed",
+    """A step of the recipe raised an exception on a document, or returned something else than it declares.
+
+    Why: nobody knows whether the document belongs to the corpus, so it is left out.
+    Example: a function that divides by the number of words of a text without spaces.
+    Fix: correct the function, then run the same command again.
+    """,
+)
+
+
 REST_NOT_READ = RULES.finding(
     "WET201",
     "rest-not-read",

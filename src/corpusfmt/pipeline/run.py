@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from corpusfmt.engine.arrays import NOTHING_LEFT, Array, Left, Member, Share, persisting, refuse_clusters, share_of
 from corpusfmt.engine.executors import Workers, placed
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
@@ -15,17 +17,20 @@ from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
 from corpusfmt.io.compress import compressor_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.publish import output_at
+from corpusfmt.io.publish import output_at, publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
-from corpusfmt.model import Json, Report, UsageError
+from corpusfmt.manifest.model import NAME as MANIFEST
+from corpusfmt.model import Coverage, Json, Report, Tally, UsageError
 from corpusfmt.pipeline.choices import Choices
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES
 from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report_of
 from corpusfmt.pipeline.intake.scratch import Scratch
+from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.intake.take import Intake
 from corpusfmt.pipeline.journal import Journal
 from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
+from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal.files import seal
 from corpusfmt.pipeline.seal.finished import is_finished, report_of_finished
@@ -49,6 +54,9 @@ def build(
     sourcing: Sourcing = PLAIN_SOURCING,
     log: str | Path | None = None,
     state: str | Path | None = None,
+    shard: str | None = None,
+    finish: bool = False,
+    wait: float | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
@@ -60,6 +68,11 @@ def build(
     URL of a store; then `state` is the local folder with the state of the run. `log` is a file to which events are
     appended as JSON Lines. `keep_original` and `compression` override the recipe's
     `deduplication.keep-original` and `output.compression`.
+
+    With a `shard` like `3/8`, only a share of the work is done: other processes, on any machines that see the same paths,
+    run the other shards of the same call, each in any order and as often as needed. `results` of the report then has
+    `left`, the number of tasks that others were running at the end. `finish` seals what all shards have made. Both wait for
+    other shards for up to `wait` seconds (default: 600 for a shard, 0 to finish).
 
     An input that is not a complete WET file is excluded and reported, and the verdict is `incomplete`; the run stays
     unfinished, so that the same call adds the input once it is repaired. After one of `limits` was reached, the same call
@@ -75,6 +88,10 @@ def build(
     given = [placed(engine, each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     model = None if model is None else placed(engine, model)
     sourcing = replace(sourcing, base=None if sourcing.base is None else placed(engine, sourcing.base))
+    share = share_of(shard, finish=finish, wait=wait)
+    if share is not None:
+        refuse_clusters(engine)
+        sourcing.refuse_alone(given)
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state))
     with ExitStack() as stack:
         stack.enter_context(closing(supply))
@@ -87,13 +104,12 @@ def build(
             journal("nothing-to-do", about)
         else:
             workplace = Workplace.at(root, digest("build", supply.identity), state)
-            stack.enter_context(workplace.claimed())
             stages = Stages(workplace.state, workers, progress, journal, limits)
             journal("run-start", about)
-            intake = Intake(stages, supply, Scratch(sourcing.scratch_limit), choices, journal)
             listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
-            run = Run(workplace, choices.recipe, choices.fingerprint, stages)
-            report = _made(run, intake, choices.manifest, "; check --base" if listed else "")
+            cause = "; check --base" if listed else ""
+            running = _Build(workplace, stages, supply, sourcing.scratch_limit, choices, share, journal, cause)
+            report = persisting(share, running.report)
             journal("run-end", {"status": report.verdict.value} | report.results)
     report.started, report.finished = started, now()
     return report
@@ -120,7 +136,44 @@ def _chosen(
         raise UsageError(str(error)) from error
     filtered = selection.applied(asked, classifier.labels)
     compressor_of(filtered.output.compressor)
-    return Choices(filtered, selection.by_address, classifier, model)
+    return Choices(filtered, selection.by_address, classifier, model, code_of(filtered, recipe))
+
+
+class _Build(Struct, frozen=True):
+    """A build that is not finished. `cause` is a possible reason why no input can be read."""
+
+    workplace: Workplace
+    stages: Stages
+    supply: Supply
+    scratch_limit: int
+    choices: Choices
+    share: Share | None
+    log: Journal
+    cause: str
+
+    def report(self) -> Report:
+        """Make the corpus, or a share of it."""
+        plan = digest(self.choices.fingerprint, self.choices.manifest, self.supply.plan) if self.share else ""
+        try:
+            with self.workplace.entered(self.share, plan) as array:
+                if (
+                    isinstance(array, Member)
+                    and array.array.sealed.exists()
+                    and (self.workplace.destination / MANIFEST).is_file()
+                ):
+                    return Report("wet", "", Tally(), Coverage())
+                stages = replace(self.stages, array=array)
+                intake = Intake(stages, self.supply, Scratch(self.scratch_limit), self.choices, self.log)
+                run = Run(self.workplace.of(array), self.choices.recipe, self.choices.fingerprint, stages)
+                return _made(run, intake, self.choices.manifest, self.cause)
+        except Left as left:
+            return Report("wet", "", Tally(), Coverage(), results=left.results)
+        except UsageError:
+            # Another process may have sealed the corpus while this one waited.
+            report = self.share and report_of_finished(self.workplace.destination, self.choices.manifest, self.supply)
+            if not report:
+                raise
+            return report
 
 
 def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
@@ -130,14 +183,19 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     report = report_of(taken)
     refuse_none(report, cause)
     written = packaged(run, [(path, each.processed) for path, each in stored])
+    if isinstance(run.stages.array, Member):
+        report.results = NOTHING_LEFT
+        return report
     sizes = sizes_of(taken, written)
     outputs = data_files(run, written)
     refuse_changed(taken)
     manifest |= made(taken, sizes)
     summary = seal(run.workplace, run.recipe, outputs, sizes, manifest)
-    if report.coverage.shards_seen == report.coverage.shards_total:
+    if all(each.processed.is_whole for each in taken):
         run.workplace.release()
-    report.results = {"stats": summary, "dropped": manifest["dropped"]}
-    if intake.resumed:
+    elif isinstance(run.stages.array, Array):
+        publish_bytes(run.stages.array.sealed, b"")
+    report.results = {"stats": summary, **{name: manifest[name] for name in ("dropped", "steps") if name in manifest}}
+    if intake.resumed and run.stages.array is None:
         report.results["resumed"] = intake.counts
     return report

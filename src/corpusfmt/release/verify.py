@@ -21,6 +21,7 @@ from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
 from corpusfmt.io.paths import Entry, entry_of, folder_at, is_remote
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
 from corpusfmt.manifest.model import NAME, Manifest
@@ -62,7 +63,7 @@ def verify(
     owner = None if key is None else key_at(key)
     judge = Judge(RULES, Grading(), version="", path=NAME)
     coverage = Coverage(sampled=quick)
-    report = Report("release", "", judge.tally, coverage)
+    report = Report("release", "", judge.tally, coverage, arguments=revision_of(root.url))
     with within_limits(judge, "."):
         found = _manifest(root, manifest, judge)
         if found is not None:

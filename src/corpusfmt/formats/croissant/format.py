@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Reader, Rejected, Shard
 from corpusfmt.formats.croissant.check import check
@@ -47,10 +47,12 @@ def _is_of(data_type: str, value: object) -> bool:
     return True
 
 
-def _survey(folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool]) -> Survey:
+def _survey(
+    folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
+) -> Survey:
     from corpusfmt.formats.croissant.survey.survey import survey  # noqa: PLC0415
 
-    return survey(folder, prefix=prefix, leave_out=leave_out)
+    return survey(folder, prefix=prefix, leave_out=leave_out, version=version, beside=beside)
 
 
 FORMAT = Format(

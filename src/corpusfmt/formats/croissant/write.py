@@ -156,18 +156,25 @@ class _Writer:
             "description": field.description,
         }
         if field.fields:
-            return found | {"subField": [self._field(identifier, records, each) for each in field.fields]}
+            inside = [self._field(identifier, records, each) for each in field.fields]
+            return found | self._array(field) | {"subField": inside}
         is_unknown = self.is_old and field.data_type == "sc:Time"
         kind = "sc:Text" if is_unknown else field.data_type
         found["dataType"] = [kind, field.means] if field.means else kind
-        if field.is_array:
-            found |= {"repeated": True} if self.is_old else {"isArray": True, "arrayShape": "-1"}
+        found |= self._array(field)
         found |= self._annotations(identifier, field.statistics)
         if not records.data:
             found["source"] = self._source(records, field)
         if field.refers_to is not None:
             found["references"] = {"field": {"@id": self._firsts[field.refers_to]}}
         return found
+
+    def _array(self, field: FieldOf) -> Json:
+        if not field.dimensions:
+            return {}
+        return (
+            {"repeated": True} if self.is_old else {"isArray": True, "arrayShape": ",".join(["-1"] * field.dimensions)}
+        )
 
     def _source(self, records: RecordSetOf, field: FieldOf) -> Json:
         if records.file is not None:
@@ -177,8 +184,9 @@ class _Writer:
         else:
             source = {"fileSet": {"@id": self._sets[records.name]}}
         source["extract"] = dict(field.extract)
-        if field.json_path is not None:
-            source["transform"] = {"jsonPath": field.json_path}
+        paths = [{"jsonPath": path} for path in (field.json_path, field.item_path) if path is not None]
+        if paths:
+            source["transform"] = paths if len(paths) > 1 else paths[0]
         if field.regex is not None:
             source["transform"] = {"regex": field.regex}
         return source

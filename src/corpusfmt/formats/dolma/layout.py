@@ -18,7 +18,7 @@ from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import ROOT_FILES
-from corpusfmt.formats.sniff import first_row, first_row_has
+from corpusfmt.formats.sniff import first_row, first_row_has, is_long_row
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
@@ -248,6 +248,8 @@ def detect(entry: Entry) -> Detection | None:
 def _documents_in(entry: Entry) -> Detection | None:
     if not _is_data(entry) or not first_row_has(entry, "id", "text") or _other_corpus(entry):
         return None
+    if entry.name.endswith(".json") and is_long_row(entry):
+        return None  # a document in JSON rather than JSON Lines
     return Detection(VERSION, "rows with an id and a text")
 
 

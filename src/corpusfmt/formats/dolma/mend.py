@@ -1,12 +1,19 @@
-"""Internal: Repairs of the layout: mismatched names of attributes, endings that not all tools read, leftovers of writers."""
+"""Internal: Repairs of the layout: mismatched names of attributes, endings that not all tools read, leftovers of writers; and
+of files without LF at their end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from corpusfmt.formats import CheckOptions, Mend
-from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, NameKind, kind_of_name
+from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, NameKind, kind_of_name, plan
+from corpusfmt.formats.dolma.rowfiles import NO_FINAL_NEWLINE
+from corpusfmt.formats.dolma.ruleset import VERSION
+from corpusfmt.io.endings import open_line, with_newline
 from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.text import json_object
 
 # Endings that every tool reads, for others with the same meaning.
 _ENDINGS = {
@@ -14,10 +21,16 @@ _ENDINGS = {
     ".json.zstd": ".json.zst",
 }  # fmt: skip
 _KINDS = (".jsonl", ".json")
+_APPENDED = "LF appended; what was there before stays, byte by byte"
 
 
-def mends(entry: Entry, _options: CheckOptions) -> Iterator[Mend]:
-    """Yield the files of a corpus that should have another name, or should not be there."""
+def mends(entry: Entry, options: CheckOptions) -> Iterator[Mend]:
+    """Yield the files of a corpus that should end otherwise, have another name, or not be there."""
+    for shard in plan(entry, options).shards:
+        for file in shard.files.values():
+            is_wanted = file.kind == "file" and options.grading.judged(NO_FINAL_NEWLINE, VERSION, file.path)[0]
+            if is_wanted and json_object(open_line(file)) is not None:
+                yield Mend(file, codes=(NO_FINAL_NEWLINE.code,), pieces=partial(with_newline, file), note=_APPENDED)
     if entry.kind != "directory":
         return
     files = {each.path: each for each in walk(entry) if each.kind == "file"}
@@ -27,7 +40,7 @@ def mends(entry: Entry, _options: CheckOptions) -> Iterator[Mend]:
             continue
         kind = kind_of_name(file.name)
         if kind is NameKind.LEFTOVER:
-            yield Mend(file, None, ("DOL103",), safe=False)
+            yield Mend(file, None, ("DOL103",), safe=not file.size)
         elif kind is NameKind.UNUSUAL:
             yield from _renamed(file, _usual(file.name), "DOL102", files)
         elif ATTRIBUTES in parts[:-1]:

@@ -24,7 +24,7 @@ from corpusfmt.formats.rows.records import judged_row
 from corpusfmt.io.lines import Block, LongLine, runs
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_object
-from corpusfmt.model import Json, Location, Problem
+from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 _REMEMBERED_KEYS = 1 << 16
@@ -32,6 +32,20 @@ _REMEMBERED_SHAPES = 1 << 10
 
 
 compression_rule(RULES, "DOL101", "dolma-data-format#directory-structure")
+
+
+NO_FINAL_NEWLINE = RULES.finding(
+    "DOL110",
+    "no-final-newline",
+    """The last row of a file does not end with LF.
+
+    Why: every reader takes the row, but tools that join files, such as `cat`, join it with the first row of the next one.
+    Example: rows that a script wrote with `"\\n".join`.
+    Fix: end the file with LF; `corpusfmt fix` does.
+    """,
+    severity=Severity.INFO,
+    spec="dolma-data-format#directory-structure",
+)
 
 
 def shared_by(count: int, options: CheckOptions) -> CheckOptions:
@@ -51,14 +65,26 @@ class DolmaFile(RowFile):
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a stream that breaks off is judged, never raised."""
+        last: Block | LongLine | None = None
         for block in super().blocks():
             if isinstance(block, Block) and b"\r" in block.data:
                 self._note_returns(block)
+            last = block
             yield block
         self._judge_blank_lines()
+        if self.whole and isinstance(last, Block):
+            self._judge_end(last.data, last.line)
         if self._first_return is not None:
             problem = Problem("lines end in CR LF", self._first_return, "end lines in LF alone", self._returns)
             self._judge.report(CARRIAGE_RETURN, problem)
+
+    def _judge_end(self, data: bytes, line: int) -> None:
+        row = data.rpartition(b"\n")[2]
+        if row and json_object(row) is not None:  # otherwise it may be half of a row
+            at = Location(self.path, line + data.count(b"\n"))
+            self._judge.report(
+                NO_FINAL_NEWLINE, Problem("the last row does not end with LF", at, "end the file with LF")
+            )
 
     def add_blank_lines(self, at: Location, count: int) -> None:
         """Take empty lines: consecutive ones, even across blocks, are judged as one."""

@@ -42,7 +42,7 @@ def detect(entry: Entry) -> Detection | None:
     """Claim rows with a text, if no other format does: those that a column profile fits, or others without an id."""
     first = _first_of_rows(_data(entry))
     if first is None:
-        return Detection(VERSION, "pointers of Git LFS") if any(_data(entry)) else None
+        return Detection(VERSION, "pointers of Git LFS or Xet") if any(_data(entry)) else None
     columns = best_columns(first_row(first), first.url)
     if columns is not None:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")

@@ -17,6 +17,8 @@ from corpusfmt.model import Location
 
 UNFINISHED = ".corpusfmt"
 LOOKS_LIKE_DATA = re.compile(r".*\.(txt|jsonl?|gz|zstd?|bz2|xz|zip|tar)([.~_-].*)?", re.IGNORECASE | re.DOTALL)
+#: What writers leave behind if they are killed.
+LEFTOVER = re.compile(r".*\.(tmp|part|partial)", re.DOTALL)
 # The depth of the search for files: unshuffled/original/LL/file.
 _DEEPEST = FOLDERS_ABOVE + 2
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.general import barred, broken_stream, pointer_fault, too_long
+from corpusfmt.formats.general import barred, broken_stream, too_long
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
@@ -102,10 +102,6 @@ class RowFile:
         at = Location(self.path)
         codec = codec_of_name(self._entry.name)
         source = _Source(file)
-        if pointer := pointer_fault(at, source.head or b""):
-            self.whole = False
-            self._judge.report(*pointer)
-            return
         if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
             self.whole = False
             return

@@ -6,8 +6,8 @@ Without it every language would open the container of every input: millions of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
-from corpusfmt.pipeline.dedup.keys import HASHES, keys_of
+from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, label_of_keys
 from corpusfmt.pipeline.recipe import HashName
 
 if TYPE_CHECKING:
@@ -30,12 +30,15 @@ T = TypeVar("T")
 _SMALLEST_GROUP = 64
 # Most lines of a section of keys: sorting takes about 100 bytes per line.
 _LINES_A_SECTION = 1_000_000
+# Most lines of all languages whose keys are in memory.
+_LINES_HELD = 2_000_000
 
 
 class CompactTask(Struct, frozen=True):
-    """Containers in input order, with the number of lines that each has by language."""
+    """Containers in a folder, in input order."""
 
-    containers: tuple[tuple[Path, dict[str, int]], ...]
+    folder: Path
+    names: tuple[str, ...]
     compacted: Path
     hash: HashName
 
@@ -57,47 +60,59 @@ def groups(containers: Sequence[T]) -> list[Sequence[T]]:
 
 def compact(task: CompactTask) -> Compacted:
     """Join containers as if their inputs had been one: line numbers continue from one to the next."""
-    labels = sorted({label for _, lines in task.containers for label in lines})
-    with ExitStack() as stack:
-        opened = [(stack.enter_context(Container(path)), lines) for path, lines in task.containers]
-        joined = ContainerWriter(stack.enter_context(publish(task.compacted)))
-        for label in labels:
-            for container, _ in opened:
-                for section in container.sections(label):
-                    joined.add(label, section)
-                container.forget()
-            for columns in _merged(_numbered_on(opened, label, task.hash)):
-                joined.add(keys_of(label), columns.tobytes())
+    with publish(task.compacted) as file:
+        joined = ContainerWriter(file)
+        keys = _Keys(joined, HASHES[task.hash].words)
+        for name in task.names:
+            with Container(task.folder / name) as container:
+                for key in container:
+                    label = label_of_keys(key)
+                    for section in container.sections(key):
+                        if label is None:
+                            joined.add(key, section)
+                        else:
+                            keys.add(label, section)
+                    container.forget()
+        keys.finish()
         joined.finish()
-    return Compacted(len(task.containers))
+    return Compacted(len(task.names))
 
 
-def _numbered_on(opened: Sequence[tuple[Container, dict[str, int]]], label: str, name: HashName) -> Iterator[Columns]:
-    """Yield the columns of each container, with continued line numbers."""
-    import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
+class _Keys:
+    """Writes the keys of each language, with continued line numbers, as few sorted sections.
 
-    first = 0
-    for container, lines in opened:
-        for section in container.sections(keys_of(label)):
-            columns = np.frombuffer(section, dtype=np.uint64).reshape(HASHES[name].words + 1, -1).copy()
-            columns[-1] += np.uint64(first)
-            yield columns
-        container.forget()
-        first += lines.get(label, 0)
+    Stage `dedup` searches each section for every hash range.
+    """
 
+    def __init__(self, joined: ContainerWriter, words: int) -> None:
+        self._joined = joined
+        self._words = words
+        self._following = Counter[str]()
+        self._held: dict[str, list[Columns]] = {}
+        self._lines = Counter[str]()
 
-def _merged(parts: Iterable[Columns]) -> Iterator[Columns]:
-    """Yield fewer columns of the same lines, sorted again, because stage `dedup` searches each for every hash range."""
-    held: list[Columns] = []
-    lines = 0
-    for part in parts:
-        if held and lines + part.shape[1] > _LINES_A_SECTION:
-            yield _in_order(held)
-            held, lines = [], 0
-        held.append(part)
-        lines += part.shape[1]
-    if held:
-        yield _in_order(held)
+    def add(self, label: str, section: memoryview) -> None:
+        import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
+
+        columns = np.frombuffer(section, dtype=np.uint64).reshape(self._words + 1, -1).copy()
+        lines = columns.shape[1]
+        columns[-1] += np.uint64(self._following[label])
+        self._following[label] += lines
+        if self._lines[label] + lines > _LINES_A_SECTION:
+            self._write(label)
+        self._held.setdefault(label, []).append(columns)
+        self._lines[label] += lines
+        if self._lines.total() > _LINES_HELD:
+            self._write(self._lines.most_common(1)[0][0])
+
+    def finish(self) -> None:
+        for label in sorted(self._held):
+            self._write(label)
+
+    def _write(self, label: str) -> None:
+        if label in self._held:
+            del self._lines[label]
+            self._joined.add(keys_of(label), _in_order(self._held.pop(label)).tobytes())
 
 
 def _in_order(parts: Sequence[Columns]) -> Columns:

@@ -15,6 +15,7 @@ from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
 from corpusfmt.pipeline.recipe import HashName
 
 _WORD_BYTES = 8
+_KEYS = " keys"
 
 
 class Hash(NamedTuple):
@@ -32,7 +33,13 @@ HASHES: Mapping[HashName, Hash] = {
 
 def keys_of(label: str) -> str:
     """Return the container key of the hashes and numbers of a language's lines, sorted by hash."""
-    return f"{label} keys"
+    return f"{label}{_KEYS}"
+
+
+def label_of_keys(key: str) -> str | None:
+    """Return the language of a key made by `keys_of`, None for other keys."""
+    label = key.removesuffix(_KEYS)
+    return None if label == key else label
 
 
 def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:

@@ -6,8 +6,8 @@ and Romary 2019, with runiq), expect 0.03 false repetitions among 10^9 lines of 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +18,9 @@ from corpusfmt.pipeline import hot
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_between, keys_of
 from corpusfmt.pipeline.recipe import HashName
 
-# Most lines of a bucket: sorting takes about 64 bytes per line.
+#: Memory of a line while its bucket is sorted.
+BYTES_OF_A_SORTED_LINE = 64
+# Most lines of a bucket.
 _LINES_A_BUCKET = 2_000_000
 _FIRST_WORDS = 1 << 64
 #: Bytes of a repeated line in `DedupTask.drops`: its number.
@@ -58,11 +60,11 @@ class Deduplicated(Struct):
 def dedup(task: DedupTask) -> Deduplicated:
     """Write the numbers of the lines to drop, by language and input, as sections of sorted 64-bit integers."""
     dropped = 0
-    with ExitStack() as stack:
-        containers = [stack.enter_context(Container(path)) for path in task.containers]
-        drops = ContainerWriter(stack.enter_context(publish(task.drops)))
-        for bucket in task.buckets:
-            for number, positions in _repeated(bucket, containers, task.hash):
+    found = _keys_of_buckets(task)
+    with publish(task.drops) as file:
+        drops = ContainerWriter(file)
+        for bucket, keys in zip(task.buckets, found, strict=True):
+            for number, positions in hot.repetitions(keys, HASHES[task.hash].words):
                 drops.add(drops_key(bucket.label, number), positions)
                 dropped += len(positions) // DROP_BYTES
         drops.finish()
@@ -73,22 +75,29 @@ def drops_key(label: str, number: int) -> str:
     return f"{label} {number}"
 
 
-def _repeated(bucket: Bucket, containers: Sequence[Container], name: HashName) -> list[tuple[int, bytes]]:
-    """Return the numbers of inputs, each with the sorted numbers of its repeated lines."""
-    low, high = (_FIRST_WORDS * edge // bucket.of for edge in (bucket.number, bucket.number + 1))
-    words = HASHES[name].words
-    found = []
-    for number, container in enumerate(containers):
-        sections = container.unread_sections(keys_of(bucket.label))
-        found += [(number, keys_between(section, low, high - 1, words)) for section in sections]
-        container.forget()
-    return hot.repetitions(found, words)
+def _keys_of_buckets(task: DedupTask) -> list[list[tuple[int, bytes]]]:
+    """Return the keys of each bucket, with the numbers of their containers. One container is open at a time."""
+    words = HASHES[task.hash].words
+    found: list[list[tuple[int, bytes]]] = [[] for _ in task.buckets]
+    for number, path in enumerate(task.containers):
+        with Container(path) as container:
+            for bucket, keys in zip(task.buckets, found, strict=True):
+                low, high = (_FIRST_WORDS * edge // bucket.of for edge in (bucket.number, bucket.number + 1))
+                for section in container.unread_sections(keys_of(bucket.label)):
+                    keys.append((number, keys_between(section, low, high - 1, words)))
+    return found
 
 
-def first_occurrences(drops: Sequence[Container], label: str, number: int) -> bytes:
-    """Return a byte per line of an input, up to its last repetition: 1 to keep the line, 0 to drop it."""
+def first_occurrences(drops: Sequence[Path], label: str, number: int) -> bytes:
+    """Return a byte per line of an input, up to its last repetition: 1 to keep the line, 0 to drop it.
+
+    A large language has thousands of files with drops: one is open at a time.
+    """
     key = drops_key(label, number)
-    found = [section.cast("Q") for container in drops for section in container.sections(key)]
+    found = []
+    for path in drops:
+        with Container(path) as container:
+            found += [array("Q", bytes(section)) for section in container.sections(key)]
     stays = bytearray(b"\1") * max((section[-1] + 1 for section in found), default=0)
     for section in found:
         for line in section:

@@ -75,6 +75,10 @@ class Fetched:
     def identity(self) -> Json:
         return {"fetched": True}
 
+    @property
+    def plan(self) -> list[Input]:
+        return []
+
     def remembers(self, known: Input) -> bool:
         return known.key in self._wanted
 

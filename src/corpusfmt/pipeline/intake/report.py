@@ -10,7 +10,7 @@ from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
 from corpusfmt.pipeline.intake.inputs import Input
 from corpusfmt.pipeline.intake.take import Taken
-from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, wet_fault
+from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, STEP_FAILED, wet_fault
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import plural
 
@@ -37,6 +37,10 @@ def report_of(taken: Sequence[Taken]) -> Report:
             if processed.cut is not None:
                 hint = "write the file again or use a recipe with another reader"
                 judge.report(REST_NOT_READ, Problem(f"the rest was not read: {processed.cut}", at, hint))
+            for failure in processed.failures:
+                message = f"document {failure.document}: step `{failure.step}` {failure.reason}"
+                where = Location(each.input.path, record=failure.document)
+                judge.report(STEP_FAILED, Problem(message, where, "correct the step", failure.count))
     return Report("wet", "", judge.tally, coverage)
 
 

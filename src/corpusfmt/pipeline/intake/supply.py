@@ -33,6 +33,10 @@ class Supply(Protocol):
     def identity(self) -> Json:
         """What must be the same in a run that resumes another, besides the inputs."""
 
+    @property
+    def plan(self) -> list[Input]:
+        """The inputs, as far as they are known from the start."""
+
     def remembers(self, known: Input) -> bool:
         """Return whether an input of an earlier run still counts if it does not arrive again."""
 
@@ -74,6 +78,10 @@ class Listed(Struct):
     @property
     def identity(self) -> Json:
         return {"deleted when done": self.delete}
+
+    @property
+    def plan(self) -> list[Input]:
+        return [each.input for each in self.inputs]
 
     def remembers(self, known: Input) -> bool:
         del known
@@ -150,6 +158,10 @@ class Watched(Struct):
     @property
     def identity(self) -> Json:
         return {"watched": str(self.folder.resolve())}
+
+    @property
+    def plan(self) -> list[Input]:
+        return []
 
     def remembers(self, known: Input) -> bool:
         del known

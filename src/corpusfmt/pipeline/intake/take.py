@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from msgspec import Struct, field
 
+from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
 from corpusfmt.engine.stages import Stages, StageTask, is_damaged
@@ -24,9 +25,14 @@ from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
 from corpusfmt.pipeline.package.variants import variants
+from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
+from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.size import Size
 
 _STAGE = "process"
+# Folder in the state for lists of addresses.
+_LISTS = "lists"
 
 
 class Taken(Struct):
@@ -54,6 +60,7 @@ class Intake(Struct):
     choices: Choices
     log: Callable[[str, Json], None]
 
+    _addresses: AddressFilter = field(default_factory=AddressFilter)
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
     _read: int = 0
@@ -70,8 +77,11 @@ class Intake(Struct):
 
         Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
-        for path in (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+        shared = isinstance(self.stages.array, Member)
+        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
             path.unlink()
+        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
+        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
         self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
         taken = {each.input.key: each for each in self._remembered()}
         known = {key: each.input for key, each in taken.items()}
@@ -86,6 +96,7 @@ class Intake(Struct):
             arrival = task.argument.arrival
             if isinstance(result, Died):
                 result = Taken(arrival.input, Processed(defect=("died", result.reason)))
+                self.stages.mark(_STAGE, task, result)
             # The run that stored the input may have used another name for it.
             result.input = arrival.input
             self._end(arrival, result)
@@ -99,7 +110,8 @@ class Intake(Struct):
         if not taken:
             raise Incomplete("no input has arrived: run the same command again once there are some")
         self.scratch.check()
-        self._remove_others({each.input.task_id for each in taken.values()})
+        if not shared:
+            self._remove_others({each.input.task_id for each in taken.values()})
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
@@ -112,7 +124,7 @@ class Intake(Struct):
         Raises `UsageError` if such an input is gone and its result cannot be used.
         """
         for fingerprint, taken in self.stages.recorded(_STAGE, Taken):
-            if taken.processed.quarantined is not None or not self.supply.remembers(taken.input):
+            if not taken.processed.is_whole or not self.supply.remembers(taken.input):
                 continue
             container = self._container(taken.input)
             same, whole = fingerprint == self._fingerprint(taken.input), is_container(container)
@@ -129,9 +141,12 @@ class Intake(Struct):
     def _is_reusable(self, task: _TakeTask, taken: Taken) -> bool:
         """Return whether an earlier run's result can be used.
 
-        Excluded inputs are read again, because they may have been repaired without a visible change.
+        Excluded inputs are read again, because they may have been repaired without a visible change, and those with
+        documents on which a step failed, because it may have lacked something; but not by each shard.
         """
-        return taken.processed.quarantined is None and is_container(task.task.container)
+        if self.stages.array is None and not taken.processed.is_whole:
+            return False
+        return taken.processed.quarantined is not None or is_container(task.task.container)
 
     def _remove_others(self, ids: AbstractSet[str]) -> None:
         """Remove stored results of inputs that are not part of this run.
@@ -175,7 +190,7 @@ class Intake(Struct):
         container = self._container(arrival.input)
         chosen = self.choices
         argument = ProcessTask(
-            entry, container, chosen.recipe, chosen.addresses, chosen.model, chosen.classifier.backend
+            entry, container, chosen.recipe, self._addresses, chosen.model, chosen.classifier.backend, chosen.steps
         )
         return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
 
@@ -186,24 +201,26 @@ class Intake(Struct):
         reason = result.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": arrival.input.path, "reason": reason})
-        self.supply.done(arrival, quarantined=reason is not None)
+        self.supply.done(arrival, quarantined=not result.processed.is_whole)
 
     def _keep(self, taken: Taken) -> None:
         if taken.processed.quarantined is None:
             container = self._container(taken.input)
             left = container.stat().st_size + container.with_suffix(".json").stat().st_size
-            self.scratch.keep(taken.input.key, taken.input.size, left, self._later(taken.processed))
-
-    def _later(self, processed: Processed) -> int:
-        """Return the most bytes that later stages write for an input, besides joined containers and the corpus."""
-        drops = sum(processed.stored.values()) * DROP_BYTES if self.choices.recipe.deduplication.lines else 0
-        if self.choices.recipe.output.shuffle_seed is None:
-            return drops
-        shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in processed.original.values())
-        return drops + shuffled * len(variants(self.choices.recipe))
+            later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
+            self.scratch.keep(taken.input.key, taken.input.size, left, later)
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / f"{each.task_id}.box"
 
     def _fingerprint(self, each: Input) -> str:
         return digest(self.choices.fingerprint, each.key, each.size, each.version)
+
+
+def bytes_of_later_stages(recipe: Recipe, original: Mapping[str, Size], stored: Mapping[str, int]) -> int:
+    """Return the most scratch bytes that later stages write for kept text and stored lines, besides joined containers."""
+    drops = sum(stored.values()) * DROP_BYTES if recipe.deduplication.lines else 0
+    if recipe.output.shuffle_seed is None:
+        return drops
+    shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in original.values())
+    return drops + shuffled * len(variants(recipe))

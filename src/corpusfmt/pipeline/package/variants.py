@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from corpusfmt.formats import named_format
 from corpusfmt.formats.describing import Describer
 from corpusfmt.formats.parts import Writer
 from corpusfmt.pipeline.package.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
-from corpusfmt.pipeline.recipe import Output, Recipe
+from corpusfmt.pipeline.recipe import Output, Recipe, Step
 
 #: The `source` of documents, unless the form has another.
 CRAWLED = "common-crawl"
@@ -59,11 +60,18 @@ def form_of(name: str) -> Form:
     return Form(fmt.writers[version], fmt.describers[version], source or CRAWLED)
 
 
-def writer_of(form: Form, output: Output, variant: Variant) -> Writer[Any]:
+def sets_of(output: Output, steps: Sequence[Step]) -> list[str]:
+    """Return the attribute sets of a corpus: the language of lines, and the annotations of each step that has some."""
+    if output.format != "dolma":
+        return []
+    return [*([ATTRIBUTE_SET] if output.language_scores else []), *(step.name for step in steps if step.annotations)]
+
+
+def writer_of(form: Form, output: Output, variant: Variant, steps: Sequence[Step] = ()) -> Writer[Any]:
     """Return the writer of a variant."""
-    if output.language_scores:
+    if sets := sets_of(output, steps):
         assert form.writer.with_sets is not None
-        return form.writer.with_sets([ATTRIBUTE_SET])
+        return form.writer.with_sets(sets)
     return (variant.deduplicated and form.writer.deduplicated) or form.writer
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,26 @@ import msgspec
 from msgspec import Struct
 
 from corpusfmt.formats.parts import Writer, write_parts
-from corpusfmt.formats.provenance import metadata_of
+from corpusfmt.formats.provenance import ANNOTATIONS_HEADER, metadata_of
 from corpusfmt.formats.rows.writing import attributes_row
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import Container
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.scan import count_lines, count_words
-from corpusfmt.model import Document
+from corpusfmt.model import Document, Json
 from corpusfmt.pipeline.dedup.repetitions import first_occurrences
 from corpusfmt.pipeline.package.shuffle import shuffled
-from corpusfmt.pipeline.package.variants import ATTRIBUTE_SET, LANGUAGE_SCORE, Form, Variant, form_of, writer_of
-from corpusfmt.pipeline.process.documents import StoredDocument, stored_documents
-from corpusfmt.pipeline.recipe import Output
+from corpusfmt.pipeline.package.variants import (
+    ATTRIBUTE_SET,
+    LANGUAGE_SCORE,
+    Form,
+    Variant,
+    form_of,
+    sets_of,
+    writer_of,
+)
+from corpusfmt.pipeline.process.documents import Notes, StoredDocument, stored_documents
+from corpusfmt.pipeline.recipe import Output, Step
 from corpusfmt.pipeline.size import Size
 
 
@@ -39,6 +46,7 @@ class PackageTask(Struct, frozen=True):
     variant: Variant
     destination: Place
     aside: Path
+    steps: tuple[Step, ...] = ()
 
 
 class Packaged(Struct):
@@ -50,26 +58,21 @@ class Packaged(Struct):
 
 def package(task: PackageTask) -> dict[str, Packaged]:
     """Write the parts of each language and, for OSCAR, its checksum list."""
-    with ExitStack() as stack:
-        containers = [stack.enter_context(Container(path)) for path in task.containers]
-        drops = [stack.enter_context(Container(path)) for path in task.drops]
-        form = form_of(task.output.format)
-        return {label: _package(task, form, label, containers, drops) for label in task.labels}
+    form = form_of(task.output.format)
+    return {label: _package(task, form, label) for label in task.labels}
 
 
-def _package(
-    task: PackageTask, form: Form, label: str, containers: Sequence[Container], drops: Sequence[Container]
-) -> Packaged:
+def _package(task: PackageTask, form: Form, label: str) -> Packaged:
     output = task.output
-    writer = writer_of(form, output, task.variant)
+    writer = writer_of(form, output, task.variant, task.steps)
     final = Size()
     folder = f"{task.variant.root}/{writer.folder(label)}".strip("/")
-    documents = _documents(label, containers, drops, final)
+    documents = _documents(task, label, final)
     files = write_parts(
         writer,
-        _items(writer, form.source, label, documents, output, task.aside),
+        _items(writer, form.source, label, documents, task),
         # Next to attribute sets, the folder of a language's documents is part of the stem.
-        stem=f"{label}/{label}" if output.language_scores else label,
+        stem=f"{label}/{label}" if sets_of(output, task.steps) else label,
         part_bytes=output.part_bytes,
         compression=output.compressor,
         folder=task.destination / folder,
@@ -80,30 +83,33 @@ def _package(
 
 
 def _items(
-    writer: Writer[Any], source: str, label: str, documents: Iterator[StoredDocument], output: Output, aside: Path
+    writer: Writer[Any], source: str, label: str, documents: Iterator[StoredDocument], task: PackageTask
 ) -> Iterator[Any]:
+    output = task.output
     if output.shuffle_seed is None:
+        sets = sets_of(output, task.steps)
         for stored in documents:
+            if stored.notes and not sets:
+                stored.headers = _with_notes(stored)
             item = writer.crawled(stored.text[:-1], stored.headers)
-            yield item or writer.item(_document(label, stored, source, with_scores=output.language_scores)).value
+            yield item or writer.item(_document(label, stored, source, sets)).value
         return
     assert writer.line is not None
     lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
-    for line in shuffled(lines, output.shuffle_seed, aside):
+    for line in shuffled(lines, output.shuffle_seed, task.aside):
         yield writer.line(line)
 
 
-def _documents(
-    label: str, containers: Sequence[Container], drops: Sequence[Container], final: Size
-) -> Iterator[StoredDocument]:
-    for number, container in enumerate(containers):
-        stays = first_occurrences(drops, label, number)
+def _documents(task: PackageTask, label: str, final: Size) -> Iterator[StoredDocument]:
+    for number, path in enumerate(task.containers):
+        stays = first_occurrences(task.drops, label, number)
         first = 0
-        for documents in stored_documents(container, label):
-            for document in _kept(documents, stays, first):
-                final.count(count_lines(document.text), count_words(document.text), len(document.text))
-                yield document
-            first += sum(document.lines for document in documents)
+        with Container(path) as container:
+            for documents in stored_documents(container, label):
+                for document in _kept(documents, stays, first):
+                    final.count(count_lines(document.text), count_words(document.text), len(document.text))
+                    yield document
+                first += sum(document.lines for document in documents)
 
 
 def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iterator[StoredDocument]:
@@ -118,26 +124,39 @@ def _kept(documents: Sequence[StoredDocument], stays: bytes, first: int) -> Iter
         first = following
 
 
-def _document(label: str, stored: StoredDocument, source: str, *, with_scores: bool) -> Document:
+def _with_notes(stored: StoredDocument) -> bytes:
+    """Return headers with the annotations of a document, for formats without attributes: as JSON text, because OSCAR
+    requires strings.
+    """
     headers = msgspec.json.decode(stored.headers, type=dict[str, str])
-    record_id = headers.get("warc-record-id", "").strip("<>")
-    text = stored.text[:-1].decode()
-    document = Document(
-        id=f"{record_id}#{label}",
-        text=text,
-        source=source,
-        lang=label,
-        created=headers.get("warc-date"),
-        metadata=metadata_of({"version": "1.1", "record": {"headers": headers}}, language=label),
-    )
-    if with_scores:
-        attributes = {LANGUAGE_SCORE: _spans(text, stored.probabilities())}
-        document.attribute_rows = {ATTRIBUTE_SET: attributes_row(document, attributes)}
+    found = stored.annotations
+    notes = {step: found.document.get(step) or found.lines[step] for step in (*found.document, *found.lines)}
+    return msgspec.json.encode(headers | {ANNOTATIONS_HEADER: msgspec.json.encode(notes).decode()})
+
+
+def _document(label: str, stored: StoredDocument, source: str, sets: Sequence[str]) -> Document:
+    document = stored.document(label)
+    document.source = source
+    document.metadata = metadata_of({"version": "1.1", "record": {"headers": document.metadata}}, language=label)
+    if sets:
+        notes = stored.annotations
+        document.attribute_rows = {
+            name: attributes_row(document, _attributes(name, document.text, stored, notes)) for name in sets
+        }
     return document
 
 
-def _spans(text: str, scores: Sequence[float]) -> list[tuple[int, int, float]]:
-    """Return `[start, end, score]` of each line, half-open, in code points, with its LF.
+def _attributes(name: str, text: str, stored: StoredDocument, notes: Notes) -> Json:
+    """Return the attributes of a document in a set, named as in the Dolma toolkit by set, unit and label."""
+    if name == ATTRIBUTE_SET:
+        return {LANGUAGE_SCORE: _spans(text, stored.probabilities())}
+    if name in notes.lines:
+        return {f"{name}__line__{label}": _spans(text, values) for label, values in notes.lines[name].items()}
+    return {f"{name}__document__{label}": value for label, value in notes.document[name].items()}
+
+
+def _spans(text: str, scores: Sequence[float | None]) -> list[tuple[int, int, float]]:
+    """Return `[start, end, score]` of each line that has a score, half-open, in code points, with its LF.
 
     Like the spans of the Dolma toolkit's paragraph taggers, they have no gaps, and scores have five digits.
     """
@@ -145,6 +164,7 @@ def _spans(text: str, scores: Sequence[float]) -> list[tuple[int, int, float]]:
     start = 0
     for line, score in zip(text.split("\n"), scores, strict=True):
         end = min(start + len(line) + 1, len(text))
-        spans.append((start, end, round(score, 5)))
+        if score is not None:
+            spans.append((start, end, round(score, 5)))
         start = end
     return spans

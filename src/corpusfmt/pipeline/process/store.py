@@ -16,6 +16,7 @@ from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.publish import publish
+from corpusfmt.io.scan import count_words
 from corpusfmt.io.streams import DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
@@ -24,6 +25,7 @@ from corpusfmt.pipeline.process.cleaning import cleaned
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.process.filters import AddressFilter, Selector
 from corpusfmt.pipeline.process.goclassy import GoclassyReader
+from corpusfmt.pipeline.process.steps import StepCode, StepCounts, StepFailure, Steps
 from corpusfmt.pipeline.process.wet import Batch, batches, wet_batches, wet_chunks
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
@@ -46,6 +48,7 @@ class ProcessTask(Struct, frozen=True):
     addresses: AddressFilter
     model: str | None
     backend: BackendChoice
+    steps: tuple[StepCode, ...] = ()
 
 
 class Fault(Struct, frozen=True):
@@ -72,7 +75,7 @@ class Processed(Struct):
     `original` is the kept text by language, `stored` the number of its lines in the container (when deduplicating,
     without repetitions within the input). `dropped` counts lines by reason, `cleaned` counts changed lines. `fault` or
     `defect` says why the input cannot be read as WET; nothing of it is used then. `cut` says why only its beginning was
-    read, `padding` what follows its end.
+    read, `padding` what follows its end. `steps` counts what each step did, `failures` are the documents on which one failed.
     """
 
     sha256: str = ""
@@ -85,6 +88,13 @@ class Processed(Struct):
     defect: tuple[Defect, str] | None = None
     cut: str | None = None
     padding: Fault | None = None
+    steps: dict[str, StepCounts] = {}
+    failures: list[StepFailure] = []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the input was left out because of an error."""
+        return self.quarantined is None and not self.failures
 
     @property
     def quarantined(self) -> str | None:
@@ -107,7 +117,7 @@ class _Language(Struct):
     def store(self, document: StoredDocument) -> None:
         self.documents.append(document)
         self.stored += document.lines
-        self.section_bytes += len(document.text) + _HEADERS_BYTES
+        self.section_bytes += len(document.text) + len(document.notes) + _HEADERS_BYTES
 
 
 class _Piece(Struct, gc=False):
@@ -185,11 +195,10 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     selector = Selector(task.recipe.filter, task.addresses, dropped)
     classifier = Classifier(task.model, backend=task.backend, remember=True)
     changed = Counter[str]()
+    steps = Steps(task.steps, dropped)
     pages = cleaned(selector.pages(pages), task.recipe.lines, changed)
-    for piece in _pieces(pages, task.recipe, classifier, dropped):
+    for piece in _chosen(_pieces(pages, task.recipe, classifier, dropped), selector, steps):
         label, document = piece.label, piece.document
-        if not selector.keeps(label, document.lines):
-            continue
         language = languages.get(label)
         if language is None:
             language = languages[label] = _Language(line_set())
@@ -199,7 +208,7 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
             text, digests, new = language.lines.add(document.text)
             language.hashes += digests
             if text is not document.text:
-                document = StoredDocument(document.headers, new.count(1), text, document.scores_only(new))
+                document = document.with_lines(text, new)
         if tail:
             document.text += piece.tail
         if document.lines:
@@ -213,9 +222,22 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
         processed.stored[label] = language.stored
     container.finish()
     processed.records = selector.seen
+    processed.steps, processed.failures = steps.counts, steps.failures
     processed.dropped = dict(sorted(dropped.items()))
     processed.cleaned = dict(sorted(changed.items()))
     return processed
+
+
+def _chosen(pieces: Iterator[_Piece], selector: Selector, steps: Steps) -> Iterator[_Piece]:
+    """Yield what filters and steps leave."""
+    for piece in pieces:
+        lines = piece.document.lines
+        left = steps.applied(piece.label, piece.document) if selector.keeps(piece.label, lines) else None
+        if left is not None:
+            piece.document = left
+            if left.lines < lines:
+                piece.words = count_words(left.text)
+            yield piece
 
 
 def _pieces(pages: Iterator[Batch], recipe: Recipe, classifier: Classifier, dropped: Counter[str]) -> Iterator[_Piece]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from corpusfmt.model import Json
 from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.process.store import Processed
@@ -14,7 +16,10 @@ from corpusfmt.pipeline.size import Sizes
 def made(taken: Sequence[Taken], sizes: Mapping[str, Sizes]) -> Json:
     """Return the inputs and counts of a corpus for its manifest."""
     dropped, changed = Counter[str](), Counter[str]()
+    steps: dict[str, Counter[str]] = {}
     for each in taken:
+        for name, counts in each.processed.steps.items():
+            steps.setdefault(name, Counter()).update(msgspec.structs.asdict(counts))
         dropped.update(each.processed.dropped)
         changed.update(each.processed.cleaned)
     dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
@@ -22,6 +27,7 @@ def made(taken: Sequence[Taken], sizes: Mapping[str, Sizes]) -> Json:
         "inputs": [{"name": each.input.path, "size": each.input.size} | _fate(each.processed) for each in taken],
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
         **({"cleaned": dict(sorted(changed.items()))} if changed else {}),
+        **({"steps": {name: dict(counts) for name, counts in steps.items()}} if steps else {}),
     }
 
 

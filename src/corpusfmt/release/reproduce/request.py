@@ -102,6 +102,11 @@ def made_of(manifest: Manifest, request: Request) -> Made:
     if not used:
         raise UsageError(f"{NAME} names no inputs with digests, so none can be rebuilt")
     recipe = recipe_of(made.recipe, NAME)
+    if recipe.step:
+        raise UsageError(
+            f"the release was built with steps ({', '.join(clipped(each.name) for each in recipe.step)}): code that a release "
+            "names is never run, so build the inputs again with the recipe and `corpusfmt compare` the two"
+        )
     _refuse_other_model(made.model, request.model)
     lists = AddressFilter(
         _same_list("allow", request.allow_urls, made.addresses), _same_list("deny", request.deny_urls, made.addresses)

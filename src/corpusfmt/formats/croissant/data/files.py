@@ -26,11 +26,11 @@ from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA
 from corpusfmt.formats.croissant.data.globs import matches, may_match_below
 from corpusfmt.formats.croissant.model.graph import DataSource, Description, FileObject, FileSet, Resource
 from corpusfmt.formats.croissant.model.values import escapes
-from corpusfmt.formats.general import barred, broken_stream
+from corpusfmt.formats.general import barred, broken_stream, repair_of
 from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
 from corpusfmt.io.streams import Chunks, Codec, StreamFault
-from corpusfmt.model import Fault, FindingType, Location, Problem
+from corpusfmt.model import Fault, FindingType, Location, Problem, UsageError
 
 
 class Opened(Struct, frozen=True):
@@ -252,7 +252,7 @@ class _Chunked:
         return next(self._chunks, b"")
 
 
-_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bzip2", "xz": "xz"}
+_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bzip2", "xz": "xz", "lz4": "lz4"}
 
 
 def split_codec(name: str) -> tuple[str, Codec]:
@@ -263,11 +263,15 @@ def split_codec(name: str) -> tuple[str, Codec]:
 
 
 def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[bytes]:
-    """Yield the chunks of a file, decompressed by the suffix of its name. Raises `Broken` if they do not decode."""
+    """Yield the chunks of a file, decompressed by the suffix of its name. Raises `Broken` if they do not decode, `NotRead`
+    if the package for it is missing.
+    """
     try:
         yield from Chunks(_Chunked(chunks), split_codec(name)[1], path, inside=True)
     except StreamFault as fault:
         raise Broken(broken_stream(Location(path), fault)) from fault
+    except UsageError as error:
+        raise NotRead(f"{path}: {error}") from error
 
 
 class Files:
@@ -447,7 +451,7 @@ class Files:
                 raise Broken(damaged(container, entry.name, fault)) from fault
         except OSError as error:
             message = f"`{path}` cannot be read: {reason_of(error)}"
-            raise self._broken(container, DATA_FILE_MISSING, message, "make the file readable") from error
+            raise self._broken(container, DATA_FILE_MISSING, message, repair_of(error)) from error
 
     def _is_packed(self, view: Resource, depth: int = 0) -> bool:
         """Return whether a file is in an archive. Raises `NotRead` if there are too many around it, as in a cycle."""
@@ -500,7 +504,7 @@ class Files:
             yield from raw(entry)
         except OSError as error:
             message = f"`{entry.name}` cannot be read: {reason_of(error)}"
-            raise self._broken(view, DATA_FILE_MISSING, message, "make the file readable") from error
+            raise self._broken(view, DATA_FILE_MISSING, message, repair_of(error)) from error
 
     def _path_of(self, view: Resource) -> str:
         path = view.text("sc:contentUrl")

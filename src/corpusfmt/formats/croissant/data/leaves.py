@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -19,11 +20,12 @@ from corpusfmt.formats.croissant.data.casts import (
     date_pattern,
     grouped,
     json_value,
+    shaped,
     to_text,
     unchanged,
 )
 from corpusfmt.formats.croissant.data.patterns import Patterns
-from corpusfmt.formats.croissant.model.arrays import ArrayShape
+from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Resource, Transform, View
 from corpusfmt.formats.croissant.model.jsonpath import PathFault, parse_path, select
 from corpusfmt.formats.croissant.model.values import compiled
@@ -99,9 +101,21 @@ def leaf_of(each: Field) -> Leaf:
         leaf.cast = _cast(each, source, kinds[0])
     leaf.repeated = each.is_array or _splits(source)
     leaf.shape = each.array_shape
+    if leaf.steps and (each.is_array or _is_of_items(each)):
+        leaf.steps = steps_of(source, by_item=True)
+    if leaf.steps and _is_of_items(each):
+        if each.is_array:
+            leaf.cast, leaf.shape = partial(shaped, leaf.shape or ANY_LIST, leaf.cast), None
+        leaf.repeated = True
+        return leaf
     if leaf.repeated and leaf.take.kind == "jsonPath":
         leaf.take = Take("jsonPaths", leaf.take.name)
     return leaf
+
+
+def _is_of_items(each: Field) -> bool:
+    """Return whether a field is a member of the objects in a list."""
+    return isinstance(each.parent, Field) and not each.is_annotation and each.parent.is_array
 
 
 def source_of(each: Field) -> DataSource | None:
@@ -124,9 +138,9 @@ def leaf_from(each: Field, source: DataSource) -> Leaf:
     return Leaf(each, target, take, steps, view=view)
 
 
-def steps_of(source: DataSource) -> tuple[Step, ...]:
-    """Return the transformations of a source, in order."""
-    return tuple(step for transform in source.transforms for step in _steps(transform))
+def steps_of(source: DataSource, *, by_item: bool = False) -> tuple[Step, ...]:
+    """Return the transformations of a source, in order; `by_item`: a name in a JSON path is that of each item of a list."""
+    return tuple(step for transform in source.transforms for step in _steps(transform, by_item))
 
 
 def taken_from(each: View, source: DataSource) -> tuple[Take, View | None]:
@@ -174,12 +188,13 @@ def _cast(each: Field, source: DataSource, kind: str) -> Cast:
 # --- transformations ---
 
 
-def _steps(transform: Transform) -> list[Step]:
+def _steps(transform: Transform, by_item: bool) -> list[Step]:
     found = []
     for name in _ORDER:
         text = transform.text(name)
         if text is not None:
-            found.append(_STEPS[name](transform, text))
+            is_path = name in ("cr:jsonPath", "cr:jsonQuery")
+            found.append(_query(transform, text, by_item) if is_path else _STEPS[name](transform, text))
     return found
 
 
@@ -226,8 +241,17 @@ def _split(_transform: Transform, separator: str) -> Step:
     return step
 
 
-def _query(transform: Transform, text: str) -> Step:
+def _query(transform: Transform, text: str, by_item: bool) -> Step:
     steps = _path(transform, text)
+    by_item = by_item and bool(steps) and steps[0].kind == "name" and not steps[0].deep
+
+    def selected(tree: Any) -> Any:
+        if by_item and isinstance(tree, list):
+            return list(map(selected, tree))
+        values = select(tree, steps)
+        if values is None:
+            raise NotRead(f"{transform.title}: the JSON path `{clip(text)}` is not supported")
+        return values[0] if len(values) == 1 else values or None
 
     def step(column: Sequence[Any], _patterns: Patterns) -> Column:
         found: list[Any] = []
@@ -241,18 +265,13 @@ def _query(transform: Transform, text: str) -> Step:
             except (JsonFault, UnicodeDecodeError) as error:
                 faults[index] = f"`{clip(str(value))}` is not JSON: {error}"
                 tree = None
-            values = select(tree, steps)
-            if values is None:
-                raise NotRead(f"{transform.title}: the JSON path `{clip(text)}` is not supported")
-            found.append(values[0] if len(values) == 1 else values or None)
+            found.append(selected(tree))
         return found, faults
 
     return step
 
 
 _STEPS: dict[str, Callable[[Transform, str], Step]] = {
-    "cr:jsonQuery": _query,
-    "cr:jsonPath": _query,
     "cr:regex": _regex,
     "cr:replace": _replace,
     "cr:separator": _split,

@@ -455,6 +455,8 @@ class _Shape:
             return [self._nested(each, dict(zip(map(id, leaves), values, strict=True))) for values in rows]
         values = {name_of(inner): self.value(inner, table, row) for inner in each.sub_fields}
         lists = [value for value in values.values() if isinstance(value, list)]
+        if each.is_array and all(value is None for value in values.values()):
+            return None
         several = each.is_array or "cr:RecordSet" in each.data_types
         if several and len(lists) == len(values) and len({len(value) for value in lists}) == 1:
             return [dict(zip(values, each_row, strict=True)) for each_row in zip(*lists, strict=True)]

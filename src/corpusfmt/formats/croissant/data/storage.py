@@ -60,7 +60,7 @@ from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, Patterns
 from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, FileSet, Resource, View
 from corpusfmt.formats.croissant.model.values import escapes, is_absolute, size_in_bytes
-from corpusfmt.formats.general import barred
+from corpusfmt.formats.general import barred, repair_of
 from corpusfmt.io.limits import fitting
 from corpusfmt.io.paths import Entry, reason_of, walk
 from corpusfmt.model import Fault, FindingType, Location, Problem
@@ -220,7 +220,7 @@ class Storage:
             self.faults.append(broken.fault)
         except OSError as error:
             message = f"`{path}` cannot be read: {reason_of(error)}"
-            self._fault(DATA_FILE_MISSING, file, "sc:contentUrl", message, "make the file readable")
+            self._fault(DATA_FILE_MISSING, file, "sc:contentUrl", message, repair_of(error))
 
     def _list(self, view: Resource, folder: Entry, path: str) -> dict[str, Entry]:
         """Store the names and links in a folder (a container or a local copy), and return its entries by path."""

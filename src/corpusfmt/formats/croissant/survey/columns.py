@@ -48,11 +48,11 @@ class Keys:
 
 
 class Verdict(Struct, frozen=True):
-    """The type of a column, or why it has none, and whether it is a list or an object."""
+    """The type of a column, or why it has none; of lists also their dimensions. Objects have no type."""
 
     type: str
     why: str
-    is_array: bool = False
+    dimensions: int = 0
     is_object: bool = False
 
 
@@ -244,11 +244,13 @@ class Column:
 
     def _of_list(self) -> Verdict:
         inside = self.items.verdict if self.items is not None else Verdict("sc:Text", "no value")
+        if inside.is_object and not inside.dimensions:
+            return Verdict("", "lists of objects", 1, is_object=True)
         if not inside.type:
             return Verdict("", f"a list of {inside.why}")
-        if inside.is_array:
-            return Verdict("", "a list of lists")
-        return Verdict(inside.type, f"lists: {inside.why}", is_array=True)
+        if inside.dimensions and self.items is not None and self.items.nulls:
+            return Verdict("", "lists of lists and null")
+        return Verdict(inside.type, f"lists: {inside.why}", inside.dimensions + 1)
 
     def _of_bytes(self) -> Verdict:
         for kind, name in (("image/", "sc:ImageObject"), ("audio/", "sc:AudioObject")):

@@ -21,6 +21,8 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
 # A column of texts is a list of choices if they are few, and each occurs often.
 _MOST_CHOICES, _LEAST_VALUES, _LEAST_OFTEN, _LONGEST_CHOICE = 20, 20, 5, 64
+# As many as the rules of the format allow.
+_MOST_DIMENSIONS = 64
 
 
 class Fields(Struct):
@@ -31,11 +33,12 @@ class Fields(Struct):
     evidence: Json = field(default_factory=dict)
     choices: dict[str, list[str]] = field(default_factory=dict)
     languages: set[str] = field(default_factory=set)
+    most_dimensions: int = 1
 
 
-def fields_of(columns: Mapping[str, Column], path: str) -> Fields:
-    """Return the fields of columns, or of the members at the JSON path of a document."""
-    made = Fields()
+def fields_of(columns: Mapping[str, Column], path: str, version: str) -> Fields:
+    """Return the fields of columns, or of the members at the JSON path of a document, for a description of a version."""
+    made = Fields(most_dimensions=1 if version == "1.0" else _MOST_DIMENSIONS)
     verdicts = [(column, column.verdict) for column in columns.values()]
     # mlcroissant extracts only the fields that are not objects from a JSON document.
     has_objects = any(verdict.is_object for _, verdict in verdicts)
@@ -43,25 +46,41 @@ def fields_of(columns: Mapping[str, Column], path: str) -> Fields:
     for column, verdict in verdicts:
         made.languages |= _languages(column)
         if verdict.is_object:
-            children = _children(made, column, _source(column.name, path), column.name)
+            source = _source(column.name, path)
+            lists: list[FieldOf] = []
+            if verdict.dimensions:
+                _list(made, lists, column, source, column.name, column.rows)
+                children = []
+            else:
+                children = _children(made, column, source, column.name, lists)
             if is_flat:
                 made.found += [replace(each, name=f"{column.name}.{each.name}") for each in children]
             elif children:
                 made.found.append(FieldOf(column.name, "", {}, f"Object `{clipped(column.name)}`", fields=children))
+            made.found += lists
             continue
         is_whole = not column.absent and not has_objects
         one = _leaf(made, column, verdict, _source(column.name, path, is_whole=is_whole), column.name)
         if one is not None:
             made.found.append(one)
             _choices(made, column, verdict)
+    if path and all(each.fields for each in made.found):
+        made.notes += [
+            f"`{clipped(each.name)}` is not described: no field next to it is a value" for each in made.found
+        ]
+        made.found.clear()
     return made
 
 
 class _Source(Struct, frozen=True):
-    """The place of values: the extraction, and the JSON path from there; None if no path leads there."""
+    """The place of values: the extraction, and the JSON path from there; None if no path leads there.
+
+    In a list of objects `list_steps` lead to the list, and `steps` are those from each object.
+    """
 
     extract: Mapping[str, str]
     steps: str | None
+    list_steps: str | None = None
 
 
 def _source(name: str, path: str, *, is_whole: bool = False) -> _Source:
@@ -76,20 +95,43 @@ def _source(name: str, path: str, *, is_whole: bool = False) -> _Source:
     return _Source({"jsonPath": path}, step)
 
 
-def _children(made: Fields, column: Column, source: _Source, title: str) -> list[FieldOf]:
-    """Return the members of objects, of all levels, as fields of one level: readers agree on one level."""
+def _children(
+    made: Fields, column: Column, source: _Source, title: str, lists: list[FieldOf] | None = None
+) -> list[FieldOf]:
+    """Return the members of objects, of all levels, as fields of one level: readers agree on one level.
+
+    Lists of objects are added to `lists`, as fields next to this one; in a list of objects there are none.
+    """
     found: list[FieldOf] = []
-    for name, path, child, steps in _leaves(column, source.steps, ""):
-        inside = None if steps is None else _Source(source.extract, steps)
+    for path, child, steps in _leaves(column, source.steps, ""):
+        inside = _Source(source.extract, steps, source.list_steps)
         verdict = child.verdict
-        if inside is None:
+        if steps is None:
             made.notes.append(f"`{title}.{clipped(path)}`: no JSON path is written alike for all readers")
-        elif (one := _leaf(made, child, verdict, inside, f"{title}.{path}", name)) is not None:
+        elif verdict.is_object and lists is not None:
+            _list(made, lists, child, inside, f"{title}.{path}", column.rows)
+        elif (one := _leaf(made, child, verdict, inside, f"{title}.{path}", path)) is not None:
             found.append(one)
     return found
 
 
-def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str, str, Column, str | None]]:
+def _list(made: Fields, lists: list[FieldOf], column: Column, source: _Source, title: str, records: int) -> None:
+    """Add a list of objects: a field with the members of each."""
+    assert column.items is not None
+    if source.steps is None:
+        made.notes.append(f"`{clipped(title)}`: no JSON path is written alike for all readers")
+        return
+    children = _children(made, column.items, _Source(source.extract, "", source.steps), title)
+    if not children:
+        return
+    made.evidence[title] = {"type": None, "why": "lists of objects", "array": True}
+    if column.there < records:
+        missing = f"`{clipped(title)}` is missing or null {records - column.there} times"
+        made.notes.append(f"{missing}, which mlcroissant 1.1.1 reads as a list of one object")
+    lists.append(FieldOf(title, "", {}, f"List of objects `{clipped(title)}`", dimensions=1, fields=children))
+
+
+def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str, Column, str | None]]:
     for name, child in column.children.items():
         step = step_to(name)
         inside = None if steps is None or not step else f"{steps}{step}"
@@ -97,27 +139,31 @@ def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str
         if child.kinds.keys() == {"object"} and not child.is_too_wide:
             yield from _leaves(child, inside, path)
         else:
-            yield path, path, child, inside
+            yield path, child, inside
 
 
 def _leaf(
     made: Fields, column: Column, verdict: Verdict, source: _Source, title: str, name: str | None = None
 ) -> FieldOf | None:
     evidence: Json = {"type": verdict.type or None, "why": verdict.why}
-    evidence |= {"array": True} if verdict.is_array else {}
+    evidence |= {"array": True} if verdict.dimensions else {}
     evidence |= {"nulls": column.nulls + column.absent} if column.nulls + column.absent else {}
     made.evidence[title] = evidence
-    if not verdict.type or source.steps is None:
-        made.notes.append(f"`{clipped(title)}` is not described: {verdict.why or 'no JSON path leads to it'}")
+    is_too_deep = verdict.dimensions > made.most_dimensions
+    if not verdict.type or source.steps is None or is_too_deep:
+        why = "Croissant 1.0 has no lists of lists" if is_too_deep else verdict.why or "no JSON path leads to it"
+        made.notes.append(f"`{clipped(title)}` is not described: {why}")
         return None
+    steps = source.steps if source.list_steps is None else source.list_steps
     return FieldOf(
         column.name if name is None else name,
         verdict.type,
         source.extract,
-        f"{'List' if verdict.is_array else 'Column' if 'column' in source.extract else 'Member'} `{clipped(title)}`",
-        f"${source.steps}" if source.steps else None,
-        is_array=verdict.is_array,
-        statistics=[] if verdict.is_array else _statistics(column, verdict.type),
+        f"{'List' if verdict.dimensions else 'Column' if 'column' in source.extract else 'Member'} `{clipped(title)}`",
+        f"${steps}" if steps else None,
+        dimensions=verdict.dimensions,
+        item_path=None if source.list_steps is None else f"${source.steps}",
+        statistics=[] if verdict.dimensions else _statistics(column, verdict.type),
     )
 
 
@@ -137,7 +183,7 @@ def _statistics(column: Column, data_type: str) -> list[Statistic]:
 
 def _choices(made: Fields, column: Column, verdict: Verdict) -> None:
     values = column.values
-    if verdict.type != "sc:Text" or verdict.is_array or column.kinds.keys() != {"text"} or not values:
+    if verdict.type != "sc:Text" or verdict.dimensions or column.kinds.keys() != {"text"} or not values:
         return
     is_often = column.there >= max(_LEAST_VALUES, _LEAST_OFTEN * len(values))
     if 1 < len(values) <= _MOST_CHOICES and is_often and all(_is_choice(value) for value in values):

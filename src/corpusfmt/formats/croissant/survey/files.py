@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats.croissant.data.archives import ArchiveFault, members
-from corpusfmt.formats.croissant.data.batches import Broken
+from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.files import Opened, raw, split_codec
 from corpusfmt.formats.croissant.data.rows import MAX_CONTENT
 from corpusfmt.formats.croissant.model.values import escapes, is_absolute
@@ -89,7 +89,7 @@ def _inside(opened: Opened, kind: Kind, head: bytes, keys: Keys) -> tuple[list[R
             return rows, [*notes, *(note for each in rows for note in each.notes)]
         if kind.name == "text":
             _refuse_binary(opened)
-    except (NoRows, Broken) as reason:
+    except (NoRows, NotRead, Broken) as reason:
         said = reason.fault.problem.message if isinstance(reason, Broken) else str(reason)
         return [], [*notes, f"{_NO_RECORDS}: {said}"]
     return [], notes

@@ -30,7 +30,7 @@ _MEDIA = ("image/", "audio/")
 _TYPES = {
     ".flac": "audio/flac", ".ogg": "audio/ogg", ".oga": "audio/ogg", ".wav": "audio/wav", ".mp3": "audio/mpeg",
     ".webp": "image/webp", ".bmp": "image/bmp", "gzip": "application/gzip", "zstd": "application/zstd",
-    "bzip2": "application/x-bzip2", "xz": "application/x-xz",
+    "bzip2": "application/x-bzip2", "xz": "application/x-xz", "lz4": "application/x-lz4",
 }  # fmt: skip
 _MP3 = (b"ID3", b"\xff\xfb", b"\xff\xfa", b"\xff\xf3", b"\xff\xf2")
 _PARQUET = b"PAR1"

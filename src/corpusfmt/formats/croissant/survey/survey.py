@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -48,22 +48,26 @@ class Group(Struct):
     records: int
 
 
-def survey(folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool]) -> Survey:
-    """Survey the files below a folder, or one file, except for some paths."""
+def survey(
+    folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
+) -> Survey:
+    """Survey the files below a folder, or one file, except for some paths, for a description of a version."""
     with tempfile.TemporaryDirectory(prefix="survey-") as scratch:
-        return _Surveyor(prefix, Keys(Path(scratch))).run(folder, leave_out)
+        return _Surveyor(prefix, Keys(Path(scratch)), version, beside).run(folder, leave_out)
 
 
 class _Surveyor:
     """Adds files one by one, and groups those that belong together."""
 
-    def __init__(self, prefix: str, keys: Keys) -> None:
+    def __init__(self, prefix: str, keys: Keys, version: str, beside: Iterable[str]) -> None:
         self._prefix = prefix
+        self._version = version
         self._keys = keys
         self._found = Survey()
         self._groups: list[Group] = []
         self._media: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        self._paths: list[str] = []
+        # No pattern may match what is written next to the data.
+        self._paths = [f"{prefix}{each}" for each in beside]
         self._links: list[str] = []
         self._names: Counter[str] = Counter()
         self._splits: dict[tuple[str, ...], str] = {}
@@ -169,7 +173,7 @@ class _Surveyor:
             self._contents(container, encoding, paths)
 
     def _record_set(self, group: Group) -> None:
-        made = fields_of(group.columns, group.path)
+        made = fields_of(group.columns, group.path, self._version)
         paths = [file.path for file in group.files]
         title = group.files[0].path if len(paths) == 1 else f"{paths[0]} and {plural(len(paths) - 1, 'file')} like it"
         for note in made.notes:

@@ -1,0 +1,44 @@
+"""Internal: Options and messages of job arrays, in which several processes share a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from corpusfmt.cli.console import say
+from corpusfmt.model import Report
+from corpusfmt.wording import plural
+
+_PANEL = "Job arrays"
+
+ShardOf = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Do a share of the work, next to other processes that do the others.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Finish = Annotated[bool, typer.Option("--finish", help="Seal what all shards have made.", rich_help_panel=_PANEL)]
+Wait = Annotated[
+    float | None,
+    typer.Option(
+        "--wait",
+        metavar="SECONDS",
+        help="Longest wait for other shards (default: 600; to finish, 0).",
+        rich_help_panel=_PANEL,
+    ),
+]
+
+
+def say_left(report: Report, shard: str) -> None:
+    """Print what is left for other shards when one has ended."""
+    left = report.results.get("left")
+    if left is None:
+        say(f"shard {shard}: nothing to do, the run is finished")
+    elif left["tasks"]:
+        say(f"shard {shard}: done; other shards are running {plural(left['tasks'], 'task')} of stage {left['stage']}")
+    else:
+        say(f"shard {shard}: done; nothing is left but to run the same command with --finish instead of --shard")
