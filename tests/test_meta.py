@@ -221,6 +221,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "records",
         "seal",
         "show",
+        "stats",
         "doctor",
         "verify",
     }

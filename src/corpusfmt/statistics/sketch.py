@@ -46,8 +46,10 @@ class Sketch(Struct):
         keys = np.where(
             array == 0, 0, (exponents.astype(np.int64) + _EXPONENT_BIAS) << _BITS | (bits & ((1 << _BITS) - 1))
         )
-        found, counts = np.unique(np.where(array < 0, -keys, keys), return_counts=True)  # numbers, not text
-        for key, count in zip(found.tolist(), counts.tolist(), strict=True):
+        keys = np.sort(np.where(array < 0, -keys, keys))
+        starts = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
+        counts = np.diff(starts, append=len(keys))
+        for key, count in zip(keys[starts].tolist(), counts.tolist(), strict=True):
             self.buckets[key] += count
 
     def merge(self, other: Sketch) -> None:
