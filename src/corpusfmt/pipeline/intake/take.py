@@ -103,11 +103,7 @@ class Intake(Struct):
         Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
         shared = isinstance(self.stages.array, Member)
-        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
-            path.unlink()
-        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
-        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
-        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
+        self._begin(shared=shared)
         languages: set[str] = set()
         known = dict(self._known(languages))
         taken = dict(known)
@@ -145,6 +141,14 @@ class Intake(Struct):
         if self.resumed:
             self.log("resume", self.counts)
         return Inputs(self.stages, sorted(taken.values(), key=lambda each: each.rank), self._apart)
+
+    def _begin(self, *, shared: bool) -> None:
+        """Remove what a killed run was writing, and write the lists of addresses."""
+        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+            path.unlink()
+        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
+        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
+        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
 
     def _known(self, languages: set[str]) -> Iterator[tuple[str, Input]]:
         """Yield the inputs of `_remembered` by key; add their languages to others."""
