@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test cluster-test fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -110,6 +110,13 @@ $(RAY)/.installed: locks/ray.txt
 
 engines-test: $(VENV)/.develops $(RAY)/.installed
 	CORPUSFMT_RAY=$(abspath $(RAY))/bin/python $(BIN)/python -m pytest -n auto tests/engines
+
+## Run a build as an array of four under a Slurm of its own, on this machine; one of the four is killed. Without Slurm it says so.
+cluster-test: $(VENV)/.develops
+	@if ! PATH="$$PATH:/usr/sbin" command -v slurmctld slurmd sbatch >/dev/null; then \
+	  echo "not run: there is no Slurm (Debian: apt-get install slurmctld slurmd slurm-client)"; \
+	elif [ "$$(id -u)" != 0 ]; then echo "not run: slurmd needs root"; \
+	else CORPUSFMT_SLURM=1 $(BIN)/python -m pytest -rs tests/cluster; fi
 
 ## Write the fixtures from their functions; if a fixture has no function, it is named and nothing is written.
 fixtures: $(VENV)/.develops

@@ -32,6 +32,7 @@ import dedup
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.pipeline.dedup.keys import keys_of
+from corpusfmt.pipeline.process.filters import AddressFilter, AddressList, addresses
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ def watched(command: list[str]) -> Watched:
         driver = worker = 0.0
         descriptors = 0
         while process.poll() is None:
-            for each in [process.pid, *_workers(process.pid)]:
+            for each in [process.pid, *workers_of(process.pid)]:
                 memory, opened = _state(each)
                 descriptors = max(descriptors, opened)
                 if each == process.pid:
@@ -88,14 +89,14 @@ def watched(command: list[str]) -> Watched:
     return Watched(cpu, time.perf_counter() - began, driver, worker, descriptors)
 
 
-def _workers(pid: int) -> list[int]:
+def workers_of(pid: int) -> list[int]:
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             own = list(map(int, path.read_text("ascii").split()))
         except OSError:
             continue
-        found += [*own, *(each for child in own for each in _workers(child))]
+        found += [*own, *(each for child in own for each in workers_of(child))]
     return found
 
 
@@ -178,6 +179,40 @@ def measure_containers(folder: Path, number: int) -> None:
     shutil.rmtree(folder / "containers")
 
 
+def look_at_list(path: Path, urls: int) -> tuple[float, float]:
+    """Return microseconds for finding a URL in a list, and the MB of memory that no other process can share."""
+    before, began = _own(), time.process_time()
+    listed = AddressList(Container(path).sections)
+    found = sum(f"http://www.host-{7 * number}.example/page" in listed for number in range(urls))
+    assert found == urls
+    return (time.process_time() - began) / urls * 1e6, _own() - before
+
+
+def _own() -> float:
+    text = Path("/proc/self/smaps_rollup").read_text("ascii")
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_Dirty")) * 1024 / MB
+
+
+def write_list(folder: Path, hosts: int) -> float:
+    """Write a list of hosts as a build stores it, and return the peak memory of that in MB."""
+    with (folder / "deny.txt").open("w") as file:
+        file.writelines(f"host-{number}.example\n" for number in range(hosts))
+    AddressFilter(deny=addresses(str(folder / "deny.txt"))).stored(folder / "lists")
+    return _memory("self", "VmHWM")
+
+
+def measure_lists(folder: Path, hosts: int) -> None:
+    peak = alone(write_list, folder, hosts)
+    (path,) = (folder / "lists").iterdir()
+    microseconds, private = alone(look_at_list, path, 20_000)
+    stored = path.stat().st_size / MB
+    print(
+        f"\n--deny-urls with {hosts:,} hosts: {stored:.0f} MB of state, shared by all workers; the driver needs {peak:.0f} MB"
+    )
+    print(f"to write it, a worker {private:.1f} MB, and {microseconds:.0f} microseconds of CPU time for a URL")
+    shutil.rmtree(folder / "lists")
+
+
 def measure_shuffle(folder: Path, millions: list[int]) -> None:
     print("\n| lines, millions | CPU, s | million keys per CPU-s | and looked up | peak memory, MB |")
     print("|---:|---:|---:|---:|---:|")
@@ -201,6 +236,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=numbers, default=[500, 5000], help="numbers of tiny inputs (none: skip)")
     parser.add_argument("--containers", type=int, default=300, help="number of joined containers (0: skip)")
     parser.add_argument("--lines", type=numbers, default=[5, 50], help="millions of lines (none: skip)")
+    parser.add_argument("--hosts", type=int, default=2_000_000, help="hosts in a list of addresses (0: skip)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
@@ -210,6 +246,8 @@ def main() -> None:
             measure_tasks(folder, options.inputs, options.jobs)
         if options.containers:
             measure_containers(folder, options.containers)
+        if options.hosts:
+            measure_lists(folder, options.hosts)
         if options.lines:
             measure_shuffle(folder, options.lines)
 

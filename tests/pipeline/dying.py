@@ -30,17 +30,20 @@ def armed(module: str, function: str, count: str) -> None:
     setattr(place, name, dying)
 
 
-# Few inputs suffice for all stages.
-import_module("corpusfmt.pipeline.dedup.compact")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
+def main(inputs: str, output: str, shards: str, *points: str) -> None:
+    # Few inputs suffice for all stages.
+    import_module("corpusfmt.pipeline.dedup.compact")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
+    for number, point in enumerate(points):
+        child = os.fork()
+        if not child:
+            armed(*point.split(":"))
+            corpusfmt.build(inputs, output, shard=f"{number % int(shards) + 1}/{shards}", wait=0)
+            os._exit(0)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()  # before the next fork
+        for each in (Path(output) / ".corpusfmt" / "array" / "members").iterdir():
+            os.utime(each, (0, 0))
 
-inputs, output, shards, *points = sys.argv[1:]
-for number, point in enumerate(points):
-    child = os.fork()
-    if not child:
-        armed(*point.split(":"))
-        corpusfmt.build(inputs, output, shard=f"{number % int(shards) + 1}/{shards}", wait=0)
-        os._exit(0)
-    sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
-    sys.stdout.flush()  # before the next fork
-    for each in (Path(output) / ".corpusfmt" / "array" / "members").iterdir():
-        os.utime(each, (0, 0))
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import fasttext
 
-from corpusfmt.langid._model_file import outline
+from corpusfmt.langid._model_file import Data, outline
 from corpusfmt.langid._values import LABEL_PREFIX, Classified, Guesses, LangidError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
 
 class FasttextBackend:
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, data: Data) -> None:
         # Stock fastText crashes on many damaged files, and its smallest package cannot list the labels.
         model = outline(path, data)
         self.format = model.format

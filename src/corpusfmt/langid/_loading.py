@@ -75,12 +75,12 @@ def _load(path: Path, backend: BackendName, bundled: bool, _stamp: tuple[int, in
         raise _NoNative(_why_not_native(error)) from error
 
 
-def _load_native(path: Path, data: bytes, digest: str) -> Loaded:
+def _load_native(path: Path, data: _model_file.Data, digest: str) -> Loaded:
     module = importlib.import_module("corpusfmt.langid._native_backend")
     return Loaded(module.NativeBackend(path, data), "native", digest)
 
 
-def _load_stock(path: Path, data: bytes, digest: str) -> Loaded:
+def _load_stock(path: Path, data: _model_file.Data, digest: str) -> Loaded:
     conflicting = conflicting_fasttext_distributions()
     if conflicting:
         _logger.warning(

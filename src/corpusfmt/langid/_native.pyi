@@ -1,9 +1,10 @@
 from collections.abc import Sequence
+from mmap import mmap
 from typing import final
 
 @final
 class Model:
-    def __new__(cls, data: bytes | bytearray | memoryview) -> Model: ...
+    def __new__(cls, data: bytes | bytearray | memoryview | mmap) -> Model: ...
     @property
     def dim(self) -> int: ...
     @property

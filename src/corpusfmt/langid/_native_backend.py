@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from corpusfmt.langid._model_file import Data
     from corpusfmt.langid._values import Buffer, ModelFormat
 
 
@@ -20,7 +21,7 @@ _MEMORY_BYTES = 1 << 22
 
 
 class NativeBackend:
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, data: Data) -> None:
         try:
             self._model = Model(data)
             self.labels = without_prefix(self._model.labels)

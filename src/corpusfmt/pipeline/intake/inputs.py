@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, folder_at, is_hidden, is_url, matching, printable, store_of, walk
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.lists import entries_of
+from corpusfmt.pipeline.lists import Entries
 from corpusfmt.pipeline.rules import Defect
 
 WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
@@ -123,7 +123,7 @@ def wet_files(folder: Entry) -> Iterator[Entry]:
 
 def paths_listed(entry: Entry) -> list[str]:
     """Return the paths in a list, each once. Raises `UsageError` if it is not a list."""
-    return list(dict.fromkeys(entries_of(entry, "paths")[0]))
+    return list(dict.fromkeys(Entries(entry, "paths")))
 
 
 def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[Arrival]:

@@ -1,0 +1,164 @@
+"""A real Slurm on loopback: an array of four shards, one of which is killed and requeued, gives the bytes of one run.
+
+`make cluster-test` runs it, where Slurm is installed; it needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import LONG_LINE, REPOSITORY, tree, wet_file, wet_record
+
+import corpusfmt
+
+pytestmark = pytest.mark.skipif("CORPUSFMT_SLURM" not in os.environ, reason="needs Slurm: run `make cluster-test`")
+
+# Bounds of waits: only a Slurm that does not work at all takes as long.
+_START_SECONDS, _RUN_SECONDS, _STOP_SECONDS = 60, 600, 30
+
+CONF = """\
+ClusterName=loopback
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+AuthType=auth/none
+AuthInfo=cred_expire=5
+CredType=cred/none
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+StateSaveLocation={folder}/ctld
+SlurmdSpoolDir={folder}/d
+SlurmctldPidFile={folder}/ctld.pid
+SlurmdPidFile={folder}/d.pid
+SlurmctldLogFile={folder}/ctld.log
+SlurmdLogFile={folder}/d.log
+SlurmdParameters=config_overrides
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP MaxTime=INFINITE
+"""
+
+# As in docs/how-to/cluster.md.
+JOB = """\
+#!/bin/sh
+#SBATCH --array=1-4
+#SBATCH --requeue
+#SBATCH --open-mode=append
+corpusfmt build wet -o corpus --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+status=$?
+if [ $status = 137 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+exit $status
+"""
+
+# The second task is killed when it has ended one task and claimed another. The others begin then.
+COMMAND = """\
+#!/bin/sh
+if [ "$SLURM_ARRAY_TASK_ID" = 2 ] && [ ! -e killed ]; then
+  {python} -c 'import runpy, dying; dying.armed("corpusfmt.engine.stages", "_mark", "2"); runpy.run_module("corpusfmt", None, "__main__", True)' "$@"
+  status=$?
+  touch killed
+  exit $status
+fi
+while [ ! -e killed ]; do sleep 0.2; done
+exec {python} -m corpusfmt "$@"
+"""
+
+
+class Slurm:
+    """A cluster of one node, whose jobs run in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
+        self.environment["PATH"] = f"{folder}:{os.environ['PATH']}:/usr/sbin"
+        self.environment["PYTHONPATH"] = str(Path(__file__).parents[1] / "pipeline")
+
+    def run(self, *command: str) -> str:
+        """Run a command of Slurm's in the folder."""
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, check=False, timeout=_RUN_SECONDS
+        )
+        return done.stdout.decode().strip()
+
+    def await_(self, said: str, *command: str, seconds: int) -> bool:
+        """Wait until a command says something; return whether it did in time."""
+        ends = time.monotonic() + seconds
+        while self.run(*command) != said:
+            if time.monotonic() > ends:
+                return False
+            time.sleep(0.2)
+        return True
+
+    def logs(self) -> str:
+        files = sorted([*self.folder.glob("*.log"), *self.folder.glob("slurm-*.out")])
+        return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in files)
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Iterator[Slurm]:
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        ports = [each.getsockname()[1] for each in (one, other)]
+    found = Slurm(tmp_path)
+    for name in ("ctld", "d"):
+        (tmp_path / name).mkdir()
+    host = socket.gethostname().partition(".")[0]
+    (tmp_path / "slurm.conf").write_text(CONF.format(host=host, ports=ports, folder=tmp_path))
+    daemons = [
+        subprocess.Popen(command, env=found.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for command in (["slurmctld", "-D"], ["slurmd", "-D", "-N", host])
+    ]
+    try:
+        if not found.await_("idle", "sinfo", "--noheader", "--format=%T", seconds=_START_SECONDS):
+            pytest.skip(f"Slurm does not start here: {found.logs()[-500:]}")
+        yield found
+    finally:
+        found.run("scancel", "--user=root")
+        found.await_("", "squeue", "--noheader", seconds=_STOP_SECONDS)
+        for daemon in reversed(daemons):
+            daemon.terminate()
+            try:
+                daemon.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+
+def test_an_array_with_a_killed_task_gives_the_bytes_of_one_run(slurm: Slurm) -> None:
+    assert JOB in (REPOSITORY / "docs" / "how-to" / "cluster.md").read_text()
+    folder = slurm.folder
+    for number in range(12):
+        text = "".join(f"{LONG_LINE} {(number * 7 + line) % 30}\n" for line in range(20))
+        wet_file(folder / "wet" / f"{number}.warc.wet.gz", [wet_record(number, text)])
+    for name, text in (("build.sh", JOB), ("corpusfmt", COMMAND.format(python=sys.executable))):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    array = slurm.run("sbatch", "--parsable", "build.sh")
+    finish = "corpusfmt build wet -o corpus --finish --wait 120"
+    slurm.run("sbatch", "--parsable", f"--dependency=afterok:{array}", "--output=finish.log", f"--wrap={finish}")
+    assert slurm.await_("", "squeue", "--noheader", seconds=_RUN_SECONDS), slurm.logs()
+    said = {path.name: path.read_text() for path in sorted(folder.glob("slurm-*.out"))}
+    sys.stdout.write("\n".join(f"$ cat {name}\n{text}" for name, text in said.items()))
+    sys.stdout.write(f"$ cat finish.log\n{(folder / 'finish.log').read_text()}")
+    assert list(said) == [f"slurm-{array}_{number}.out" for number in range(1, 5)], slurm.logs()
+    assert [text.count("Killed") for text in said.values()] == [0, 1, 0, 0]
+    for number, text in enumerate(said.values(), 1):
+        assert text.endswith(
+            f"shard {number}/4: done; nothing is left but to run the same command with --finish instead of --shard\n"
+        )
+    corpusfmt.build(folder / "wet", folder / "alone")
+    assert tree(folder / "corpus") == tree(folder / "alone")
