@@ -144,7 +144,7 @@ def test_features_keep_every_value() -> None:
     assert dtypes({"a": day}, {"a": "no day"}, size=BLOCK_BYTES + 1) == {"a": "json"}
 
 
-_SOME = [None, True, 1, 2**53 + 1, 2**63, 2**64 + 1, 1.0, 0.5, 0.123456789012345]
+_SOME: list[Any] = [None, True, 1, 2**53 + 1, 2**63, 2**64 + 1, 1.0, 0.5, 0.123456789012345]
 _SOME += ["a", "12", "[1]", "2024-01-31", "2024-02-30T03:04:05Z", "2024-01-30T03:04:05Z", "2024-01-02T03:04:05+02:00"]
 _VALUES = st.recursive(
     st.sampled_from(_SOME),
