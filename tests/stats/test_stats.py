@@ -148,6 +148,15 @@ def test_dates_snapshots_scores_sources_and_variants(tmp_path: Path) -> None:
     assert corpusfmt.stats(oscar2, count=[]).language_scores.number > 0
 
 
+def test_scores_that_are_no_confidence_are_not_counted(tmp_path: Path) -> None:
+    scores = [10**40, -(10**400), True, "0.5", None, 1e300, [0.5], {"prob": 1}, 0.25]
+    rows = [document(number, metadata={"language_score": score}) for number, score in enumerate(scores)]
+    rows.append(document(99, metadata={"oscar": {"metadata": {"identification": {"prob": 10**40}}}}))
+    write_rows(tmp_path / "documents/a.jsonl.gz", rows)
+    found = corpusfmt.stats(tmp_path, count=[])
+    assert (found.language_scores.number, found.language_scores.total) == (1, 0.25)
+
+
 def test_what_is_broken_is_named_and_the_rest_counted(dolma_corpus: Path, tmp_path: Path) -> None:
     rows = [document(number) for number in range(300)]
     write_rows(tmp_path / "documents/a.jsonl.gz", rows)

@@ -30,6 +30,8 @@ _KEYS_A_RUN = 1 << 20
 FURTHER = "…"
 _MOST_NAMES = 1_000
 _MOST_FINDINGS = 100
+# Larger numbers are no confidence, and their sum may not be finite.
+_MOST_SCORE = 1e6
 _UNITS = ("documents", "lines", "words", "characters", "bytes")
 #: The lengths of documents whose quantiles are known.
 LENGTHS = ("lines", "words", "characters", "bytes")
@@ -200,7 +202,7 @@ class _Counting:
         score = metadata.get("language_score")
         if score is None:
             score = _score_of_oscar(metadata.get("oscar"))
-        if isinstance(score, int | float) and np.isfinite(score):
+        if type(score) in {int, float} and abs(score) <= _MOST_SCORE:
             self._scores.append(score)
         for name in _SNAPSHOT_FIELDS:
             value = metadata.get(name)
