@@ -19,10 +19,12 @@ from corpusfmt.cli import (
     doctor,
     fix,
     gate,
+    plan,
     records,
     render,
     seal,
     show,
+    stats,
     validate,
     verify,
 )
@@ -49,7 +51,9 @@ app.command("compare")(compare.command)
 app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
+app.command("stats")(stats.command)
 app.command("build", cls=GroupedCommand)(build.command)
+app.command("plan")(plan.command)
 app.command("gate")(gate.command)
 app.command("seal")(seal.command)
 app.command("verify")(verify.command)
