@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, IdField, RecordSetName, TextField
@@ -153,6 +154,9 @@ def command(
     jobs: Jobs = None,
     engine: Engine = None,
     state: State = None,
+    shard: ShardOf = None,
+    finish: Finish = False,
+    wait: Wait = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
@@ -190,10 +194,16 @@ def command(
             jobs=jobs,
             engine=engine,
             state=state,
+            shard=shard,
+            finish=finish,
+            wait=wait,
             follow_links=follow_links,
             limits=limits,
             progress=show,
         )
+    if "files" not in report.results:
+        say_left(report, shard)
+        return
     _summarise(report, destination)
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
 
