@@ -6,6 +6,9 @@ Rows are made as the stage that reads documents makes them, 56 bytes a document,
 depends on the format (`corpusfmt convert` reads as fast). Of the new release's documents every 100th has another text,
 every 100th is new and every 100th has another name. Counted are the ids of both releases, by the processor time of one core:
 spilling them as sorted runs, then matching them by name, and what is left by text. What is found is checked.
+
+In turn with the stages, numpy sorts as many random numbers, in pieces: the ratio depends less on the machine and on its other
+load than the times. System time is part of all times, and mostly for files.
 """
 
 from __future__ import annotations
@@ -14,7 +17,6 @@ import argparse
 import resource
 import sys
 import tempfile
-import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,7 +25,7 @@ import numpy as np
 
 from corpusfmt.comparison.matching import Fate
 from corpusfmt.comparison.names import join_names
-from corpusfmt.comparison.runs import ROW_BYTES, Rows, RunWriter, bucket_sizes, ranges
+from corpusfmt.comparison.runs import RANGE_ROWS, ROW_BYTES, Rows, RunWriter, bucket_sizes, ranges
 from corpusfmt.comparison.tasks import ADDED, REMOVED, RENAMED, Join, Joined, Places
 from corpusfmt.comparison.texts import join_texts
 
@@ -55,38 +57,64 @@ def made(first: int, count: int, *, changed: bool) -> Rows:
     return np.stack([*columns, nothing, numbers], axis=1)
 
 
-def spill(folder: Path, documents: int) -> tuple[float, float]:
-    """Write both releases; return the seconds of CPU that writing took, and the peak in MB."""
-    seconds = 0.0
+class Clock:
+    """The processor time of this process within `with` blocks, and the system's part of it."""
+
+    def __init__(self) -> None:
+        self.seconds = self.system = 0.0
+
+    def __enter__(self) -> None:
+        began = resource.getrusage(resource.RUSAGE_SELF)
+        self.seconds -= began.ru_utime + began.ru_stime
+        self.system -= began.ru_stime
+
+    def __exit__(self, *_: object) -> None:
+        ended = resource.getrusage(resource.RUSAGE_SELF)
+        self.seconds += ended.ru_utime + ended.ru_stime
+        self.system += ended.ru_stime
+
+
+def sort_alone(clock: Clock, numbers: int) -> None:
+    """Sort random numbers in pieces of the size of a range."""
+    piece = np.random.default_rng(1).integers(0, 1 << 64, RANGE_ROWS, np.uint64)
+    for _ in range(numbers // RANGE_ROWS):
+        copy = piece.copy()
+        with clock:
+            copy.sort()
+
+
+def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
+    """Write both releases; return the times of that and of sorting, and the peak in MB."""
+    clock, alone = Clock(), Clock()
     for name in ("old", "new"):
         for start in range(0, documents, DOCUMENTS_A_FILE):
             runs = RunWriter(folder / f"{name}-{start:012}")
             end = min(start + DOCUMENTS_A_FILE, documents)
             for first in range(start, end, AT_A_TIME):
                 rows = made(first, min(AT_A_TIME, end - first), changed=name == "new")
-                began = time.process_time()
-                runs.add(rows)
-                seconds += time.process_time() - began
-            began = time.process_time()
-            runs.close()
-            seconds += time.process_time() - began
-    return seconds, peak()
+                with clock:
+                    runs.add(rows)
+            with clock:
+                runs.close()
+            sort_alone(alone, end - start)
+    return clock, alone, peak()
 
 
-def match(folder: Path) -> tuple[float, float, float, Joined]:
-    """Match both releases; return seconds of CPU by name and by text, the peak in MB, and what was found."""
+def match(folder: Path, documents: int) -> tuple[list[Clock], Clock, float, Joined]:
+    """Match both releases; return the times by name, by text and of sorting, the peak in MB, and what was found."""
     old, new = (sorted(each for each in folder.glob(f"{name}-*") if not each.suffix) for name in ("old", "new"))
-    nowhere = Places(np.zeros(len(old) + 1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    seconds = []
+    nowhere = Places(np.zeros(len(old) + 1, np.int64), np.zeros(1, np.int64))
+    clocks, alone = [], Clock()
     found = Joined()
     for stage in (join_names, join_texts):
-        began = time.process_time()
-        wanted = ranges(bucket_sizes([*old, *new]))
-        left = [folder / f"{stage.__name__}.{name}" for name in ("old", "new")]
-        found.add(stage(Join(old, new, wanted, nowhere, nowhere, True, 10, *left)), 10)
-        seconds.append(time.process_time() - began)
+        sort_alone(alone, documents)
+        clocks.append(Clock())
+        with clocks[-1]:
+            wanted = ranges(bucket_sizes([*old, *new]))
+            left = [folder / f"{stage.__name__}.{name}" for name in ("old", "new")]
+            found.add(stage(Join(old, new, wanted, nowhere, nowhere, True, 10, *left)), 10)
         old, new = [left[0]], [left[1]]
-    return seconds[0], seconds[1], peak(), found
+    return clocks, alone, peak(), found
 
 
 def peak() -> float:
@@ -101,9 +129,9 @@ def main() -> None:
     documents: int = options.documents // 100 * 100
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            spilling, first_peak = pool.submit(spill, Path(folder), documents).result()
+            spilling, alone, first_peak = pool.submit(spill, Path(folder), documents).result()
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            naming, reading, second_peak, found = pool.submit(match, Path(folder)).result()
+            (naming, texts), again, second_peak, found = pool.submit(match, Path(folder), documents).result()
     hundredth = documents // 100
     same = documents - 3 * hundredth
     expected = {
@@ -118,11 +146,17 @@ def main() -> None:
     assert counted == expected, counted
     ids = 2 * documents
     print(f"{documents:,} documents in each of two releases: {ids:,} ids, {ROW_BYTES * ids / 1e9:.1f} GB of rows")
-    print(f"spill    {spilling:6.1f} CPU-s, {ids / spilling / 1e6:5.1f} M ids/s, peak {first_peak:.0f} MB")
-    print(f"by name  {naming:6.1f} CPU-s, {ids / naming / 1e6:5.1f} M ids/s, peak {second_peak:.0f} MB")
-    print(f"by text  {reading:6.1f} CPU-s (what is left: {4 * hundredth:,} rows)")
-    total = spilling + naming + reading
-    print(f"in all   {total:6.1f} CPU-s, {ids / total / 1e6:5.1f} M ids/s")
+    sorting = (alone.seconds + again.seconds) / 2
+    total = sum(each.seconds for each in (spilling, naming, texts))
+    system = sum(each.system for each in (spilling, naming, texts))
+    for name, seconds, note in (
+        ("spill", spilling.seconds, f"peak {first_peak:.0f} MB"),
+        ("by name", naming.seconds, f"peak {second_peak:.0f} MB"),
+        ("by text", texts.seconds, f"what is left: {4 * hundredth:,} rows"),
+        ("in all", total, f"{system:.1f} CPU-s of the system"),
+        ("np.sort", sorting, f"as many numbers, in pieces of {RANGE_ROWS:,}: {total / sorting:.1f} times faster"),
+    ):
+        print(f"{name:8} {seconds:5.1f} CPU-s, {ids / seconds / 1e6:6.1f} M ids/s; {note}")
 
 
 if __name__ == "__main__":

@@ -209,6 +209,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "convert",
         "compare",
         "gate",
+        "plan",
         "describe",
         "fix",
         "build",

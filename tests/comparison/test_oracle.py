@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from comparison import oracle
 from msgspec.structs import asdict
 
-from corpusfmt.comparison import compare, names, runs, texts
+from corpusfmt.comparison import compare, matching, names, runs, texts
 from corpusfmt.comparison.result import Counts
 
 
@@ -91,12 +92,33 @@ class TestNamesOfMany:
         assert self._compared(tmp_path, old, new) == found
 
 
+# Names of which each release has most once, several times; names that differ in their last bits, or in their second number.
+@pytest.mark.parametrize(("different", "shift", "rest"), [(99, 50, 1), (8, 60, 1), (99, 0, 1), (8, 0, 1), (40, 50, 2)])
+def test_names_are_compared_to_their_last_bit(different: int, shift: int, rest: int) -> None:
+    chance = np.random.default_rng(7)
+    for count in range(1, 40):
+        olds = int(chance.integers(0, count + 1))
+        rows = np.zeros((count, runs.COLUMNS), np.uint64)
+        rows[:, matching.NAME] = chance.integers(0, different, count) << shift
+        rows[:, matching.NAME_REST] = chance.integers(0, rest, count)
+        rows[:, matching.PLACE] = np.arange(count)
+        found = list(matching.by_name(rows, olds, runs.EVERYTHING, [lambda rows: np.zeros(len(rows), np.int64)] * 2))
+        old, new, removed, added = (
+            np.concatenate([getattr(each, name) for each in found]) for name in matching.Pairs.__struct_fields__
+        )
+        assert old[:, :2].tolist() == new[:, :2].tolist()
+        names_before, names_after = (Counter(map(tuple, side[:, :2].tolist())) for side in (rows[:olds], rows[olds:]))
+        assert Counter(map(tuple, old[:, :2].tolist())) == names_before & names_after
+        assert sorted([*old[:, matching.PLACE], *removed[:, matching.PLACE]]) == list(range(olds))
+        assert sorted([*new[:, matching.PLACE], *added[:, matching.PLACE]]) == list(range(olds, count))
+
+
 def test_a_task_that_is_run_again_leaves_nothing_twice(tmp_path: Path) -> None:
     rows = np.arange(3 * runs.COLUMNS, dtype=np.uint64).reshape(3, -1)
     for _ in range(2):
         writer = runs.RunWriter(tmp_path / "rows")
         writer.add(rows)
         writer.close()
-    found = runs.read_range([tmp_path / "rows"], runs.EVERYTHING)
+    found = runs.BothRuns([tmp_path / "rows"], []).read(runs.EVERYTHING, 3)
     assert found is not None
-    assert found.tolist() == rows.tolist()
+    assert (found[0].tolist(), found[1]) == (rows.tolist(), 3)

@@ -883,6 +883,40 @@ def test_parquet(tmp_path: Path) -> None:
     assert read(path) == ([{"r/a": 1, "r/d": "1970-01-01"}, {"r/a": None, "r/d": "1970-01-02"}], [])
 
 
+def test_parquet_with_times_beyond_those_of_python(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    path = write(
+        tmp_path,
+        [file("t.parquet", "application/x-parquet")],
+        record_set(
+            field("ns", "t.parquet", {"column": "ns"}, "sc:DateTime"),
+            field("zone", "t.parquet", {"column": "zone"}, "sc:DateTime"),
+            field("far", "t.parquet", {"column": "far"}, "sc:Date"),
+            field("within", "t.parquet", {"column": "within"}, "sc:ImageObject"),
+        ),
+    )
+    columns = {
+        "ns": pa.array([1, None], pa.timestamp("ns")),
+        "zone": pa.array([1, None], pa.timestamp("us", "Nowhere")),
+        "far": pa.array([1 << 30, None], pa.date32()),
+        "within": pa.array([{"a": [1]}, None], pa.struct({"a": pa.list_(pa.timestamp("ns", "UTC"))})),
+    }
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), tmp_path / "t.parquet")
+    records, (finding,) = read(path)
+    # The first record is left out, because one of its values is no date.
+    assert records == [dict.fromkeys(("r/ns", "r/zone", "r/far", "r/within"))]
+    assert (finding.code, finding.severity.name) == ("CRO609", "ERROR")
+    assert "`<value out of range: 1073741824>`, expected an ISO 8601 date" in finding.message
+    columns["far"] = pa.nulls(2, pa.date32())
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert read(path)[0][0] == {
+        "r/ns": "1970-01-01T00:00:00.000000001",
+        "r/zone": "1970-01-01T00:00:00.000001Z",
+        "r/far": None,
+        "r/within": {"a": ["1970-01-01 00:00:00.000000001Z"]},
+    }
+
+
 def test_parquet_without_a_column(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     table = record_set(field("a", "t.parquet", {"column": "A"}))

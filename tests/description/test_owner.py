@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from description.folders import jsonl
 from support import REPOSITORY, run_cli
 
 import corpusfmt
@@ -109,9 +112,68 @@ def test_a_corpus_has_the_provenance_of_its_manifest(oscar_corpus: Path) -> None
     manifest = json.loads((oscar_corpus / "MANIFEST.json").read_bytes())
     inputs = [each["name"] for each in manifest["inputs"]]
     assert [each["@id"] for each in made["prov:wasDerivedFrom"]] == inputs
-    assert made["prov:wasGeneratedBy"][0]["rdfs:label"].startswith("corpusfmt ")
-    counts = {each["name"]: each["annotation"]["value"] for each in made["recordSet"]}
-    assert counts["metadata"] == corpusfmt.validate(oscar_corpus).coverage.documents
+    (activity,) = made["prov:wasGeneratedBy"]
+    tool = f"corpusfmt {corpusfmt.__version__}"
+    assert activity["rdfs:label"] == f"{tool}, recipe oscar-1.1"
+    agents = [each["rdfs:label"] for each in activity["prov:wasAssociatedWith"]]
+    assert agents == [tool, f"language identification model, SHA-256 {manifest['model']['sha256']}"]
+
+
+def statistics_of(annotated: dict[str, Any]) -> dict[str, Any]:
+    """Return the annotations of a record set or a field: their values, or those of their parts."""
+    found = annotated["annotation"]
+    return {
+        each["name"]: each["value"] if "value" in each else {one["name"]: one["value"] for one in each["subField"]}
+        for each in (found if isinstance(found, list) else [found])
+    }
+
+
+def test_a_corpus_has_the_statistics_of_its_manifest(oscar_corpus: Path) -> None:
+    lines, metadata = corpusfmt.describe(oscar_corpus)["recordSet"]
+    known = json.loads((oscar_corpus / "stats.json").read_bytes())
+    final = known["total"]["final"]
+    assert final["documents"] == json.loads((oscar_corpus / "MANIFEST.json").read_bytes())["tree"]["documents"]
+    found = statistics_of(lines)
+    by_language = {name: sizes["final"]["documents"] for name, sizes in known["languages"].items()}
+    assert found.pop("documents_by_language") == by_language
+    assert found.pop("count") > final["lines"]
+    assert found == {"documents": final["documents"], "languages": len(by_language)}
+    assert statistics_of(lines["field"][0]) == {name: final[name] for name in ("lines", "words", "text_bytes")}
+    assert statistics_of(metadata) == {"count": final["documents"]}
+
+
+def test_a_sealed_corpus_of_dolma_has_the_statistics_next_to_it(tmp_path: Path) -> None:
+    rows = [{"id": str(n), "text": "x y", "source": "s"} for n in range(3)]
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "a.jsonl").write_bytes(jsonl(*rows))
+    sizes = {"documents": 3, "lines": 3, "words": 6, "text_bytes": 9}
+    stats = {"total": {"final": sizes}, "languages": {"de": {"final": {"documents": 3}}, "x": {"final": 3}, "y": 1}}
+    (tmp_path / "stats.json").write_text(json.dumps(stats))
+    assert run_cli("seal", tmp_path).returncode == 0
+    (documents,) = corpusfmt.describe(tmp_path)["recordSet"]
+    assert statistics_of(documents) == {"count": 3, "languages": 1, "documents_by_language": {"de": 3}}
+    text = next(each for each in documents["field"] if each["name"] == "text")
+    assert statistics_of(text) == {"lines": 3, "words": 6, "text_bytes": 9}
+    (tmp_path / "documents" / "b.jsonl").write_bytes(jsonl({"id": "b", "text": "z", "source": "s"}))
+    (documents,) = corpusfmt.describe(tmp_path)["recordSet"]
+    assert statistics_of(documents) == {"count": 4}
+
+
+def test_a_manifest_of_other_data_says_nothing(oscar_corpus: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    shutil.copytree(oscar_corpus, corpus)
+    (corpus / "stats.json").write_bytes((corpus / "stats.json").read_bytes() + b" ")
+    lines, _ = corpusfmt.describe(corpus)["recordSet"]
+    assert "documents_by_language" in statistics_of(lines)
+    assert "annotation" not in lines["field"][0]
+    text = corpus / "de" / "de.txt.gz"
+    text.write_bytes(gzip.compress(gzip.decompress(text.read_bytes()), 1))
+    evidence: list[Any] = []
+    made = corpusfmt.describe(corpus, evidence=evidence.append)
+    assert not [name for name in made if name.startswith("prov:")]
+    assert statistics_of(made["recordSet"][0]).keys() == {"count"}
+    said = "de/de.txt.gz: not as MANIFEST.json lists it, so its statistics and provenance are left out"
+    assert evidence[0]["notes"] == [said]
 
 
 def test_a_manifest_of_somebody_else_says_nothing(table: Path) -> None:

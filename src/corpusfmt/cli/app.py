@@ -19,6 +19,7 @@ from corpusfmt.cli import (
     doctor,
     fix,
     gate,
+    plan,
     records,
     render,
     seal,
@@ -50,6 +51,7 @@ app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
 app.command("build", cls=GroupedCommand)(build.command)
+app.command("plan")(plan.command)
 app.command("gate")(gate.command)
 app.command("seal")(seal.command)
 app.command("verify")(verify.command)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from corpusfmt.comparison.runs import COLUMNS, Rows, order_of
+from corpusfmt.comparison.runs import COLUMNS, Range, Rows
 
 #: The numbers of a row; `PLACE` is made by `place_of`.
 NAME, NAME_REST, TEXT, TEXT_REST, FIELDS, ATTRIBUTES, PLACE = range(COLUMNS)
 _NAME = (NAME, NAME_REST)
 _TEXT = (TEXT, TEXT_REST)
+_CONTENT = (*_TEXT, FIELDS, ATTRIBUTES)
 _TASK_SHIFT, _LABEL_SHIFT = 54, 36
 MOST_TASKS, MOST_LABELS = 1 << (64 - _TASK_SHIFT), 1 << (_TASK_SHIFT - _LABEL_SHIFT)
 _NUMBER_MASK = (1 << _LABEL_SHIFT) - 1
@@ -52,22 +53,65 @@ class Fate(IntEnum):
     CHANGED_TEXT = 4
 
 
-def by_name(old: Rows, new: Rows, where: Sequence[Callable[[Rows], Numbers]]) -> Pairs:
-    """Pair the rows of two releases that name the same documents; each row is in at most one pair.
+def by_name(rows: Rows, olds: int, wanted: Range, where: Sequence[Callable[[Rows], Numbers]]) -> Iterator[Pairs]:
+    """Pair the rows of a range, of which the first `olds` are old; each row is in at most one pair.
 
     `where` says for each release where its rows are, in numbers that mean the same in both.
     """
-    sorted_old, sorted_new = _Sorted(old, *order_of(old)), _Sorted(new, *order_of(new))
-    if not sorted_old.has_repeats and not sorted_new.has_repeats:
-        return _once(sorted_old, sorted_new)
-    old, new = (each.rows.take(each.order, axis=0) for each in (sorted_old, sorted_new))
-    several_old, several_new = _repeats(old), _repeats(new)
-    numbers = np.concatenate((old[several_old, NAME], new[several_new, NAME]))
-    several_old, several_new = np.isin(old[:, NAME], numbers), np.isin(new[:, NAME], numbers)
-    sides = zip((old[several_old], new[several_new]), where, strict=True)
-    several = [np.column_stack((rows, each(rows).astype(np.uint64))) for rows, each in sides]
-    once = (_Sorted.of(old[~several_old]), _Sorted.of(new[~several_new]))
-    return _together([_once(*once), _paired_by_most(*several)])
+    pairs, *several = once(rows, olds, wanted)
+    yield pairs
+    if any(map(len, several)):
+        sides = zip(several, where, strict=True)
+        yield _paired_by_most(*(np.column_stack((side, each(side).astype(np.uint64))) for side, each in sides))
+
+
+def once(rows: Rows, olds: int, wanted: Range) -> tuple[Pairs, Rows, Rows]:
+    """Pair rows of a range, of which the first `olds` are old, by names that no release has several times.
+
+    Also return the old and the new rows of all other names.
+    """
+    order, first = _neighbours(rows, wanted)
+    old, new = order.take(first), order.take(first + 1)
+    is_pair = (old < olds) & (new >= olds)
+    follows = first[1:] == first[:-1] + 1
+    is_pair[1:] &= ~follows
+    is_pair[:-1] &= ~follows
+    is_alone, is_several = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
+    for places in (first, first + 1):
+        is_alone[places] = False
+        is_several[places[~is_pair]] = True
+    if not is_pair.all():
+        old, new = old[is_pair], new[is_pair]
+    # Old rows stay in the order in which they are in memory.
+    partner = np.full(olds, -1)
+    partner[old] = new
+    paired = np.flatnonzero(partner >= 0)
+    old_rows, new_rows = (rows.take(each, axis=0) for each in (paired, partner.take(paired)))
+    if not _same(old_rows, new_rows, _NAME).all():
+        nothing = rows[:0]
+        return Pairs(nothing, nothing, nothing, nothing), rows[:olds], rows[olds:]
+    removed, added, several_old, several_new = (
+        rows.take(places, axis=0)
+        for each in (order[is_alone], order[is_several])
+        for places in (each[each < olds], each[each >= olds])
+    )
+    return Pairs(old_rows, new_rows, removed, added), several_old, several_new
+
+
+def _neighbours(rows: Rows, wanted: Range) -> tuple[Numbers, Numbers]:
+    """Return the order of rows by name, and the places in it whose name is probably that of the next place."""
+    bits = len(rows).bit_length()
+    mask = np.uint64((1 << bits) - 1)
+    keys = rows[:, NAME] - np.uint64(wanted.low)
+    # The first bits in which names of the range differ, and the place of the row, are sorted as one number: numbers are sorted
+    # much faster than places.
+    keys <<= np.uint64(min(64 - (wanted.high - wanted.low - 1).bit_length(), 63))
+    keys &= ~mask
+    keys |= np.arange(len(rows), dtype=np.uint64)
+    keys.sort()
+    order = (keys & mask).view(np.int64)
+    keys >>= np.uint64(bits)
+    return order, np.flatnonzero(keys[1:] == keys[:-1])
 
 
 def _paired_by_most(old: Rows, new: Rows) -> Pairs:
@@ -88,17 +132,19 @@ def place_of(task: int, label: int) -> int:
 
 def tasks_of(rows: Rows) -> Numbers:
     """Return the task of each row."""
-    return (rows[:, PLACE] >> np.uint64(_TASK_SHIFT)).astype(np.int64)
+    return (rows[:, PLACE] >> np.uint64(_TASK_SHIFT)).view(np.int64)
 
 
 def labels_of(rows: Rows) -> Numbers:
     """Return the label of each row in its task."""
-    return ((rows[:, PLACE] >> np.uint64(_LABEL_SHIFT)) & np.uint64(MOST_LABELS - 1)).astype(np.int64)
+    labels = rows[:, PLACE] >> np.uint64(_LABEL_SHIFT)
+    labels &= np.uint64(MOST_LABELS - 1)
+    return labels.view(np.int64)
 
 
 def numbers_of(rows: Rows) -> Numbers:
     """Return the number of each document in its task, from 0."""
-    return (rows[:, PLACE] & np.uint64(_NUMBER_MASK)).astype(np.int64)
+    return (rows[:, PLACE] & np.uint64(_NUMBER_MASK)).view(np.int64)
 
 
 def equal_in(old: Rows, new: Rows, columns: Sequence[int]) -> Pairs:
@@ -121,6 +167,11 @@ def equal_in(old: Rows, new: Rows, columns: Sequence[int]) -> Pairs:
     return Pairs(old[first], new[second], _without(old, first), _without(new, second))
 
 
+def are_equal(old: Rows, new: Rows) -> Mask:
+    """Return whether rows of the same name have the same content."""
+    return _same(old, new, _CONTENT)
+
+
 def fates(pairs: Pairs, is_elsewhere: Mask) -> Numbers:
     """Return the outcome for each document paired by its name; `is_elsewhere` is whether its place has changed."""
     found = np.where(is_elsewhere, int(Fate.MOVED), int(Fate.SAME))
@@ -130,61 +181,17 @@ def fates(pairs: Pairs, is_elsewhere: Mask) -> Numbers:
     return found
 
 
-class _Sorted(Struct, frozen=True):
-    """Rows, their order by their first numbers, and these in that order: rows are moved only once they are paired."""
-
-    rows: Rows
-    order: Numbers
-    numbers: npt.NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, rows: Rows) -> _Sorted:
-        """Return rows that are in order."""
-        return cls(rows, np.arange(len(rows)), np.ascontiguousarray(rows[:, NAME]))
-
-    @property
-    def has_repeats(self) -> bool:
-        return bool((self.numbers[1:] == self.numbers[:-1]).any())
-
-    def without(self, places: Numbers) -> Rows:
-        """Return the rows at other places of the order."""
-        left = np.ones(len(self.order), np.bool_)
-        left[places] = False
-        return self.rows.take(self.order[left], axis=0)
-
-
-def _once(old: _Sorted, new: _Sorted) -> Pairs:
-    """Pair rows whose first numbers occur once in each release."""
-    place = np.searchsorted(new.numbers, old.numbers)
-    inside = np.minimum(place, max(len(new.numbers) - 1, 0))
-    found = np.flatnonzero(new.numbers.take(inside) == old.numbers) if len(new.numbers) else place[:0]
-    place = inside.take(found)
-    paired = old.rows.take(old.order.take(found), axis=0), new.rows.take(new.order.take(place), axis=0)
-    same = paired[0][:, NAME_REST] == paired[1][:, NAME_REST]
-    if not same.all():
-        found, place = found[same], place[same]
-        paired = paired[0][same], paired[1][same]
-    return Pairs(*paired, old.without(found), new.without(place))
-
-
 def _together(found: Sequence[Pairs]) -> Pairs:
     columns = zip(*((each.old, each.new, each.removed, each.added) for each in found), strict=True)
     return Pairs(*map(np.concatenate, columns))
 
 
 def _same(old: Rows, new: Rows, columns: Sequence[int]) -> Mask:
-    equal: Mask = old[:, columns[0]] == new[:, columns[0]]
+    equal: Mask = old == new
+    found = equal[:, columns[0]]
     for column in columns[1:]:
-        equal &= old[:, column] == new[:, column]
-    return equal
-
-
-def _repeats(rows: Rows) -> Mask:
-    """Return whether each sorted row has the same first number as a neighbour."""
-    numbers = rows[:, NAME]
-    equal = numbers[1:] == numbers[:-1]
-    found: Mask = np.concatenate((equal, [False])) | np.concatenate(([False], equal))
-    return found if len(rows) else np.zeros(0, np.bool_)
+        found &= equal[:, column]
+    return found
 
 
 def _without(rows: Rows, places: Numbers) -> Rows:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from corpusfmt.comparison.matching import (
     ATTRIBUTES,
@@ -21,10 +20,11 @@ from corpusfmt.comparison.matching import (
     Fate,
     Numbers,
     Pairs,
+    are_equal,
     by_name,
     fates,
 )
-from corpusfmt.comparison.runs import EVERYTHING, Range, Rows, RunWriter, empty_rows, parts_of, read_range
+from corpusfmt.comparison.runs import EVERYTHING, BothRuns, Range, Rows, RunWriter, empty_rows, parts_of
 from corpusfmt.comparison.tasks import ADDED, MOST_OF_A_NAME, REMOVED, Join, Joined
 
 # The columns that replace a name that too many rows have.
@@ -35,21 +35,19 @@ def join_names(task: Join) -> Joined:
     """Match documents by name; write rows, by text, of unmatched documents and of texts that have changed."""
     found = Joined()
     left_old, left_new = RunWriter(task.left_old), RunWriter(task.left_new)
+    runs = BothRuns(task.old, task.new, task.ranges)
     for each in task.ranges:
-        for pairs in _pairs_of(task, (task.old, task.new), each, 0):
-            new_labels = task.new_places.labels(pairs.new)
-            fate = fates(pairs, _is_elsewhere(task, pairs, new_labels))
+        for pairs in _pairs_of(task, runs, each, 0):
+            differing, fate = _differing(task, pairs, found)
+            old, new = differing.old, differing.new
             found.count(REMOVED, task.old_places.labels(pairs.removed))
             found.count(ADDED, task.new_places.labels(pairs.added))
-            found.count(Fate.SAME, new_labels[fate == Fate.SAME])
-            # Few documents differ, as a rule.
-            differing = np.flatnonzero(fate != Fate.SAME)
-            for kind in Fate if len(differing) else ():
-                chosen = differing[fate[differing] == kind]
-                found.count(kind, new_labels[chosen])
-                found.show(kind, pairs.old[chosen], pairs.new[chosen], task.most_shown)
+            for kind in Fate if len(fate) else ():
+                chosen = np.flatnonzero(fate == kind)
+                found.count(kind, task.new_places.labels(new[chosen]))
+                found.show(kind, old[chosen], new[chosen], task.most_shown)
             changed = fate == Fate.CHANGED_TEXT
-            for left, alone, paired in ((left_old, pairs.removed, pairs.old), (left_new, pairs.added, pairs.new)):
+            for left, alone, paired in ((left_old, pairs.removed, old), (left_new, pairs.added, new)):
                 left.add(_by_text(alone, is_paired=False))
                 left.add(_by_text(paired[changed], is_paired=True))
     left_old.close()
@@ -57,13 +55,16 @@ def join_names(task: Join) -> Joined:
     return found
 
 
-def _is_elsewhere(task: Join, pairs: Pairs, new_labels: Numbers) -> npt.NDArray[np.bool_]:
-    old_labels = task.old_places.labels(pairs.old)
-    old, new = task.old_places.languages[old_labels], task.new_places.languages[new_labels]
-    elsewhere: npt.NDArray[np.bool_] = (old != new) & (old != 0) & (new != 0)
-    if task.same_shards:
-        elsewhere |= task.old_places.shards[old_labels] != task.new_places.shards[new_labels]
-    return elsewhere
+def _differing(task: Join, pairs: Pairs, found: Joined) -> tuple[Pairs, Numbers]:
+    """Count the pairs that are the same; return the others, usually few, and what has become of each."""
+    old_labels, new_labels = task.old_places.labels(pairs.old), task.new_places.labels(pairs.new)
+    old, new = task.old_places.where.take(old_labels), task.new_places.where.take(new_labels)
+    is_elsewhere = task.is_elsewhere(old, new)
+    chosen = np.flatnonzero(is_elsewhere | ~are_equal(pairs.old, pairs.new))
+    found.count(Fate.SAME, new_labels)
+    found.count(Fate.SAME, new_labels[chosen], -1)
+    differing = Pairs(pairs.old.take(chosen, axis=0), pairs.new.take(chosen, axis=0), pairs.removed, pairs.added)
+    return differing, fates(differing, is_elsewhere[chosen])
 
 
 def _by_text(rows: Rows, *, is_paired: bool) -> Rows:
@@ -73,34 +74,32 @@ def _by_text(rows: Rows, *, is_paired: bool) -> Rows:
     return found
 
 
-def _pairs_of(task: Join, files: Sequence[Sequence[Path]], wanted: Range, depth: int) -> Iterator[Pairs]:
+def _pairs_of(task: Join, runs: BothRuns, wanted: Range, depth: int) -> Iterator[Pairs]:
     """Yield the pairs of a range; if too many rows have one name, another column replaces it."""
-    old, new = files
-    old_rows = read_range(old, wanted, MOST_OF_A_NAME)
-    new_rows = None if old_rows is None else read_range(new, wanted, MOST_OF_A_NAME - len(old_rows))
-    if old_rows is not None and new_rows is not None:
-        yield by_name(old_rows, new_rows, (task.old_places.where, task.new_places.where))
+    read = runs.read(wanted, MOST_OF_A_NAME)
+    if read is not None:
+        yield from by_name(*read, wanted, (task.old_places.of, task.new_places.of))
     elif wanted.high - wanted.low > 1:
         for half in wanted.halves():
-            yield from _pairs_of(task, files, half, depth)
+            yield from _pairs_of(task, runs, half, depth)
     elif depth < len(_INSTEAD):
-        yield from _renamed(task, files, wanted, depth)
+        yield from _renamed(task, runs, wanted, depth)
     else:
-        yield from in_step(parts_of(old, wanted), parts_of(new, wanted))
+        yield from in_step(parts_of(runs.old, wanted), parts_of(runs.new, wanted))
 
 
-def _renamed(task: Join, files: Sequence[Sequence[Path]], wanted: Range, depth: int) -> Iterator[Pairs]:
+def _renamed(task: Join, runs: BothRuns, wanted: Range, depth: int) -> Iterator[Pairs]:
     folder = Path(tempfile.mkdtemp(prefix="names-", dir=task.left_old.parent))
     renamed = folder / "old", folder / "new"
     try:
-        for side, path in zip(files, renamed, strict=True):
-            runs = RunWriter(path)
-            for part in parts_of(side, wanted):
+        for files, path in zip((runs.old, runs.new), renamed, strict=True):
+            writer = RunWriter(path)
+            for part in parts_of(files, wanted):
                 rows = part.copy()
                 rows[:, [NAME, NAME_REST]] = part[:, _INSTEAD[depth]]
-                runs.add(rows)
-            runs.close()
-        yield from _pairs_of(task, [[path] for path in renamed], EVERYTHING, depth + 1)
+                writer.add(rows)
+            writer.close()
+        yield from _pairs_of(task, BothRuns([renamed[0]], [renamed[1]]), EVERYTHING, depth + 1)
     finally:
         shutil.rmtree(folder)
 

@@ -17,7 +17,7 @@ from corpusfmt.comparison.result import Comparison
 from corpusfmt.comparison.runs import bucket_sizes, ranges
 from corpusfmt.comparison.sides import Side, parts, side_at
 from corpusfmt.comparison.summing import summed
-from corpusfmt.comparison.tasks import Join, Joined, Places
+from corpusfmt.comparison.tasks import SHARD_SHIFT, Join, Joined, Places
 from corpusfmt.comparison.texts import join_texts
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
@@ -31,7 +31,7 @@ R = TypeVar("R")
 
 #: The default number of named documents of each kind.
 EXAMPLES = 10
-_TASKS_OF_RANGES = 256
+_TASKS_OF_RANGES = 64
 
 
 def compare(
@@ -162,4 +162,4 @@ def _places(side: Side, names: _Names) -> Places:
     labels, series = side.labels, side.series
     first = np.cumsum([0, *(len(read.labels) for read in side.read)], dtype=np.int64)
     shards = names.numbers(f"/{series[label.shard]}" for label in labels)
-    return Places(first, shards, names.numbers(label.language for label in labels))
+    return Places(first, shards << SHARD_SHIFT | names.numbers(label.language for label in labels))

@@ -7,7 +7,6 @@ the start of each bucket, which is one of many equal ranges of values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from io import FileIO
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -19,6 +18,9 @@ from msgspec import Struct
 from corpusfmt.io.limits import meter
 
 Rows = npt.NDArray[np.uint64]
+_Numbers = npt.NDArray[np.int64]
+# For each run and range, its first row and the number of its rows.
+_Bounds = tuple[_Numbers, _Numbers]
 
 COLUMNS = 7
 ROW_BYTES = 8 * COLUMNS
@@ -32,6 +34,8 @@ _DIGIT = 16
 RUN_ROWS = 1 << 18
 #: The number of rows of two releases that are matched at a time, if uniformly distributed.
 RANGE_ROWS = 1 << 17
+# Opening an index takes longer than reading it for one range.
+_RANGES_AHEAD = 16
 
 
 class Range(Struct, frozen=True):
@@ -71,7 +75,7 @@ class RunWriter:
         # A task is retried if its worker died.
         for each in (path, index_of(path)):
             each.unlink(missing_ok=True)
-        self._rows = empty_rows()
+        self._rows = self._sorted = empty_rows()
         self._count = 0
 
     def add(self, rows: Rows) -> None:
@@ -96,11 +100,15 @@ class RunWriter:
         """Write the rest."""
         if not self._count:
             return
+        if len(self._sorted) < self._count:
+            self._sorted = np.empty_like(self._rows)
         rows = self._rows[: self._count]
         digits = (rows[:, 0] >> np.uint64(64 - _DIGIT)).astype(np.uint16)
         sizes = np.bincount(digits >> np.uint16(_DIGIT - _BUCKET_BITS), minlength=BUCKETS)
         with self._path.open("ab") as file:
-            rows.take(np.argsort(digits, kind="stable"), axis=0).tofile(file)
+            order = np.argsort(digits, kind="stable")
+            # In another mode, numpy would copy `out`.
+            rows.take(order, axis=0, out=self._sorted[: self._count], mode="clip").tofile(file)
         with index_of(self._path).open("ab") as file:
             file.write(np.concatenate(([0], np.cumsum(sizes))).astype("<u4").tobytes())
         self._count = 0
@@ -109,21 +117,6 @@ class RunWriter:
 def index_of(path: Path) -> Path:
     """Return the path of the index of a file of runs."""
     return path.with_name(f"{path.name}.index")
-
-
-def order_of(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Return the order of rows by their first numbers, and these numbers in that order; the sort is stable."""
-    numbers = np.ascontiguousarray(rows[:, 0])
-    # 48 bits nearly always distinguish all numbers.
-    order = np.argsort((numbers >> np.uint64(16)).astype(np.uint16), kind="stable")
-    for shift in (32, 48):
-        digits = (numbers >> np.uint64(shift)).astype(np.uint16)
-        order = order.take(np.argsort(digits.take(order), kind="stable"))
-    ordered = numbers.take(order)
-    if (ordered[1:] < ordered[:-1]).any():
-        order = np.argsort(numbers, kind="stable")
-        ordered = numbers.take(order)
-    return order, ordered
 
 
 def bucket_sizes(files: Sequence[Path]) -> npt.NDArray[np.int64]:
@@ -156,69 +149,95 @@ def ranges(sizes: npt.NDArray[np.int64], most: int = RANGE_ROWS) -> list[Range]:
     return found
 
 
-def read_range(files: Sequence[Path], wanted: Range, most: int | None = None) -> Rows | None:
-    """Return the rows of some files within a range, run by run; None if there are more than `most`."""
-    if not wanted.is_whole:
-        return _read_part(files, wanted, most)
-    slices = {path: _slices(path, wanted) for path in files if path.exists()}
-    count = sum(number for found in slices.values() for _, number in found)
-    if most is not None and count > most:
-        return None
-    rows = np.empty((count, COLUMNS), np.uint64)
-    filled = 0
-    for path, found in slices.items():
-        with path.open("rb", buffering=0) as file:
-            for first, number in found:
-                _read_into(rows[filled : filled + number], file, first)
-                filled += number
-    return rows
+class BothRuns:
+    """The runs of an old and a new release, read one range at a time."""
 
+    def __init__(self, old: Sequence[Path], new: Sequence[Path], in_turn: Sequence[Range] = ()) -> None:
+        self.old, self.new = old, new
+        self._in_turn = in_turn
+        self._bounds: list[tuple[Path, _Bounds]] = []
+        self._column: dict[Range, int] = {}
+        self._rows = empty_rows()
 
-def _read_part(files: Sequence[Path], wanted: Range, most: int | None) -> Rows | None:
-    parts, count = [empty_rows()], 0
-    for part in parts_of(files, wanted):
-        count += len(part)
-        if most is not None and count > most:
+    def read(self, wanted: Range, most: int) -> tuple[Rows, int] | None:
+        """Return the rows of a range, the old ones first, and the number of these; None if there are more than `most`.
+
+        The next call overwrites the rows.
+        """
+        if not wanted.is_whole:
+            return self._read_part(wanted, most)
+        if wanted not in self._column:
+            self._look_up(wanted)
+        column = self._column[wanted]
+        sizes = [int(numbers[:, column].sum()) for _, (_, numbers) in self._bounds]
+        count = sum(sizes)
+        if count > most:
             return None
-        parts.append(part)
-    return np.concatenate(parts)
+        if count > len(self._rows):
+            self._rows = np.empty((count, COLUMNS), np.uint64)
+        filled = 0
+        for (path, (firsts, numbers)), size in zip(self._bounds, sizes, strict=True):
+            if size:
+                _read_into(self._rows[filled : filled + size], path, firsts[:, column], numbers[:, column])
+                filled += size
+        return self._rows[:count], sum(sizes[: len(self.old)])
+
+    def _read_part(self, wanted: Range, most: int) -> tuple[Rows, int] | None:
+        parts, count, olds = [empty_rows()], 0, 0
+        for files in (self.old, self.new):
+            olds = count
+            for part in parts_of(files, wanted):
+                count += len(part)
+                if count > most:
+                    return None
+                parts.append(part)
+        return np.concatenate(parts), olds
+
+    def _look_up(self, wanted: Range) -> None:
+        """Look up the rows of a range and of the next ones."""
+        place = self._in_turn.index(wanted) if wanted in self._in_turn else None
+        several = [wanted] if place is None else self._in_turn[place : place + _RANGES_AHEAD]
+        self._column = {each: column for column, each in enumerate(several)}
+        self._bounds = [(path, _bounds(path, several)) for path in (*self.old, *self.new)]
 
 
 def parts_of(files: Sequence[Path], wanted: Range) -> Iterator[Rows]:
     """Yield the rows of each run within a range."""
     for path in files:
-        if not path.exists():
-            continue
-        with path.open("rb", buffering=0) as file:
-            for first, number in _slices(path, wanted):
-                part = np.empty((number, COLUMNS), np.uint64)
-                _read_into(part, file, first)
-                if not wanted.is_whole:
-                    part = part[_within(part, wanted)]
-                if len(part):
-                    yield part
+        firsts, numbers = _bounds(path, [wanted])
+        for first, number in zip(firsts, numbers, strict=True):
+            part = np.empty((int(number[0]), COLUMNS), np.uint64)
+            _read_into(part, path, first, number)
+            if not wanted.is_whole:
+                part = part[_within(part, wanted)]
+            if len(part):
+                yield part
 
 
-def _slices(path: Path, wanted: Range) -> list[tuple[int, int]]:
-    """Return the first row, and the number of rows, of each run with rows in the buckets of a range."""
+def _bounds(path: Path, wanted: Sequence[Range]) -> _Bounds:
+    if not path.exists():
+        nothing = np.zeros((0, len(wanted)), np.int64)
+        return nothing, nothing
     with index_of(path).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as index:
         starts = np.ndarray((len(index) // _INDEX_BYTES, BUCKETS + 1), "<u4", index)
-        first, last = wanted.buckets
-        bounds = starts[:, [first, last, BUCKETS]].tolist()
+        low, high = np.array([each.buckets for each in wanted]).T
+        first, end, size = (starts[:, buckets].astype(np.int64) for buckets in (low, high, [BUCKETS]))
         del starts  # a map with views cannot be closed
-    found, base = [], 0
-    for start, end, count in bounds:
-        if end > start:
-            found.append((base + start, end - start))
-        base += count
-    return found
+    return first + np.cumsum(size, axis=0) - size, end - first
 
 
-def _read_into(rows: Rows, file: FileIO, first: int) -> None:
+def _read_into(rows: Rows, path: Path, firsts: _Numbers, numbers: _Numbers) -> None:
+    """Read consecutive rows from several places of a file."""
     meter().add(0, 0)
-    file.seek(first * ROW_BYTES)
-    if file.readinto(rows.data) != rows.nbytes:
-        raise OSError(f"{file.name}: rows are missing")
+    filled = 0
+    with path.open("rb", buffering=0) as file:
+        for first, number in zip(firsts.tolist(), numbers.tolist(), strict=True):
+            if number:
+                part = rows[filled : filled + number]
+                file.seek(first * ROW_BYTES)
+                if file.readinto(part.data) != part.nbytes:
+                    raise OSError(f"{path}: rows are missing")
+                filled += number
 
 
 def _within(rows: Rows, wanted: Range) -> npt.NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
-from corpusfmt.comparison.matching import Fate, Numbers, labels_of, numbers_of, tasks_of
+from corpusfmt.comparison.matching import Fate, Mask, Numbers, labels_of, numbers_of, tasks_of
 from corpusfmt.comparison.runs import Range, Rows
 
 #: Counted in addition to `Fate`: documents in one release only, documents with the text of another one, and documents that
@@ -17,6 +17,7 @@ from corpusfmt.comparison.runs import Range, Rows
 REMOVED, ADDED, REASSIGNED, RENAMED = range(len(Fate), len(Fate) + 4)
 #: If a name has more rows than this, its documents are distinguished by their texts, and so on.
 MOST_OF_A_NAME = 1 << 18
+SHARD_SHIFT = 32
 
 
 class Shown(NamedTuple):
@@ -27,21 +28,21 @@ class Shown(NamedTuple):
 
 
 class Places(Struct, frozen=True):
-    """The labels of one release: the start of each task's labels, and the shard and language of each label."""
+    """The labels of one release: the start of each task's labels, and the place of each label."""
 
     first: Numbers
-    shards: Numbers
-    #: 0 if the language is unknown.
-    languages: Numbers
+    #: Numbers that mean the same in both releases: of the shard, then (32 bits) of the language, 0 if it is unknown.
+    where: Numbers
 
     def labels(self, rows: Rows) -> Numbers:
         """Return the label of each row among all labels of the release."""
-        return self.first[tasks_of(rows)] + labels_of(rows)
+        labels = labels_of(rows)
+        labels += self.first.take(tasks_of(rows))
+        return labels
 
-    def where(self, rows: Rows) -> Numbers:
-        """Return the place of each row, in numbers that are comparable between both releases."""
-        labels = self.labels(rows)
-        return self.shards[labels] << 32 | self.languages[labels]
+    def of(self, rows: Rows) -> Numbers:
+        """Return the place of each row."""
+        return self.where.take(self.labels(rows))
 
 
 class Join(Struct, frozen=True):
@@ -60,6 +61,16 @@ class Join(Struct, frozen=True):
     most_shown: int
     left_old: Path
     left_new: Path
+
+    def is_elsewhere(self, old: Numbers, new: Numbers) -> Mask:
+        """Return for each document whether its place in the new release is another one than in the old release."""
+        found: Mask = old != new
+        if found.any():
+            languages = [each & ((1 << SHARD_SHIFT) - 1) for each in (old, new)]
+            found = (languages[0] != languages[1]) & (languages[0] != 0) & (languages[1] != 0)
+            if self.same_shards:
+                found |= old >> SHARD_SHIFT != new >> SHARD_SHIFT
+        return found
 
 
 class Joined(Struct):

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from corpusfmt.comparison.matching import FIELDS, NAME, NAME_REST, Fate, Pairs, equal_in
+from corpusfmt.comparison.matching import FIELDS, NAME, NAME_REST, Fate, Pairs, equal_in, once
 from corpusfmt.comparison.names import in_step
-from corpusfmt.comparison.runs import Range, Rows, parts_of, read_range
+from corpusfmt.comparison.runs import BothRuns, Range, Rows, parts_of
 from corpusfmt.comparison.tasks import ADDED, MOST_OF_A_NAME, REASSIGNED, REMOVED, RENAMED, Join, Joined, in_turn
 
 # In these rows the text replaces the name.
@@ -21,26 +21,39 @@ _TEXT = (NAME, NAME_REST)
 def join_texts(task: Join) -> Joined:
     """Find documents that are in both releases under different names, and names that have the text of another one."""
     found = Joined()
+    runs = BothRuns(task.old, task.new, task.ranges)
     for each in task.ranges:
-        _join(task, each, found)
+        _join(task, runs, each, found)
     return found
 
 
-def _join(task: Join, wanted: Range, found: Joined) -> None:
-    old = read_range(task.old, wanted, MOST_OF_A_NAME)
-    new = None if old is None else read_range(task.new, wanted, MOST_OF_A_NAME)
-    if old is not None and new is not None:
+def _join(task: Join, runs: BothRuns, wanted: Range, found: Joined) -> None:
+    read = runs.read(wanted, MOST_OF_A_NAME)
+    if read is not None:
+        pairs, *several = once(*read, wanted)
+        _take_once(task, pairs, found)
         # Equal rows are paired in their order.
-        old, new = old.take(in_turn(old), axis=0), new.take(in_turn(new), axis=0)
+        old, new = (rows.take(in_turn(rows), axis=0) for rows in several)
         pairs = equal_in(old[~_is_paired(old)], new[~_is_paired(new)], _TEXT)
         _take_moved(task, pairs, found)
         others = np.concatenate((pairs.removed, old[_is_paired(old)]))
         _take_reassigned(task, equal_in(others, new[_is_paired(new)], _TEXT), found)
     elif wanted.high - wanted.low > 1:
         for half in wanted.halves():
-            _join(task, half, found)
+            _join(task, runs, half, found)
     else:
         _join_one_text(task, wanted, found)
+
+
+def _take_once(task: Join, pairs: Pairs, found: Joined) -> None:
+    """Do the same for texts that no release has several times."""
+    old, new = pairs.old, pairs.new
+    is_in_both, is_reassigned = _is_paired(old), _is_paired(new)
+    is_moved = ~(is_in_both | is_reassigned)
+    removed = np.concatenate((old[~is_in_both & is_reassigned], pairs.removed[~_is_paired(pairs.removed)]))
+    added = np.concatenate((new[is_in_both & ~is_reassigned], pairs.added[~_is_paired(pairs.added)]))
+    _take_moved(task, Pairs(old[is_moved], new[is_moved], removed, added), found)
+    _take_reassigned(task, Pairs(old[is_reassigned], new[is_reassigned], removed, added), found)
 
 
 def _join_one_text(task: Join, wanted: Range, found: Joined) -> None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.description.owner import load_owner
-from corpusfmt.description.provenance import provenance_of
+from corpusfmt.description.provenance import Release, release_at
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
@@ -126,7 +126,7 @@ def described_as(
         return each.path == _OWN_FILE or url in written or is_unlisted(each.path)
 
     properties = details.properties() | owner
-    properties = provenance_of(entry) | properties if version != "1.0" else properties
+    release = release_at(entry) if version != "1.0" else None
     # Of a repository on the Hub, without its revision.
     own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
     name = properties.pop("name", own)
@@ -135,11 +135,10 @@ def described_as(
             found = survey(leave_out=is_output)
         if not found.files:
             raise UsageError(f"nothing to describe: no data found in {path}")
-        derived: Json = {"description": f"Files of {name}"}
-        described = _surveyed(name, found, derived, properties)
+        described = _surveyed(name, found, release, prefix, properties)
     else:
         described, found = _corpus(
-            fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey
+            fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey, release
         )
     return _descriptions().write(described, version), found.evidence
 
@@ -167,7 +166,15 @@ def _corpus_at(entry: Entry) -> tuple[Format | None, str]:
     return (None, "") if describer is None or describer.is_open else (fmt, detection.version)
 
 
-def _surveyed(name: str, found: Survey, derived: Json, properties: Json) -> Described:
+def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, properties: Json) -> Described:
+    listed = release.manifest.files if release is not None else {}
+    tables = {
+        each.path: each.facts
+        for each in found.files
+        if each.facts and (known := listed.get(each.path.removeprefix(prefix))) and known.documents is not None
+    }
+    release = _confirmed(release, tables, prefix, found)
+    derived: Json = {"description": f"Files of {name}"} | (release.provenance if release is not None else {})
     if found.languages:
         derived["inLanguage"] = sorted(found.languages)
     return Described(name, found.files, found.record_sets, derived | properties)
@@ -186,6 +193,7 @@ def _corpus(
     progress: Callable[[Progress], None] | None,
     is_output: Callable[[Entry], bool],
     survey: Callable[..., Survey],
+    release: Release | None,
 ) -> tuple[Described, Survey]:
     with within(meter):
         plan = fmt.plan(entry, CheckOptions(version=version))
@@ -199,7 +207,6 @@ def _corpus(
     for look in _looks(f"{fmt.name}-{version}", plan.shards, options, meter, workers, progress):
         files |= {prefix + path: facts for path, facts in look.files.items()}
         contents |= look.contents
-    described = _described(fmt.describers[version], files, contents, name, properties)
 
     def is_known(each: Entry) -> bool:
         return (
@@ -212,8 +219,36 @@ def _corpus(
     with within(meter):
         rest = survey(leave_out=is_known)
     rest.evidence["format"] = f"{fmt.name} {version}"
+    release = _confirmed(release, files, prefix, rest)
+    properties = (release.provenance if release is not None else {}) | properties
+    described = _described(fmt.describers[version], files, contents, name, properties)
+    if release is not None:
+        described = _annotated(described, fmt.describers[version], release)
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
     return Described(described.name, *more, described.details), rest
+
+
+def _confirmed(release: Release | None, files: Mapping[str, FileFacts], prefix: str, found: Survey) -> Release | None:
+    """Return a manifest if files are as it lists them; add a note if they are not."""
+    other = release.difference(files, prefix) if release is not None else ""
+    if other:
+        found.notes.append(f"{other}: not as MANIFEST.json lists it, so its statistics and provenance are left out")
+    return None if other else release
+
+
+# The fields with the text of a corpus.
+_TEXTS = ("line", "text", "content")
+
+
+def _annotated(described: Described, describer: Describer, release: Release) -> Described:
+    """Return a corpus with the statistics of its manifest, at the record set and the field that have the text."""
+    record_sets = []
+    for each in described.record_sets:
+        fields = [replace(one, statistics=release.of_text()) if one.name in _TEXTS else one for one in each.fields]
+        has_text = any(one.name in _TEXTS for one in fields)
+        more = release.of_records(describer, counted=each.name == "documents") if has_text else []
+        record_sets.append(replace(each, fields=fields, statistics=[*each.statistics, *more]))
+    return replace(described, record_sets=record_sets)
 
 
 def described(

@@ -1,63 +1,131 @@
-"""Internal: What a corpus was made of, and by what, as its manifest says, in the terms of PROV-O."""
+"""Internal: What the manifest of a corpus says: what it was made of, and by what, in the terms of PROV-O; and how many documents
+and how much text it has.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
+from msgspec import Struct
 
 from corpusfmt.description.owner import activity
+from corpusfmt.formats.describing import Describer, Statistic
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.digests import facts_of
 from corpusfmt.io.paths import Entry, is_uri
-from corpusfmt.io.revisions import revision_of
+from corpusfmt.manifest.model import NAME, Manifest
+from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
+from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import Json
+from corpusfmt.rules import Grading, Judge
 
-_MANIFEST = "MANIFEST.json"
-_MOST_BYTES = 64 * 1024 * 1024
 # With more inputs only their folders are named.
 _MOST_INPUTS = 1000
+_STATISTICS = "stats.json"
+_OF_TEXT = ("lines", "words", "text_bytes")
 
 
-def provenance_of(corpus: Entry) -> Json:
-    """Return `wasDerivedFrom` and `wasGeneratedBy` for a folder with a manifest of corpusfmt.
+class Release(Struct, frozen=True):
+    """A manifest of corpusfmt, and the statistics that it lists."""
 
-    Of any other, nothing, or its commit if it is on the Hub.
-    """
-    manifest = _manifest(corpus)
-    tool, inputs, recipe = (manifest.get(name) for name in ("tool", "inputs", "recipe"))
-    if not isinstance(tool, dict) or not isinstance(inputs, list):
-        return _derived([corpus.url] if revision_of(corpus.url) else [])
-    names = list(_names(inputs))
-    if len(names) > _MOST_INPUTS:
-        names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
-    made = _derived([*_repositories(manifest.get("conversion")), *names])
-    label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
-    by = f", recipe {recipe['name']}" if isinstance(recipe, dict) and isinstance(recipe.get("name"), str) else ""
-    return made | {"prov:wasGeneratedBy": [activity({"label": f"{label}{by}"})]}
+    manifest: Manifest
+    statistics: Json
+
+    def difference(self, files: Mapping[str, FileFacts], prefix: str) -> str:
+        """Return the first data file that is not as the manifest lists it, if any; `files` are those of the corpus."""
+        listed = self.manifest.files
+        for path, facts in sorted(files.items()):
+            known = listed.get(path.removeprefix(prefix))
+            if known is None or known.sha256 != facts.sha256:
+                return path
+        gone = (path for path, each in listed.items() if each.documents is not None and prefix + path not in files)
+        return min(gone, default="")
+
+    @property
+    def provenance(self) -> Json:
+        """`wasDerivedFrom` and `wasGeneratedBy`, as far as they are known."""
+        whole = self.manifest.whole
+        tool, inputs, recipe, model = (whole.get(name) for name in ("tool", "inputs", "recipe", "model"))
+        if not isinstance(tool, dict) or not isinstance(inputs, list):
+            return {}
+        made: Json = {}
+        names = list(_names(inputs))
+        if len(names) > _MOST_INPUTS:
+            names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
+        if names:
+            made["prov:wasDerivedFrom"] = [{"@id": _iri(name)} for name in names]
+        label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
+        agents = [label]
+        if isinstance(model, dict) and isinstance(model.get("sha256"), str):
+            agents.append(f"language identification model, SHA-256 {model['sha256']}")
+        done = activity({"label": f"{label}{_how(recipe, whole.get('conversion'))}"})
+        done["prov:wasAssociatedWith"] = [{"@type": "prov:SoftwareAgent", "rdfs:label": each} for each in agents]
+        return made | {"prov:wasGeneratedBy": [done]}
+
+    def of_records(self, describer: Describer, *, counted: bool) -> list[Statistic]:
+        """Return the numbers of documents, in all and by language; the former not if records are documents."""
+        found: Counter[str] = Counter()
+        for path, each in self.manifest.files.items():
+            if each.documents is not None:
+                found[describer.language(path) if describer.language else ""] += each.documents
+        if describer.language is None:
+            languages = self.statistics.get("languages")
+            sizes = (
+                {name: _final(each).get("documents") for name, each in languages.items()}
+                if isinstance(languages, dict)
+                else {}
+            )
+        else:
+            sizes = dict(found)
+        parts = [
+            Statistic(describer.tags.get(name, name), ("sc:Integer",), count)
+            for name, count in sorted(sizes.items())
+            if type(count) is int
+        ]
+        made = [] if counted else [Statistic("documents", ("sc:Integer",), found.total())]
+        made += [Statistic("languages", ("sc:Integer",), len(parts))] if parts else []
+        return made + ([Statistic("documents_by_language", (), 0, parts=parts)] if parts else [])
+
+    def of_text(self) -> list[Statistic]:
+        """Return the amount of text, if the statistics have it for all files together."""
+        if len({each.corpus for each in self.manifest.files.values() if each.documents is not None}) != 1:
+            return []
+        final = _final(self.statistics.get("total"))
+        return [Statistic(name, ("sc:Integer",), final[name]) for name in _OF_TEXT if type(final.get(name)) is int]
 
 
-def _derived(names: list[str]) -> Json:
-    return {"prov:wasDerivedFrom": [{"@id": _iri(name)} for name in names]} if names else {}
-
-
-def _repositories(conversion: Any) -> Iterator[str]:
-    """Yield the repositories on the Hub that were converted, with their commits."""
-    revisions = conversion.get("revisions") if isinstance(conversion, dict) else None
-    for repository, commit in revisions.items() if isinstance(revisions, dict) else ():
-        yield f"{repository}@{commit}"
-
-
-def _manifest(corpus: Entry) -> Mapping[str, Any]:
-    entry = corpus.child(_MANIFEST) if corpus.kind == "directory" else None
-    if entry is None or entry.kind != "file" or entry.size > _MOST_BYTES:
-        return {}
+def release_at(corpus: Entry) -> Release | None:
+    """Return the manifest of a folder, and its statistics if they are as listed; None if there is no usable manifest."""
+    entry = corpus.child(NAME) if corpus.kind == "directory" else None
+    if entry is None or entry.kind != "file":
+        return None
+    manifest = read_manifest(entry, Judge(RULES, Grading(), version="", path=NAME))
+    if manifest is None or manifest.unusable:
+        return None
+    listed, beside = manifest.files.get(_STATISTICS), corpus.child(_STATISTICS)
+    statistics: Json = {}
     try:
-        with entry.open() as file:
-            found: Any = msgspec.json.decode(b"".join(iter(lambda: file.read(1 << 20), b"")))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        if listed and beside is not None and beside.kind == "file" and facts_of(beside).sha256 == listed.sha256:
+            statistics = object_in(content_of(beside))[0]
+    except (OSError, Refused):
+        pass
+    return Release(manifest, statistics)
+
+
+def _final(sizes: Any) -> Mapping[str, Any]:
+    final = sizes.get("final") if isinstance(sizes, dict) else None
+    return final if isinstance(final, dict) else {}
+
+
+def _how(recipe: Any, conversion: Any) -> str:
+    if isinstance(recipe, dict) and isinstance(recipe.get("name"), str):
+        return f", recipe {recipe['name']}"
+    if isinstance(conversion, dict) and isinstance(conversion.get("from"), str):
+        return f", converted from {conversion['from']}"
+    return ""
 
 
 def _names(inputs: list[Any]) -> Iterator[str]:

@@ -35,12 +35,16 @@ class FileOf(Struct, frozen=True):
 
 
 class Statistic(Struct, frozen=True):
-    """A number that annotates a record set or a field: its data types, and its equivalent property of schema.org."""
+    """A number that annotates a record set or a field: its data types, and its equivalent property of schema.org.
+
+    One with `parts` is an object of them, and has no value.
+    """
 
     name: str
     data_types: tuple[str, ...]
     value: float
     equivalent: str | None = None
+    parts: Sequence[Statistic] = ()
 
 
 def record_count(records: int) -> Statistic:

@@ -113,6 +113,49 @@ class Table:
         return int(min(max(_BATCH_BYTES // max(a_row, 1), 1), most))
 
 
+def values_in(column: Any) -> list[Any]:
+    """Return the values of an Arrow array: texts if some are times that Python cannot represent.
+
+    Raises `UnicodeDecodeError` and `ArrowException`.
+    """
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        raise
+    except (OverflowError, ValueError):  # nanoseconds, years beyond 9999, unknown time zones
+        from pyarrow import types  # noqa: PLC0415 - large, and an extra
+
+        texts: list[Any] = column.cast(_changed(column.type, _in_utc)).cast(_changed(column.type, _text)).to_pylist()
+        if not types.is_timestamp(column.type):
+            return texts
+        return [each if each is None or each.startswith("<") else each.replace(" ", "T") for each in texts]
+
+
+def _changed(kind: Any, change: Callable[[Any], Any]) -> Any:
+    """Return an Arrow type with its innermost types changed."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_dictionary(kind):
+        return _changed(kind.value_type, change)
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _changed(field.type, change)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_changed(kind.key_type, change), _changed(kind.item_type, change))
+    return pa.list_(_changed(kind.value_type, change)) if pa.types.is_nested(kind) else change(kind)
+
+
+def _in_utc(kind: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz else kind
+
+
+def _text(kind: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
 def _is_of_few(chunk: Any, rows: int) -> bool:
     # A text that stands for itself takes four bytes for its length alone.
     if not chunk.has_dictionary_page or chunk.total_uncompressed_size >= _LENGTH_BYTES * rows:

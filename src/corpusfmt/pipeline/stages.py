@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from msgspec import Struct
 
@@ -15,9 +15,9 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.publish import all_there
 from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups
-from corpusfmt.pipeline.dedup.repetitions import Deduplicated, DedupTask, buckets, dedup
+from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.package.goclassy import empty_files
-from corpusfmt.pipeline.package.variants import variants
+from corpusfmt.pipeline.package.variants import Variant, variants
 from corpusfmt.pipeline.package.write import Packaged, PackageTask, package
 from corpusfmt.pipeline.process.store import Processed
 from corpusfmt.pipeline.recipe import Recipe
@@ -26,6 +26,43 @@ from corpusfmt.pipeline.seal.files import unseal
 T = TypeVar("T")
 # Smaller tasks would cost more to schedule than to run.
 _LINES_A_TASK = 100_000
+
+
+class Division(Struct, frozen=True):
+    """How a build is divided into tasks: groups of inputs that are joined, ranges of hashes, and languages, with their lines.
+
+    It depends only on the recipe, the number of inputs, and the number of lines of each language. Few inputs are not
+    joined, and without deduplication there are no ranges.
+    """
+
+    inputs: int
+    groups: Sequence[Sequence[int]]
+    ranges: Sequence[tuple[tuple[Bucket, ...], int]] | None
+    languages: Sequence[tuple[tuple[str, ...], int]]
+    variants: Sequence[Variant]
+
+    @classmethod
+    def of(cls, recipe: Recipe, inputs: int, lines: Mapping[str, int]) -> Self:
+        """Return the division of a build."""
+        joined = groups(range(inputs))
+        of_hashes = [(bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label])]
+        return cls(
+            inputs,
+            joined if len(joined) > 1 else [],
+            _batches(of_hashes) if recipe.deduplication.lines else None,
+            _batches(sorted(lines.items())),
+            variants(recipe),
+        )
+
+    @property
+    def weights(self) -> dict[str, list[int]]:
+        """The expected durations of the tasks of each stage, in any unit, in the order of the stages."""
+        return {
+            "process": [1] * self.inputs,
+            **({"compact": [len(group) for group in self.groups]} if self.groups else {}),
+            **({"dedup": [size for _, size in self.ranges]} if self.ranges is not None else {}),
+            "package": [size for _, size in self.languages] * len(self.variants),
+        }
 
 
 class Run(Struct, frozen=True):
@@ -44,15 +81,14 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
     for _, each in usable:
         lines.update(each.stored)
     basis = _basis(run, usable)
-    containers = _compact(run, usable)
-    drops = _dedup(run, lines, containers, basis) if run.recipe.deduplication.lines else {}
+    division = Division.of(run.recipe, len(usable), lines)
+    containers = _compact(run, usable, division)
+    drops = _dedup(run, division, containers, basis)
     # From here on published files are replaced.
     unseal(run.workplace)
     tasks = []
-    batches = _batches(sorted(lines.items()))
-    written = variants(run.recipe)
-    for variant in written:
-        for labels, _ in batches:
+    for variant in division.variants:
+        for labels, _ in division.languages:
             name = f"{labels[0]}-{variant.name}"
             destination, aside = run.workplace.destination, run.workplace.aside(name)
             own_drops: tuple[Path, ...] = ()
@@ -62,10 +98,9 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
             argument = PackageTask(labels, containers, own_drops, output, variant, destination, aside, steps)
             choices = (run.recipe.output, run.recipe.output.compressor, variant.name, variant.root)
             tasks.append(StageTask(name, argument, digest(basis, *choices)))
-    sizes = [size for _, size in batches] * len(written)
     by_label: dict[str, Packaged] = {}
     for result in run.stages.of_own_files.run_whole(
-        "package", package, tasks, dict[str, Packaged], sizes, reusable=_is_there
+        "package", package, tasks, dict[str, Packaged], division.weights["package"], reusable=_is_there
     ):
         for label, own in result.items():
             by_label.setdefault(label, own).files |= own.files
@@ -82,39 +117,45 @@ def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
     return all(all_there(task.destination, each.files) for each in packaged.values())
 
 
-def _compact(run: Run, usable: Sequence[tuple[Path, Processed]]) -> tuple[Path, ...]:
+def _compact(run: Run, usable: Sequence[tuple[Path, Processed]], division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
-    joined = groups(usable)
-    if len(joined) < 2:
+    if not division.groups:
         return tuple(path for path, _ in usable)
     tasks = []
-    for number, group in enumerate(joined):
+    for number, members in enumerate(division.groups):
+        group = [usable[member] for member in members]
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        folder, names = group[0][0].parent, tuple(path.name for path, _ in group)
-        argument = CompactTask(folder, names, compacted, run.recipe.deduplication.hash)
+        argument = compact_task([path for path, _ in group], compacted, run.recipe)
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
-    sizes = [len(group) for group in joined]
+    weights = division.weights["compact"]
     run.stages.of_own_files.run_whole(
-        "compact", compact, tasks, Compacted, sizes, reusable=lambda task, _: is_container(task.compacted)
+        "compact", compact, tasks, Compacted, weights, reusable=lambda task, _: is_container(task.compacted)
     )
     return tuple(task.argument.compacted for task in tasks)
 
 
-def _dedup(run: Run, lines: Mapping[str, int], containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
+def compact_task(group: Sequence[Path], compacted: Path, recipe: Recipe) -> CompactTask:
+    """Return the task that joins the containers of some inputs, which are in one folder."""
+    names = tuple(path.name for path in group)
+    return CompactTask(group[0].parent, names, compacted, recipe.deduplication.hash)
+
+
+def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
     """Return the files with the numbers of the lines to drop, by language."""
-    batches = _batches((bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label]))
     tasks = []
     drops: dict[str, list[Path]] = {}
-    for batch, _ in batches:
+    if division.ranges is None:
+        return drops
+    for batch, _ in division.ranges:
         name = f"{batch[0].label}-{batch[0].number}"
         path = run.workplace.state / "dedup" / f"{name}.box"
         argument = DedupTask(batch, containers, path, run.recipe.deduplication.hash)
         tasks.append(StageTask(name, argument, basis))
         for bucket in batch:
             drops.setdefault(bucket.label, []).append(argument.drops)
-    sizes = [size for _, size in batches]
+    weights = division.weights["dedup"]
     run.stages.of_own_files.run_whole(
-        "dedup", dedup, tasks, Deduplicated, sizes, reusable=lambda task, _: is_container(task.drops)
+        "dedup", dedup, tasks, Deduplicated, weights, reusable=lambda task, _: is_container(task.drops)
     )
     return drops
 

@@ -192,18 +192,21 @@ class _Writer:
         return source
 
     def _annotations(self, parent: str, statistics: Sequence[Statistic]) -> Json:
-        made = [
-            {
-                "@type": "cr:Field",
-                "@id": self._id(f"{parent}/{each.name}"),
-                "name": each.name,
-                "dataType": list(each.data_types) if len(each.data_types) > 1 else each.data_types[0],
-                **({"equivalentProperty": each.equivalent} if each.equivalent else {}),
-                "value": each.value,
-            }
-            for each in statistics
-        ]
+        made = [self._statistic(parent, each) for each in statistics]
         return {"annotation": made[0] if len(made) == 1 else made} if made and not self.is_old else {}
+
+    def _statistic(self, parent: str, statistic: Statistic) -> Json:
+        identifier = self._id(f"{parent}/{_ODD_IN_NAMES.sub('_', statistic.name)}")
+        made: Json = {"@type": "cr:Field", "@id": identifier, "name": statistic.name}
+        if statistic.parts:
+            return made | {"subField": [self._statistic(identifier, each) for each in statistic.parts]}
+        kinds = statistic.data_types
+        made["dataType"] = list(kinds) if len(kinds) > 1 else kinds[0]
+        return (
+            made
+            | ({"equivalentProperty": statistic.equivalent} if statistic.equivalent else {})
+            | {"value": statistic.value}
+        )
 
 
 def _iri(text: str) -> str:

@@ -18,7 +18,9 @@ from corpusfmt.pipeline import hot
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_between, keys_of
 from corpusfmt.pipeline.recipe import HashName
 
-# Most lines of a bucket: sorting takes about 64 bytes per line.
+#: Memory of a line while its bucket is sorted.
+BYTES_OF_A_SORTED_LINE = 64
+# Most lines of a bucket.
 _LINES_A_BUCKET = 2_000_000
 _FIRST_WORDS = 1 << 64
 #: Bytes of a repeated line in `DedupTask.drops`: its number.

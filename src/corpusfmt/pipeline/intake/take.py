@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from corpusfmt.pipeline.package.shuffle import bytes_on_disk
 from corpusfmt.pipeline.package.variants import variants
 from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
+from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.size import Size
 
 _STAGE = "process"
 # Folder in the state for lists of addresses.
@@ -205,18 +207,20 @@ class Intake(Struct):
         if taken.processed.quarantined is None:
             container = self._container(taken.input)
             left = container.stat().st_size + container.with_suffix(".json").stat().st_size
-            self.scratch.keep(taken.input.key, taken.input.size, left, self._later(taken.processed))
-
-    def _later(self, processed: Processed) -> int:
-        """Return the most bytes that later stages write for an input, besides joined containers and the corpus."""
-        drops = sum(processed.stored.values()) * DROP_BYTES if self.choices.recipe.deduplication.lines else 0
-        if self.choices.recipe.output.shuffle_seed is None:
-            return drops
-        shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in processed.original.values())
-        return drops + shuffled * len(variants(self.choices.recipe))
+            later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
+            self.scratch.keep(taken.input.key, taken.input.size, left, later)
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / f"{each.task_id}.box"
 
     def _fingerprint(self, each: Input) -> str:
         return digest(self.choices.fingerprint, each.key, each.size, each.version)
+
+
+def bytes_of_later_stages(recipe: Recipe, original: Mapping[str, Size], stored: Mapping[str, int]) -> int:
+    """Return the most scratch bytes that later stages write for kept text and stored lines, besides joined containers."""
+    drops = sum(stored.values()) * DROP_BYTES if recipe.deduplication.lines else 0
+    if recipe.output.shuffle_seed is None:
+        return drops
+    shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in original.values())
+    return drops + shuffled * len(variants(recipe))

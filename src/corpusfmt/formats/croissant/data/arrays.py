@@ -7,12 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from corpusfmt.formats.croissant.data.batches import Batch, Take
-from corpusfmt.formats.croissant.data.casts import Cast, to_boolean, to_date, to_float, to_integer, to_number, to_text
-from corpusfmt.formats.croissant.data.cells import Column, Uneven, keys_of, left_over
+from corpusfmt.formats.croissant.data.casts import (
+    Cast,
+    to_boolean,
+    to_date,
+    to_float,
+    to_integer,
+    to_number,
+    to_text,
+    unchanged,
+)
+from corpusfmt.formats.croissant.data.cells import Column, Uneven, hashes, keys_of, left_over
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, bounds_of, hashes_of_integers, whole_key
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, bounds_of, whole_key
 from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
+from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.io.parquet import MOST_ROWS
 
 if TYPE_CHECKING:
@@ -27,12 +37,14 @@ _ROWS = 16 * MOST_ROWS
 _PADDING = b"\0" * 8
 # Days since 1970 of the first and the last day with an ISO 8601 date of four digits.
 _FIRST_DAY, _LAST_DAY = -719162, 2932896
+_DAY_IN = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_MOST_INT = (1 << 63) - 1
 
 
 def judged_arrays(opened: Opened, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
     """Yield the rows of a Parquet file: `Accepted` if all values are clearly valid, else a batch to evaluate.
 
-    `leaves` are columns without transformations; `keys` consist of some of them. Raises like `rows.batches`.
+    `leaves` are columns without transformations, perhaps of lists; `keys` consist of some of them. Raises like `rows.batches`.
     """
     takes = takes_of(leaves)
     judging = partial(_accepted, takes, leaves, keys)
@@ -49,58 +61,134 @@ def _accepted(
 ) -> Accepted | list[tuple[int, dict[Take, list[Any]]]]:
     of_keys = {id(leaf) for key in keys for leaf in key.leaves}
     try:
-        found = {id(leaf): _judged(part.column(leaf.take.name), leaf.cast, id(leaf) in of_keys) for leaf in leaves}
+        found = {id(leaf): _keys_in(part.column(leaf.take.name), leaf, id(leaf) in of_keys) for leaf in leaves}
         return Accepted(part.num_rows, [whole_key(key, found) for key in keys])
     except (ValueError, Uneven):
         # In the same batches as other readers, so that findings come in the same order.
         return [values_of(takes, part.slice(at, MOST_ROWS)) for at in range(0, part.num_rows, MOST_ROWS)]
 
 
+def _keys_in(array: Any, leaf: Leaf, is_key: bool) -> Key | None:
+    """Return the keys of a column if all its values are valid. Raises `Uneven` if only a cast can decide."""
+    if not leaf.repeated:
+        return _judged(array, leaf.cast, is_key)
+    if is_key:
+        raise Uneven
+    return _judged(_inside(array, leaf.shape or ANY_LIST, is_open=leaf.shape is None), leaf.cast, is_key)
+
+
+def _inside(array: Any, shape: ArrayShape, *, is_open: bool) -> Any:
+    """Return the values in lists of a shape. Raises `Uneven` for any other shape, unless it `is_open` to further lists."""
+    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
+    from pyarrow import types  # noqa: PLC0415 - large, and an extra
+
+    for dimension, size in enumerate(shape):
+        kind = array.type
+        if types.is_fixed_size_list(kind):
+            fits = size in (-1, kind.list_size)
+        elif types.is_list(kind) or types.is_large_list(kind):
+            ends = _offsets(array, is_large=types.is_large_list(kind))
+            fits = size == -1 or bool((np.diff(ends)[_present(array)] == size).all())
+        else:
+            raise Uneven
+        if not fits or (dimension and array.null_count):
+            raise Uneven
+        array = array.flatten()
+    if types.is_nested(array.type) and not is_open:
+        raise Uneven
+    return array
+
+
 def _judged(array: Any, cast: Cast, is_key: bool) -> Key | None:
     """Return the keys of a column if all its values have a type. Raises `Uneven` if only a cast can decide."""
-    import pyarrow as pa  # noqa: PLC0415 - large, and an extra
+    from pyarrow import types  # noqa: PLC0415
 
-    if pa.types.is_dictionary(array.type):
-        if cast is to_text and not is_key:
-            array.validate(full=True)
-            array.dictionary.validate(full=True)
-            return None
-        array = array.dictionary_decode()
     kind = array.type
-    if pa.types.is_string(kind):
+    if types.is_dictionary(kind):
+        return _of_dictionary(array, cast, is_key)
+    if types.is_string(kind) or types.is_large_string(kind):
         return _of_texts(array, cast, is_key)
+    if cast is unchanged and not is_key:
+        array.validate(full=True)
+        return None
     bounds = bounds_of(cast)
-    if pa.types.is_integer(kind) and bounds is not None:
+    if types.is_integer(kind) and bounds is not None:
         if cast is not to_integer:
-            _refuse_beyond(array, kind.to_pandas_dtype(), bounds)
-    elif cast is to_date and pa.types.is_date32(kind):
-        _refuse_beyond(array, "int32", (_FIRST_DAY, _LAST_DAY))
+            _refuse_beyond(array, bounds)
+    elif types.is_date32(kind) and cast in (to_date, to_text):
+        _refuse_beyond(array, (_FIRST_DAY, _LAST_DAY))
+    elif types.is_timestamp(kind) and cast in (to_date, to_text):
+        a_day = _DAY_IN[kind.unit]
+        _refuse_beyond(array, ((_FIRST_DAY + 1) * a_day, _LAST_DAY * a_day))  # of any time zone
     elif not _is_plain(kind, cast):
         raise Uneven
-    if not is_key:
-        return None
-    if kind != pa.int64() or cast is to_float:  # to which large numbers are rounded
-        raise Uneven
-    return hashes_of_integers(_numbers(array, "int64")), _present(array)
+    return _of_numbers(array, cast) if is_key else None
 
 
 def _is_plain(kind: Any, cast: Cast) -> bool:
     """Return whether every value stored as one type also has another."""
-    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415
 
-    if cast is to_text:
-        return bool(pa.types.is_integer(kind))
+    if types.is_null(kind):
+        return True
     if cast in (to_float, to_number):
-        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-    return cast is to_boolean and bool(pa.types.is_boolean(kind))
+        return bool(types.is_integer(kind) or types.is_floating(kind))
+    if cast is to_text and (types.is_integer(kind) or types.is_floating(kind)):
+        return True
+    return cast in (to_boolean, to_text) and bool(types.is_boolean(kind))
+
+
+def _of_dictionary(array: Any, cast: Cast, is_key: bool) -> Key | None:
+    """Judge each value of a dictionary once, if used or not."""
+    import numpy as np  # noqa: PLC0415
+
+    array.validate(full=True)
+    found = _judged(array.dictionary, cast, is_key)
+    if found is None:
+        return None
+    keys, known = found
+    present = _present(array.indices)
+    places = np.where(present, _numbers(array.indices), len(keys))
+    return np.append(keys, keys.dtype.type(0))[places], np.append(known, np.False_)[places]
+
+
+def _of_numbers(array: Any, cast: Cast) -> Key:
+    """Return keys from valid numbers, days or nulls."""
+    import numpy as np  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415
+
+    present = _present(array)
+    if types.is_null(array.type):
+        return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
+    if types.is_date32(array.type):
+        days = np.where(present, _numbers(array), 0).astype("datetime64[D]")
+        texts = np.datetime_as_string(days).astype("S10")
+        buffer = np.frombuffer(texts.tobytes() + _PADDING, dtype=np.uint8)[: texts.nbytes]
+        return hashes(buffer, np.arange(len(texts)) * 10, np.full(len(texts), 10)), present
+    if not types.is_integer(array.type) or cast is to_float:  # to which large numbers are rounded
+        raise Uneven
+    if types.is_uint64(array.type):
+        _refuse_beyond(array, (0, _MOST_INT))
+    return _numbers(array).astype(np.int64, copy=False), present
 
 
 # Arrow's functions do the same, but their import takes as long as reading a small file.
-def _numbers(array: Any, kind: Any) -> npt.NDArray[Any]:
-    """Return the numbers of an array; for nulls, any number."""
+def _numbers(array: Any) -> npt.NDArray[Any]:
+    """Return the numbers in an array of numbers, days or times; for nulls, any number."""
+    import numpy as np  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415
+
+    is_number = types.is_integer(array.type) or types.is_floating(array.type)
+    kind = array.type.to_pandas_dtype() if is_number else f"int{array.type.bit_width}"
+    return np.frombuffer(array.buffers()[1] or b"", dtype=kind)[array.offset : array.offset + len(array)]
+
+
+def _offsets(array: Any, *, is_large: bool) -> npt.NDArray[np.int64]:
+    """Return where each text or list begins, and where the last ends."""
     import numpy as np  # noqa: PLC0415
 
-    return np.frombuffer(array.buffers()[1] or b"", dtype=kind)[array.offset : array.offset + len(array)]
+    found = np.frombuffer(array.buffers()[1] or b"", dtype=np.int64 if is_large else np.int32)
+    return found[array.offset : array.offset + len(array) + 1].astype(np.int64)
 
 
 def _present(array: Any) -> npt.NDArray[np.bool_]:
@@ -114,28 +202,31 @@ def _present(array: Any) -> npt.NDArray[np.bool_]:
     return known[array.offset : array.offset + len(array)].astype(np.bool_)
 
 
-def _refuse_beyond(array: Any, kind: Any, bounds: tuple[int, int]) -> None:
+def _refuse_beyond(array: Any, bounds: tuple[int, int]) -> None:
     """Raise `Uneven` if a number of an array is outside a range."""
-    numbers = _numbers(array, kind)[_present(array)]
+    numbers = _numbers(array)
+    if array.null_count:
+        numbers = numbers[_present(array)]
     if len(numbers) and not bounds[0] <= int(numbers.min()) <= int(numbers.max()) <= bounds[1]:
         raise Uneven
 
 
 def _of_texts(array: Any, cast: Cast, is_key: bool) -> Key | None:
     import numpy as np  # noqa: PLC0415
+    from pyarrow import types  # noqa: PLC0415
 
     array.validate(full=True)  # checks that it is UTF-8
-    if cast is to_text and not is_key:
+    if cast in (to_text, unchanged) and not is_key:
         return None
-    _, offsets, texts = array.buffers()
-    places = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    low, high = int(places[0]), int(places[-1])
-    data = texts[low:high].to_pybytes() if texts is not None else b""
+    places = _offsets(array, is_large=types.is_large_string(array.type))
+    texts = array.buffers()[2]
+    low, high = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
+    data = (texts[low:high].to_pybytes() if texts is not None else b"") + _PADDING
     starts, ends = places[:-1] - low, places[1:] - low
     present = _present(array)
     if (present & (starts == ends)).any():
         raise Uneven  # the empty text is a value here, but not in a table of text
-    column = Column(data, np.frombuffer(data + _PADDING, dtype=np.uint8)[: len(data) or 1], starts, ends, None)
+    column = Column(data, np.frombuffer(data, dtype=np.uint8)[: high - low or 1], starts, ends, None)
     rest = left_over(column, cast)
     for row in rest.tolist():
         value = column.text(row)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, suppress
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, are_distinct
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, absent_in, are_distinct, as_hashes
 from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
 from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.data.tables import judged
@@ -51,6 +51,9 @@ from corpusfmt.io.keys import ROW_BITS, Hashes, KeyWriter, Place, few_hashes, re
 from corpusfmt.io.keys import unmatched as absent
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
+
+if TYPE_CHECKING:
+    from corpusfmt.formats.croissant.data.plain import Key, Keys
 
 # The number of faults of one kind in a report; the others are only counted.
 _SHOWN = 10
@@ -71,15 +74,15 @@ _ODD, _MOST_HASH = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
 class _Block(Struct, frozen=True, eq=False):
-    """Keys of rows, as hashes: of those at some places, or of all, in order."""
+    """Keys of rows: of those at some places, or of all, in order."""
 
-    hashes: npt.NDArray[np.uint64]
+    keys: Keys
     rows: npt.NDArray[np.int64] | None
     first: int
 
     def places(self) -> npt.NDArray[np.uint64]:
         """Return the place of each row among all."""
-        rows = np.arange(len(self.hashes)) if self.rows is None else self.rows
+        rows = np.arange(len(self.keys)) if self.rows is None else self.rows
         return (rows + self.first).astype(np.uint64)
 
 
@@ -100,15 +103,15 @@ class _Watched(Struct, eq=False):
     held: list[_Block] | None = None
     _held_keys: int = 0
 
-    def accept(self, part: tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]) -> None:
+    def accept(self, part: Key) -> None:
         """Take the rows of a block."""
-        hashes, present = part
+        keys, present = part
         if present.all():
-            self._write(hashes, None)
+            self._write(keys, None)
         else:
             rows = np.flatnonzero(present)
-            self._write(hashes[rows], rows)
-        self.row += len(hashes)
+            self._write(keys[rows], rows)
+        self.row += len(keys)
 
     def take(self, table: Table) -> None:
         """Take the rows of a table; a row without a value in some leaf has no key."""
@@ -118,31 +121,30 @@ class _Watched(Struct, eq=False):
             self._write(hashes, np.array(rows, dtype=np.int64))
         self.row += table.size
 
-    def _write(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64] | None) -> None:
-        if self.salt:
-            hashes = hashes ^ np.uint64(self.salt)
+    def _write(self, keys: Keys, rows: npt.NDArray[np.int64] | None) -> None:
+        if not len(keys):
+            return
+        if self.held is not None:  # by a watcher that has no salt, and knows no keys
+            self.held.append(_Block(keys, rows, self.row))
+            self._held_keys += len(keys)
+            if self._held_keys > _MOST_HELD:
+                self._let_go(self.held)
+            return
         if self.known is not None:
-            strange = np.flatnonzero(~self.known.have(hashes))
-            hashes, rows = hashes[strange], strange if rows is None else rows[strange]
-        if not len(hashes):
-            return
-        block = _Block(hashes, rows, self.number << ROW_BITS | self.row)
-        if self.held is None:
-            self.writer.extend_array(hashes, block.places())
-            return
-        self.held.append(block)
-        self._held_keys += len(hashes)
-        if self._held_keys > _MOST_HELD:
-            self._let_go(self.held)
+            strange = absent_in(self.known, keys, self.salt)
+            keys, rows = keys[strange], strange if rows is None else rows[strange]
+        if len(keys):
+            hashes = as_hashes(keys) ^ np.uint64(self.salt)
+            self._let_go([_Block(hashes, rows, self.number << ROW_BITS | self.row)])
 
-    def _let_go(self, held: list[_Block]) -> None:
-        for block in held:
-            self.writer.extend_array(block.hashes, block.places())
+    def _let_go(self, blocks: list[_Block]) -> None:
+        for block in blocks:
+            self.writer.extend_array(as_hashes(block.keys), block.places())
         self.held = None
 
     def close(self) -> None:
         """Write the keys that may occur twice."""
-        if self.held and not are_distinct([block.hashes for block in self.held]):
+        if self.held and not are_distinct([block.keys for block in self.held]):
             self._let_go(self.held)
         self.writer.close()
 
@@ -315,13 +317,14 @@ class _DataJudge:
 
     def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
         takes = takes_of(leaves)
-        if isinstance(origin, Resource) and all(leaf.is_plain and leaf.take.kind == "column" for leaf in leaves):
+        if isinstance(origin, Resource) and all(not leaf.steps and leaf.take.kind == "column" for leaf in leaves):
+            are_plain = all(leaf.is_plain for leaf in leaves)
 
             def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
                 kind = kind_of(origin, file.name)
                 if kind == "parquet":
                     return judged_arrays(file, leaves, keys)
-                return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS else None
+                return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS and are_plain else None
 
             yield from self._reader.of_files(origin, takes, quickly)
         else:

@@ -35,8 +35,14 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Key = tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]
+    from corpusfmt.io.keys import Hashes
 
+    #: The key of each row, as a hash or as the whole number it is, and which rows have one.
+    Keys = npt.NDArray[np.uint64 | np.int64]
+    Key = tuple[Keys, npt.NDArray[np.bool_]]
+
+# A mark for each number of a range takes no more memory than the hashes of this many times fewer numbers.
+_DENSE = 8
 # Whole numbers of fewer digits are compared in 64 bits.
 _MOST = 10**18
 # The kernel's names; the cells of other types are left over.
@@ -68,7 +74,7 @@ class KeyOf(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """Valid rows: their number, and for each wanted key the hashes and which rows have one."""
+    """Valid rows: their number, and each wanted key."""
 
     size: int
     keys: Sequence[Key]
@@ -133,23 +139,54 @@ def whole_key(wanted: KeyOf, by_leaf: Mapping[int, Key | None]) -> Key:
         present = present & each
     if wanted.required and not present.all():
         raise Uneven
-    return combined([hashes for hashes, _ in parts]) if len(parts) > 1 else parts[0][0], present
+    return combined([as_hashes(keys) for keys, _ in parts]) if len(parts) > 1 else parts[0][0], present
 
 
-def hashes_of_integers(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return the hash of each number's key."""
-    import numpy as np  # noqa: PLC0415
+def as_hashes(keys: Keys) -> npt.NDArray[np.uint64]:
+    """Return the hashes of keys that may be whole numbers: those of their texts."""
+    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
+    if keys.dtype != np.int64:
+        return keys.view(np.uint64)
     if native is None:
-        return hashes_of([b"%d" % number for number in numbers.tolist()])
-    return np.frombuffer(native.hashes_of_integers(numbers), dtype=np.uint64)
+        return hashes_of([b"%d" % number for number in keys.tolist()])
+    return np.frombuffer(native.hashes_of_integers(keys), dtype=np.uint64)
 
 
-def are_distinct(parts: Sequence[npt.NDArray[np.uint64]]) -> bool:
-    """Return whether some hashes are all different."""
+def absent_in(known: Hashes, keys: Keys, salt: int) -> npt.NDArray[np.int64]:
+    """Return the places of keys that are not among some, whose hashes have a salt."""
     import numpy as np  # noqa: PLC0415
 
+    each, places = keys, None
+    if keys.dtype == np.int64:
+        low, high = _range_of([keys])
+        if high - low < len(keys):
+            each, places = np.arange(low, high + 1), keys - low  # each number once
+    absent = ~known.have(as_hashes(each) ^ np.uint64(salt))
+    if places is not None and absent.any():
+        absent = absent[places]
+    return np.flatnonzero(absent)
+
+
+def _range_of(parts: Sequence[Keys]) -> tuple[int, int]:
+    """Return the least and the greatest of some numbers."""
+    return min(int(part.min()) for part in parts if len(part)), max(int(part.max()) for part in parts if len(part))
+
+
+def are_distinct(parts: Sequence[Keys]) -> bool:
+    """Return whether some keys are all different."""
+    import numpy as np  # noqa: PLC0415
+
+    if all(part.dtype == np.int64 for part in parts):
+        low, high = _range_of(parts)
+        number = sum(map(len, parts))
+        if high - low < _DENSE * number:
+            seen = np.zeros(high - low + 1, dtype=np.bool_)
+            for part in parts:
+                seen[part - low] = True
+            return int(np.count_nonzero(seen)) == number
+    hashes = [as_hashes(part) for part in parts]
     if native is not None:
-        return bool(native.are_distinct(list(parts)))
-    hashes = np.sort(np.concatenate(parts))
-    return not (hashes[1:] == hashes[:-1]).any()
+        return bool(native.are_distinct(hashes))
+    ordered = np.sort(np.concatenate(hashes))
+    return not (ordered[1:] == ordered[:-1]).any()

@@ -36,7 +36,7 @@ from corpusfmt.formats.general import bad_json, out_of_range, too_long
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
-from corpusfmt.io.parquet import MOST_ROWS, Table
+from corpusfmt.io.parquet import MOST_ROWS, Table, values_in
 from corpusfmt.model import Fault, Location, Problem
 
 T = TypeVar("T")
@@ -499,7 +499,7 @@ def _sized(convert: Callable[[Any], T], part: Any) -> tuple[int, T]:
 
 def values_of(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]]]:
     """Return the number of rows in a record batch, and the values of some columns."""
-    return part.num_rows, {take: list(map(_plain, part.column(take.name).to_pylist())) for take in takes}
+    return part.num_rows, {take: list(map(_plain, values_in(part.column(take.name)))) for take in takes}
 
 
 def _plain(value: Any) -> Any:

@@ -21,7 +21,7 @@ from corpusfmt.formats.general import bad_json
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
-from corpusfmt.io.parquet import Table
+from corpusfmt.io.parquet import Table, values_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location
 from corpusfmt.wording import clipped
@@ -381,7 +381,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _values(part: Any) -> dict[str, list[Any]]:
-    return {name: [_plain(each) for each in part.column(name).to_pylist()] for name in part.schema.names}
+    return {name: [_plain(each) for each in values_in(part.column(name))] for name in part.schema.names}
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,120 @@
+"""Internal: `corpusfmt plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from corpusfmt.cli.console import say, write
+from corpusfmt.cli.inputs import FollowLinks, size
+from corpusfmt.cli.outcome import guarded
+from corpusfmt.model import UsageError
+from corpusfmt.report.text import human_size
+from corpusfmt.wording import plural
+
+if TYPE_CHECKING:
+    from corpusfmt.pipeline.plan import Plan
+
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[INPUT]...",
+        help="WET files, folders, globs or lists of paths, as for `build`.",
+        show_default=False,
+    ),
+]
+Number = Annotated[int | None, typer.Option("--inputs", min=1, metavar="N", help="Number of inputs, instead of INPUT.")]
+MeanSize = Annotated[
+    str | None, typer.Option("--mean-size", "--mean-bytes", metavar="SIZE", help="Mean size of the inputs, like 150MB.")
+]
+Sample = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE|DIR", help="Inputs to measure (default: some of INPUT, or generated ones); repeatable."),
+]
+RatesFile = Annotated[str | None, typer.Option("--rates", metavar="FILE", help="Use saved rates, and measure nothing.")]
+SaveRates = Annotated[Path | None, typer.Option("--save-rates", metavar="FILE", help="Save the measured rates.")]
+
+
+class Output(StrEnum):
+    """How the plan is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@guarded
+def command(
+    inputs: Inputs = None,
+    number: Number = None,
+    mean_size: MeanSize = None,
+    base: Annotated[str | None, typer.Option(metavar="URL|DIR", help="Base of the paths in a list.")] = None,
+    recipe: Annotated[
+        str, typer.Option("--recipe", metavar="NAME|FILE", help="A bundled recipe or a .toml file.")
+    ] = "oscar-1.1",
+    keep_original: Annotated[
+        bool, typer.Option("--keep-original", help="Also write the corpus as it was before deduplication.")
+    ] = False,
+    sample: Sample = None,
+    rates: RatesFile = None,
+    save_rates: SaveRates = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU).")] = None,
+    output_format: Annotated[Output, typer.Option(help="text or json.")] = Output.TEXT,
+    follow_links: FollowLinks = False,
+) -> None:
+    """Estimate tasks, scratch, output, memory and CPU-hours of a build, from what a sample takes on this machine."""
+    import msgspec
+
+    from corpusfmt.engine.executors import available_processors
+    from corpusfmt.io.publish import output_at, publish_bytes
+    from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, inputs_named
+    from corpusfmt.pipeline.measure import measured, sample_of, saved_rates
+    from corpusfmt.pipeline.plan import plan_of
+    from corpusfmt.pipeline.recipe import load_recipe
+
+    if bool(inputs) == (number is not None):
+        raise UsageError("plan needs either inputs, or --inputs N with --mean-size SIZE")
+    if rates is not None and (sample or save_rates is not None):
+        raise UsageError("--rates measures nothing: remove --sample and --save-rates, or --rates")
+    if STANDARD_INPUT in (inputs or []):
+        raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
+    chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
+    arrivals = inputs_named(inputs, base, follow_links=follow_links) if inputs else []
+    sizes = [each.input.size for each in arrivals if each.input.size]
+    count = number or len(arrivals)
+    unknown = count - len(sizes) if arrivals else 0
+    if mean_size is None and not sizes:
+        raise UsageError("the sizes of the inputs are unknown: add --mean-size SIZE, like 150MB")
+    mean = size(mean_size) if mean_size is not None else sum(sizes) / len(sizes)
+    place = None if save_rates is None else output_at(save_rates, "--save-rates")
+    found = (
+        saved_rates(rates)
+        if rates is not None
+        else measured(sample or sample_of(arrivals), chosen, recipe, keep_original=keep_original)
+    )
+    if place is not None:
+        publish_bytes(place, msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    whole = sum(sizes) + round(mean * (count - len(sizes)))
+    plan = plan_of(chosen, count, whole, found, jobs or available_processors(), unknown)
+    if output_format is Output.JSON:
+        write([msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()], utf8=True)
+        return
+    for line in _lines(plan):
+        say(line)
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield f"{plan.recipe}: {plural(plan.inputs, 'input')}, {human_size(plan.input_bytes)}"
+    yield f"  {'stage':<8} {'tasks':>10} {'CPU-hours':>12} {'longest task':>14}"
+    for each in plan.stages:
+        hours = f"{each.cpu_seconds / 3600:,.2f}"
+        yield f"  {each.name:<8} {each.tasks:>10,} {hours:>12} {each.longest_task_seconds:>12,.1f} s"
+    yield f"  scratch: {human_size(plan.scratch_bytes)}"
+    yield f"  output: {human_size(plan.output_bytes)}"
+    yield f"  memory: {human_size(plan.memory_bytes)} per worker"
+    yield f"  time: {plan.cpu_hours:,.2f} CPU-hours, {plan.hours:,.2f} hours with {plural(plan.jobs, 'worker')}"
+    yield "assuming that"
+    yield from (f"- {each}" for each in plan.assumptions)
