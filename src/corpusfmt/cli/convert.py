@@ -164,7 +164,6 @@ def command(
 
     if source == "-":
         raise UsageError("convert does not read standard input: write it to a file and pass that file")
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
     with shown_stages() as show:
         report = convert(
             source,
@@ -198,19 +197,19 @@ def command(
             finish=finish,
             wait=wait,
             follow_links=follow_links,
-            limits=limits,
+            limits=limits_of(max_expansion, max_total_bytes, timeout),
             progress=show,
         )
-    if "files" not in report.results:
-        say_left(report, shard)
-        return
-    _summarise(report, destination)
+    _summarise(report, destination, shard)
     raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
 
 
-def _summarise(report: Report, target: str) -> None:
+def _summarise(report: Report, target: str, shard: str | None) -> None:
     from corpusfmt.io.outputs import place_of
 
+    if "files" not in report.results:
+        say_left(report, shard)
+        return
     destination = place_of(target, "the destination")
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     say(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")

@@ -21,7 +21,7 @@ from corpusfmt.conversion.report import report_of
 from corpusfmt.conversion.seal import is_finished, made, seal
 from corpusfmt.conversion.stages import Converted, Target
 from corpusfmt.conversion.way import way_between
-from corpusfmt.engine.arrays import NOTHING_LEFT, Left, Share, persisting, refuse_clusters, share_of
+from corpusfmt.engine.arrays import NOTHING_LEFT, Left, Share, persisting, share_of
 from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
@@ -103,9 +103,7 @@ def convert(
     `LimitReached`) if the run did not finish.
     """
     started = now()
-    share = share_of(shard, finish=finish, wait=wait)
-    if share is not None:
-        refuse_clusters(engine)
+    share = share_of(shard, finish=finish, wait=wait, engine=engine)
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
@@ -135,8 +133,7 @@ def convert(
     jobs = jobs_for(place, jobs, engine) or default_jobs(sum(shard.size for shard in work.shards), len(work.shards))
     with Workers(engine, jobs) as workers:
         stages = Stages(workplace.state, workers, progress, limits=limits, spent=planned.read)
-        written = Target(way.target_name, place, compressor)
-        read = CheckOptions(version=plan.version, reading=reading)
+        written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
         report = persisting(share, lambda: _shared(job, plan, work, share))
     if "files" in report.results:
