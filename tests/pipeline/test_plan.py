@@ -54,8 +54,8 @@ def test_a_plan_of_few_inputs() -> None:
     # Both languages fit into one task.
     assert stages_of(plan) == {"process": (4, 6.0, 1.5), "dedup": (1, 2.0, 2.0), "package": (1, 4.0, 4.0)}
     assert (plan.scratch_bytes, plan.output_bytes, plan.memory_bytes) == (1200 + 80 * 8, 1400, 10**8 + 40 * 64)
-    assert plan.cpu_hours == round(12 / 3600, 3)
-    assert plan.hours == round((1.5 + 2 + 4) / 3600, 3)
+    assert plan.cpu_hours == round(12 / 3600, 6)
+    assert plan.hours == round((1.5 + 2 + 4) / 3600, 6)
 
 
 def test_a_plan_of_many_inputs() -> None:
@@ -69,7 +69,7 @@ def test_a_plan_of_many_inputs() -> None:
     }
     assert plan.scratch_bytes == 2 * 60_000_000 + 4_000_000 * 8
     assert plan.memory_bytes == 10**8 + (1_500_000 - 40) * 64
-    assert plan.hours == round((30_000 + 5_000 + 37_500 + 150_000) / 3600, 3)
+    assert plan.hours == round((30_000 + 5_000 + 37_500 + 150_000) / 3600, 6)
 
 
 @pytest.mark.parametrize(
