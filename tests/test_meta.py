@@ -29,7 +29,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A layer may import those to its right, and itself.
 LAYERS = (
     ("cli",),
-    ("comparison", "gate", "reading"),
+    ("comparison", "gate", "reading", "statistics"),
     ("release",),
     ("pipeline", "conversion"),
     ("description", "recordsets"),
@@ -221,6 +221,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "records",
         "seal",
         "show",
+        "stats",
         "doctor",
         "verify",
     }

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from corpusfmt.release.verify import verify
     from corpusfmt.report import render
     from corpusfmt.rules import Override
+    from corpusfmt.statistics import stats
+    from corpusfmt.statistics.result import Statistics
 
     __version__: str
 
@@ -70,6 +72,7 @@ __all__ = [
     "Selection",
     "Severity",
     "Sourcing",
+    "Statistics",
     "UsageError",
     "Verdict",
     "__version__",
@@ -82,6 +85,7 @@ __all__ = [
     "records",
     "render",
     "seal",
+    "stats",
     "validate",
     "verify",
     "write",
@@ -110,6 +114,8 @@ _HOMES = {
     "records": "corpusfmt.recordsets",
     "render": "corpusfmt.report",
     "seal": "corpusfmt.release.seal",
+    "stats": "corpusfmt.statistics",
+    "Statistics": "corpusfmt.statistics.result",
     "validate": "corpusfmt.engine.validate",
     "verify": "corpusfmt.release.verify",
     "write": "corpusfmt.conversion",

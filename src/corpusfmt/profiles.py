@@ -7,17 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt._resources import resource
-from corpusfmt.io.paths import read_named
-from corpusfmt.io.toml import decoded_toml
+from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Severity, UsageError
 from corpusfmt.rules import STANDARD, Grade, Profile, Requirement
 from corpusfmt.wording import clipped, unknown
 
-_MOST_BYTES = 1024 * 1024
 _MOST_TABLES = 500
 _PROPERTY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
 
@@ -58,13 +55,7 @@ def load_profile(name: str | Path) -> Profile:
         known = profile_names()
         otherwise = f"known: {', '.join(known)}, or the path of a file `NAME.toml`"
         raise UsageError(unknown("profile", name, known, otherwise))
-    try:
-        text = read_named(name, _MOST_BYTES, "profile").decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read the profile {name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"profile {name}: {error}") from error
-    return _profile(str(name), text)
+    return _profile(str(name), toml_at(name, "profile"))
 
 
 @cache
@@ -75,10 +66,7 @@ def shipped_profile(name: str) -> Profile:
 
 def _profile(name: str, text: str) -> Profile:
     what = f"profile {name}"
-    try:
-        file = msgspec.convert(decoded_toml(text, what), _File)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{what}: {error}") from error
+    file = converted_toml(text, _File, what)
     if len(file.grade) + len(file.require) > _MOST_TABLES:
         raise UsageError(f"{what}: more than {_MOST_TABLES} tables: grade several rules in one")
     grades = tuple(_grade(each, what) for each in file.grade)

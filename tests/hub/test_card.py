@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 import corpusfmt
 from corpusfmt.description.card import Release, card_of
@@ -15,7 +17,7 @@ from corpusfmt.description.features import features_of
 from corpusfmt.formats.dolma.write import DOLMA
 from corpusfmt.formats.oscar.write import OSCAR_1_1
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.loading import BLOCK_BYTES, Columns
+from corpusfmt.io.loading import BLOCK_BYTES, LIST, Columns, Looking, Seen
 from corpusfmt.model import Json, UsageError
 
 OWN = """---
@@ -140,3 +142,36 @@ def test_features_keep_every_value() -> None:
     assert dtypes({"a": f"{day}T18:01:06+02:00"}) == {"a": "json"}
     assert dtypes({"a": day}, {"a": "2018-02-30"}) == {"a": "string"}
     assert dtypes({"a": day}, {"a": "no day"}, size=BLOCK_BYTES + 1) == {"a": "json"}
+
+
+_SOME: list[Any] = [None, True, 1, 2**53 + 1, 2**63, 2**64 + 1, 1.0, 0.5, 0.123456789012345]
+_SOME += ["a", "12", "[1]", "2024-01-31", "2024-02-30T03:04:05Z", "2024-01-30T03:04:05Z", "2024-01-02T03:04:05+02:00"]
+_VALUES = st.recursive(
+    st.sampled_from(_SOME),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize("kind", [Seen, Looking])
+@given(data=st.data())
+def test_rows_noted_together_give_what_each_gives_alone(kind: type[Seen], data: st.DataObject) -> None:
+    row = data.draw(st.dictionaries(st.sampled_from("abc"), _VALUES))
+    rows = [row | data.draw(st.dictionaries(st.sampled_from("abcd"), _VALUES, max_size=1)) for _ in range(4)]
+    together, alone = kind(), kind()
+    together.note_rows(rows)
+    for each in rows:
+        alone.note_rows([each])
+    assert together == alone
+    assert [*together.members] == [*alone.members]
+
+
+def test_nested_rows_are_noted_once() -> None:
+    """Were an element noted twice on each level, this would take 2^60 steps."""
+    for beside in ([], [{"a": None}]):
+        value: Any = None
+        for _ in range(60):
+            value = [{"a": value}, *beside]
+        seen = Seen()
+        seen.note_all([value, value])
+        assert seen.kinds == LIST

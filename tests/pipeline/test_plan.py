@@ -54,8 +54,8 @@ def test_a_plan_of_few_inputs() -> None:
     # Both languages fit into one task.
     assert stages_of(plan) == {"process": (4, 6.0, 1.5), "dedup": (1, 2.0, 2.0), "package": (1, 4.0, 4.0)}
     assert (plan.scratch_bytes, plan.output_bytes, plan.memory_bytes) == (1200 + 80 * 8, 1400, 10**8 + 40 * 64)
-    assert plan.cpu_hours == round(12 / 3600, 3)
-    assert plan.hours == round((1.5 + 2 + 4) / 3600, 3)
+    assert plan.cpu_hours == round(12 / 3600, 6)
+    assert plan.hours == round((1.5 + 2 + 4) / 3600, 6)
 
 
 def test_a_plan_of_many_inputs() -> None:
@@ -69,7 +69,7 @@ def test_a_plan_of_many_inputs() -> None:
     }
     assert plan.scratch_bytes == 2 * 60_000_000 + 4_000_000 * 8
     assert plan.memory_bytes == 10**8 + (1_500_000 - 40) * 64
-    assert plan.hours == round((30_000 + 5_000 + 37_500 + 150_000) / 3600, 3)
+    assert plan.hours == round((30_000 + 5_000 + 37_500 + 150_000) / 3600, 6)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_inputs_of_unknown_size_are_as_large_as_the_others(tmp_path: Path) -> No
 def test_the_sample_is_of_inputs_near_the_mean_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in {"a": 10, "b": 50, "c": 60, "d": 200}.items():
         (tmp_path / f"{name}.wet").write_bytes(bytes(size))
-    arrivals = inputs_named([str(tmp_path)])
+    arrivals = list(inputs_named([str(tmp_path)]))
     for most, chosen in {10: "c", 110: "bc", 1000: "abcd"}.items():
         monkeypatch.setattr(measure, "_MOST_BYTES", most)
         assert sample_of(arrivals) == [str(tmp_path / f"{name}.wet") for name in chosen]

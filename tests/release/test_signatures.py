@@ -136,6 +136,15 @@ def edit_and_seal(root: Path) -> None:
         (root / name).write_bytes(data)
 
 
+def edit_card_and_seal(root: Path) -> None:
+    kept = {name: (root / name).read_bytes() for name in SIGNED}
+    with (root / "README.md").open("a") as card:
+        card.write("\nAnother word.\n")
+    corpusfmt.seal(root)
+    for name, data in kept.items():
+        (root / name).write_bytes(data)
+
+
 def edit_seal_and_attest(root: Path) -> None:
     kept = (root / SIGNATURE).read_bytes()
     (root / "LICENSE").write_text("Another licence\n")
@@ -209,6 +218,30 @@ def test_what_was_changed_is_rejected(
     assert {(code, path if path.endswith(("json", "sig")) else "*") for code, path in found(report)} == expected
     assert (report.verdict.value, report.results["signed"]) == ("invalid", valid)
     assert not is_accepted(signed_release, keys[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "fetched"),
+    [
+        (edit_card_and_seal, [MANIFEST, "README.md"]),
+        (lambda root: (root / PROVENANCE).unlink(), [PROVENANCE]),
+        (edit_statement, [PROVENANCE]),
+        (edit_signature, []),
+    ],
+    ids=lambda each: each.__name__ if callable(each) else "",
+)
+def test_what_differs_from_what_was_signed_is_downloaded_again(
+    change: Callable[[Path], Any], fetched: list[str], signed_release: Path, keys: tuple[Path, Path]
+) -> None:
+    before = tree(signed_release)
+    change(signed_release)
+    assert corpusfmt.verify(signed_release, key=keys[1]).results["fetch"] == fetched
+    # Without a key, nothing says which of them is right.
+    assert corpusfmt.verify(signed_release).results["fetch"] == []
+    for path in fetched:
+        (signed_release / path).write_bytes(before[path])
+    report = corpusfmt.verify(signed_release, key=keys[1])
+    assert (found(report) == set()) is (change is not edit_signature)
 
 
 def test_a_key_of_others_and_a_signature_of_another_release(
@@ -357,7 +390,7 @@ def test_what_to_do_without_a_network(built: Path, tmp_path: Path) -> None:
     nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
     folders = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(tmp_path))
     done = run_cli("seal", built, "--sign", "sigstore", env={**os.environ, **nowhere, **folders})
-    assert done.returncode == 3
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (3, b"", 1)
     assert done.stderr.startswith(b"error: sigstore cannot be reached (")
     assert done.stderr.endswith(b"sign with a key (`--sign KEY`), or where there is a network\n")
     assert tree(built) == before

@@ -24,6 +24,7 @@ from corpusfmt.cli import (
     render,
     seal,
     show,
+    stats,
     validate,
     verify,
 )
@@ -50,6 +51,7 @@ app.command("compare")(compare.command)
 app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
+app.command("stats")(stats.command)
 app.command("build", cls=GroupedCommand)(build.command)
 app.command("plan")(plan.command)
 app.command("gate")(gate.command)

@@ -19,6 +19,8 @@ from corpusfmt.wording import plural
 if TYPE_CHECKING:
     from corpusfmt.pipeline.plan import Plan
 
+_HOUR = 3600
+
 Inputs = Annotated[
     list[str] | None,
     typer.Argument(
@@ -82,7 +84,7 @@ def command(
     if STANDARD_INPUT in (inputs or []):
         raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
     chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
-    arrivals = inputs_named(inputs, base, follow_links=follow_links) if inputs else []
+    arrivals = list(inputs_named(inputs, base, follow_links=follow_links)) if inputs else []
     sizes = [each.input.size for each in arrivals if each.input.size]
     count = number or len(arrivals)
     unknown = count - len(sizes) if arrivals else 0
@@ -108,13 +110,18 @@ def command(
 
 def _lines(plan: Plan) -> Iterator[str]:
     yield f"{plan.recipe}: {plural(plan.inputs, 'input')}, {human_size(plan.input_bytes)}"
-    yield f"  {'stage':<8} {'tasks':>10} {'CPU-hours':>12} {'longest task':>14}"
+    yield f"  {'stage':<8} {'tasks':>10} {'CPU time':>14} {'longest task':>14}"
     for each in plan.stages:
-        hours = f"{each.cpu_seconds / 3600:,.2f}"
-        yield f"  {each.name:<8} {each.tasks:>10,} {hours:>12} {each.longest_task_seconds:>12,.1f} s"
+        whole, longest = _time(each.cpu_seconds), _time(each.longest_task_seconds)
+        yield f"  {each.name:<8} {each.tasks:>10,} {whole:>14} {longest:>14}"
     yield f"  scratch: {human_size(plan.scratch_bytes)}"
     yield f"  output: {human_size(plan.output_bytes)}"
     yield f"  memory: {human_size(plan.memory_bytes)} per worker"
-    yield f"  time: {plan.cpu_hours:,.2f} CPU-hours, {plan.hours:,.2f} hours with {plural(plan.jobs, 'worker')}"
+    seconds = sum(each.cpu_seconds for each in plan.stages)
+    yield f"  CPU time: {_time(seconds)}; {_time(plan.hours * _HOUR)} with {plural(plan.jobs, 'worker')}"
     yield "assuming that"
     yield from (f"- {each}" for each in plan.assumptions)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds < _HOUR else f"{seconds / _HOUR:,.1f} h"

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.io.paths import read_named
-from corpusfmt.io.toml import decoded_toml
+from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
@@ -123,18 +122,9 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
         return tuple(_override(table) for table in self.rule)
 
 
-_MOST_BYTES = 1024 * 1024
-
-
 def load_config(path: str | Path) -> Config:
     """Read a settings file. Raises `UsageError` that names the file and its fault."""
-    try:
-        text = read_named(path, _MOST_BYTES, "configuration").decode("utf-8")
-        config = msgspec.convert(decoded_toml(text, f"configuration {path}"), Config)
-    except OSError as error:
-        raise UsageError(f"cannot read the configuration {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise UsageError(f"configuration {path}: {error}") from error
+    config = converted_toml(toml_at(path, "configuration"), Config, f"configuration {path}")
     config.map = {name: str(Path(path).parent / copy) for name, copy in config.map.items()}
     return config
 

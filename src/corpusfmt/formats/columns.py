@@ -12,13 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct, field
 
 from corpusfmt._resources import resource
-from corpusfmt.io.paths import read_named
 from corpusfmt.io.text import json_type
-from corpusfmt.io.toml import decoded_toml
+from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import clipped
 
@@ -192,13 +190,7 @@ def load_columns(name: str) -> Columns:
     if not re.search(r"[/\\]|\.toml$", name):
         known = ", ".join(columns_names())
         raise UsageError(f"unknown column profile {clipped(name)!r}; known: {known}, or the path of a file `NAME.toml`")
-    try:
-        text = read_named(name, _MOST_BYTES, "column profile").decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read the column profile {name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"column profile {name}: {error}") from error
-    return _columns(Path(name).stem, text, f"column profile {name}")
+    return _columns(Path(name).stem, toml_at(name, "column profile", _MOST_BYTES), f"column profile {name}")
 
 
 def format_of_columns(named: str, columns: str | None) -> str:
@@ -234,10 +226,7 @@ def _strength(columns: Columns) -> int:
 
 
 def _columns(name: str, text: str, what: str) -> Columns:
-    try:
-        file = msgspec.convert(decoded_toml(text, what), _File)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{what}: {error}") from error
+    file = converted_toml(text, _File, what)
     if file.fields.text.startswith("/"):
         raise UsageError(f"{what}: `text` is {clipped(file.fields.text)!r}, expected a field that is not in an object")
     if len(file.required) + len(file.optional) > _MOST_FIELDS or len(file.files.names) > _MOST_NAMES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -24,11 +25,12 @@ from corpusfmt.hub.rules import (
     UNSAFE_NAME,
 )
 from corpusfmt.hub.types import Misfit, Type, inferred, misfits
-from corpusfmt.io.lines import Line, lines
+from corpusfmt.io.jsonlines import UNDECODABLE
+from corpusfmt.io.lines import LongLine, blocks
 from corpusfmt.io.loading import Columns, Looking, Seen
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
-from corpusfmt.model import Location, Problem
+from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
 # The builder of Markdown and TOML.
@@ -44,6 +46,8 @@ class Looked(Struct, frozen=True):
     gap: str = ""
 
 
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
 #: Looks at files, in any process.
 Look = Callable[[Sequence[Entry]], Iterable[Looked]]
 
@@ -54,22 +58,37 @@ def look_at(entry: Entry) -> Looked:
         from corpusfmt.hub.parquet import look_at_table  # noqa: PLC0415 - only for Parquet
 
         return look_at_table(entry)
-    decode = msgspec.json.Decoder(dict).decode
     columns, rows = Columns(Looking), 0
     try:
         with entry.open() as file:
-            for line in lines(Chunks(file, codec_of_name(entry.name), entry.path)):
-                if not isinstance(line, Line) or not line.data.strip():
+            for block in blocks(Chunks(file, codec_of_name(entry.name), entry.path)):
+                if isinstance(block, LongLine):
                     continue
-                try:
-                    columns.note(decode(line.data), len(line.data) + line.terminated)
-                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                    return Looked(gap=f"line {line.line:,} is no JSON object")
-                rows += 1
+                lines = [line for line in block.data.split(b"\n") if line and not line.isspace()]
+                found = _decoded(lines)
+                if isinstance(found, int):
+                    number = block.line + block.data.split(b"\n").index(lines[found])
+                    return Looked(gap=f"line {number:,} is no JSON object")
+                for line, row in zip(lines, found, strict=True):
+                    columns.note(row, len(line) + 1)
+                rows += len(lines)
+        columns.finish()
+    except RecursionError:
+        return Looked(gap="rows are nested too deeply")
     except (OSError, StreamFault) as error:
         return Looked(gap=str(error))
-    columns.finish()
     return Looked(tuple(columns.blocks), rows)
+
+
+def _decoded(lines: Sequence[bytes]) -> list[Json] | int:
+    """Return the objects in lines, or the place of the first line that is none."""
+    found = []
+    for place, line in enumerate(lines):
+        try:
+            found.append(_decode(line))
+        except UNDECODABLE:
+            return place
+    return found
 
 
 def judge_without_data(root: Entry, judge: Judge) -> None:

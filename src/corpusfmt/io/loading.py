@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -17,6 +17,9 @@ from corpusfmt.model import Json
 
 #: Bytes of text of a block.
 BLOCK_BYTES = 10 * 1024 * 1024
+# Rows are added together up to these numbers.
+_WAITING_BYTES = 1024 * 1024
+_WAITING_ROWS = 256
 
 # Kinds of values; a column may have several. TIME is a string that is read as a point in time, OFFSET one whose offset from
 # UTC is lost by that, QUOTING one that is itself JSON. WIDE is a whole number that a float changes, BIG one of more than 64
@@ -27,6 +30,7 @@ NULL, BOOL, INT, WIDE, BIG, HUGE, FLOAT, FRACTION, LONG, TIME, OFFSET, TEXT, QUO
 )
 NUMBERS = INT | WIDE | BIG | HUGE | FLOAT | FRACTION | LONG
 TEXTS = TIME | OFFSET | TEXT | QUOTING
+_FLOATS = FLOAT | FRACTION | LONG
 
 # Objects with more keys are maps rather than records: no table has room for them.
 _MOST_KEYS = 1000
@@ -37,10 +41,9 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
 )
-# The common form, on a day that every month has.
-_USUAL = re.compile(
-    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII
-).fullmatch
+# The common form, on a day that the month has in every year.
+_DAY = r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+_USUAL = re.compile(rf"\d{{4}}-{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII).fullmatch
 _UTC = frozenset({"", "Z"})
 
 
@@ -67,7 +70,7 @@ class Seen(Struct, omit_defaults=True):
         elif found is dict:
             self._note_object(value)
         elif found is list or found is tuple:
-            self._note_list(value)
+            self._note_lists((value,))
         elif found is int:
             exact = -_EXACT <= value <= _EXACT
             self.kinds |= INT if exact else INT | WIDE if _LEAST <= value <= _MOST else self._too_big(value)
@@ -105,16 +108,55 @@ class Seen(Struct, omit_defaults=True):
                 continue
             member.note(value)
 
-    def note_row(self, row: Json) -> None:
-        """Add a row: any of its columns may be missing."""
-        self._note_members(row, or_else=0)
+    def note_rows(self, rows: Sequence[Json]) -> None:
+        """Add rows: any of their columns may be missing."""
+        self._note_alike(rows, lambda row: self._note_members(row, or_else=0))
 
-    def _note_list(self, values: Iterable[Any]) -> None:
+    def note_all(self, values: Sequence[Any]) -> None:
+        """Add values, by their type: most of them add nothing to what others have added."""
+        types = set(map(type, values))
+        for found in types:
+            own: Sequence[Any] = values if len(types) == 1 else [each for each in values if type(each) is found]
+            if found is dict:
+                self._note_alike(own, self._note_object)
+            elif found is list or found is tuple:
+                self._note_lists(own)
+            elif found is int:
+                is_known = self.kinds & INT and min(own) >= -_EXACT and max(own) <= _EXACT
+                self._note_each(() if is_known else own)
+            elif found is float:
+                self._note_each(() if self.kinds & _FLOATS == _FLOATS else own)
+            elif found is str:
+                self._note_each(self._telling(own))
+            else:
+                self.note(own[0])
+
+    def _telling(self, texts: Sequence[str]) -> Iterable[str]:
+        """Return the texts that may add a kind."""
+        return () if self.kinds & TEXT or (self.kinds & TIME and all(map(_USUAL, texts))) else texts
+
+    def _note_each(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.note(value)
+
+    def _note_lists(self, values: Sequence[Sequence[Any]]) -> None:
         self.kinds |= LIST
         if self.items is None:
             self.items = type(self)()
-        for value in values:
-            self.items.note(value)
+        self.items.note_all([each for value in values for each in value])
+
+    def _note_alike(self, rows: Sequence[Json], note: Callable[[Json], None]) -> None:
+        """Add objects, by column if all have the same keys."""
+        first = rows[0]
+        if len(self.members) + len(first) > _MOST_KEYS or len(set(map(tuple, rows))) > 1:
+            for row in rows:
+                note(row)
+            return
+        note(first)
+        # The first one only once: twice on each level would be exponential.
+        rest = rows[1:]
+        for name in first:
+            self.members[name].note_all([row[name] for row in rest])
 
     def add(self, other: Seen) -> None:
         """Add everything that another column contains."""
@@ -138,6 +180,11 @@ class Looking(Seen):
         super()._note_text(text)
         if text[:1] in _MAY_QUOTE and not self.kinds & QUOTING and _is_json(text):
             self.kinds |= QUOTING
+
+    def _telling(self, texts: Sequence[str]) -> Iterable[str]:
+        if not self.kinds & TEXT:
+            return super()._telling(texts)
+        return () if self.kinds & QUOTING else {text for text in texts if text[:1] in _MAY_QUOTE}
 
 
 def _is_json(text: str) -> bool:
@@ -176,19 +223,29 @@ class Columns:
         self._kind = kind
         self._current = kind()
         self._bytes = 0
+        self._waiting: list[Json] = []
+        self._noted = 0
 
     def note(self, row: Json, size: int) -> None:
-        """Add a row of `size` bytes, with its line feed."""
-        self._current.note_row(row)
+        """Add a row of `size` bytes, with its line feed. Nothing may change it afterwards."""
+        self._waiting.append(row)
         self._bytes += size
+        if self._bytes - self._noted >= _WAITING_BYTES or len(self._waiting) == _WAITING_ROWS:
+            self._note()
         if self._bytes > BLOCK_BYTES:
             self._end()
 
+    def _note(self) -> None:
+        if self._waiting:
+            self._current.note_rows(self._waiting)
+        self._waiting, self._noted = [], self._bytes
+
     def _end(self) -> None:
+        self._note()
         self.whole.add(self._current)
         if self._current not in self.blocks:
             self.blocks.append(self._current)
-        self._current, self._bytes = self._kind(), 0
+        self._current, self._bytes, self._noted = self._kind(), 0, 0
 
     def finish(self) -> Seen:
         """Return the columns of all blocks."""

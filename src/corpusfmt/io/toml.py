@@ -5,14 +5,37 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
+import msgspec
+
+from corpusfmt.io.paths import read_named
 from corpusfmt.model import UsageError
 
+T = TypeVar("T")
 #: The decoder's time and memory grow with the square of a key's parts.
 _MOST_PARTS = 16
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}", re.MULTILINE)
+
+
+def toml_at(path: str | Path, what: str, most: int = 1024 * 1024) -> str:
+    """Return the text of a file of at most `most` bytes. Raises `UsageError`."""
+    try:
+        return read_named(path, most, what).decode("utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what} {path}: {error}") from error
+
+
+def converted_toml(text: str, kind: type[T], what: str) -> T:
+    """Return TOML as a value of a type. Raises `UsageError` with a message that begins with `what`."""
+    try:
+        return msgspec.convert(decoded_toml(text, what), kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{what}: {error}") from error
 
 
 def decoded_toml(text: str, what: str, parse_float: Callable[[str], float] = float) -> dict[str, Any]:

@@ -95,11 +95,14 @@ class Bundle(Struct, frozen=True):
 
 
 class Claims(Struct):
-    """The statements about a release by the name of their file, its signature, and which of these contradict the release."""
+    """The statements about a release by the name of their file, and its signature.
+
+    `wrong` has those that contradict the release, each with the files whose content or existence it contradicts.
+    """
 
     statements: dict[str, Statement] = field(default_factory=dict)
     bundle: Bundle | None = None
-    wrong: set[str] = field(default_factory=set)
+    wrong: dict[str, list[str]] = field(default_factory=dict)
 
 
 class _Subject(Struct):
@@ -222,13 +225,15 @@ def check_claims(
         found = _read(root, name, judge, STATEMENT_MALFORMED, _ATTEST, _statement)
         if isinstance(found, Statement):
             claims.statements[name] = found
-            if not _agrees(name, found, manifest, judge, digest_of):
-                claims.wrong.add(name)
+            wrong = _contradicted(name, found, manifest, judge, digest_of)
+            if wrong is not None:
+                claims.wrong[name] = wrong
     found = _read(root, SIGNATURE, judge, SIGNATURE_MALFORMED, _SIGN, _bundle) if SIGNATURE in names else None
     if isinstance(found, Bundle):
         claims.bundle = found
-        if not _covers(found, claims, manifest, judge, digest_of):
-            claims.wrong.add(SIGNATURE)
+        wrong = _uncovered(found, claims, manifest, judge, digest_of)
+        if wrong is not None:
+            claims.wrong[SIGNATURE] = wrong
     return claims
 
 
@@ -350,9 +355,12 @@ def _bundle(_name: str, data: bytes) -> Bundle:
     return Bundle(digests, data, None if key is None else key.hint or "")
 
 
-def _agrees(name: str, found: Statement, manifest: Manifest, judge: Judge, digest_of: DigestOf) -> bool:
-    if _report_wrong(name, found.digests, manifest, judge, STATEMENT_MISMATCH, digest_of):
-        return False
+def _contradicted(
+    name: str, found: Statement, manifest: Manifest, judge: Judge, digest_of: DigestOf
+) -> list[str] | None:
+    wrong = _report_wrong(name, found.digests, manifest, judge, STATEMENT_MISMATCH, digest_of)
+    if wrong is not None:
+        return wrong
     problems = [
         Problem(f"`{path}` is not a subject", Location(name), _ATTEST)
         for path in by_bytes(manifest.files.keys() - found.digests.keys())
@@ -364,7 +372,7 @@ def _agrees(name: str, found: Statement, manifest: Manifest, judge: Judge, diges
     ]
     for problem in problems:
         judge.report(STATEMENT_MISMATCH, problem)
-    return not problems
+    return [] if problems else None
 
 
 def _contradictions(found: Statement, manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -389,15 +397,17 @@ def _contradictions(found: Statement, manifest: Manifest) -> Iterator[tuple[str,
             yield "`runDetails` is not what the manifest says", "/runDetails"
 
 
-def _covers(found: Bundle, claims: Claims, manifest: Manifest, judge: Judge, digest_of: DigestOf) -> bool:
-    is_wrong = _report_wrong(SIGNATURE, found.digests, manifest, judge, SIGNATURE_MISMATCH, digest_of)
+def _uncovered(
+    found: Bundle, claims: Claims, manifest: Manifest, judge: Judge, digest_of: DigestOf
+) -> list[str] | None:
+    wrong = _report_wrong(SIGNATURE, found.digests, manifest, judge, SIGNATURE_MISMATCH, digest_of)
     if found.digests.keys().isdisjoint({NAME, *manifest.files}):
-        return False
+        return wrong or []
     alone = {name for name, each in claims.statements.items() if each.envelope is None}
     left_out = by_bytes({NAME, *manifest.files, *alone} - found.digests.keys())
     for path in left_out:
         judge.report(UNSIGNED, Problem(f"`{path}` is not signed", Location(SIGNATURE), _SIGN))
-    return not (is_wrong or left_out)
+    return [] if wrong is None and left_out else wrong
 
 
 def _report_wrong(
@@ -407,11 +417,11 @@ def _report_wrong(
     judge: Judge,
     kind: FindingType,
     digest_of: DigestOf,
-) -> bool:
-    """Report the digests in a statement or signature that are not those of the release; return whether there are any."""
+) -> list[str] | None:
+    """Report the digests in a statement or signature that are not those of the release; return their files, None if none is."""
     at, hint = Location(name), _SIGN if kind is SIGNATURE_MISMATCH else _ATTEST
     known = _known(manifest, digest_of) if any(path == digest for path, digest in claimed.items()) else frozenset()
-    wrong = []
+    wrong: dict[str, str] = {}
     for path, digest in claimed.items():
         try:
             message = _difference(path, digest, manifest, digest_of, known)
@@ -419,12 +429,12 @@ def _report_wrong(
             judge.report(*barred(error, Location(path)))
             continue
         if message:
-            wrong.append(message)
+            wrong[path] = message
     if len(wrong) == len(claimed) > 1:
-        wrong = [f"about another release: of {plural(len(claimed), 'digest')} none is that of a file in this one"]
-    for message in wrong:
+        wrong = {name: f"about another release: of {plural(len(claimed), 'digest')} none is that of a file in this one"}
+    for message in wrong.values():
         judge.report(kind, Problem(message, at, hint))
-    return bool(wrong)
+    return [path for path in wrong if path not in (TREE, claimed.get(path))] if wrong else None
 
 
 def _known(manifest: Manifest, digest_of: DigestOf) -> frozenset[str | None]:

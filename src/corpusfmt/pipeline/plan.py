@@ -18,6 +18,7 @@ from corpusfmt.report.text import human_size
 from corpusfmt.wording import plural
 
 _HOUR = 3600
+_SMALL_BYTES = 5_000_000
 
 
 class StagePlan(Struct, frozen=True):
@@ -75,8 +76,8 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
         scratch.used,
         scaled(rates.output_bytes),
         rates.memory_bytes + memory,
-        round(sum(each.cpu_seconds for each in stages) / _HOUR, 3),
-        round(sum(max(each.cpu_seconds / jobs, each.longest_task_seconds) for each in stages) / _HOUR, 3),
+        round(sum(each.cpu_seconds for each in stages) / _HOUR, 6),
+        round(sum(max(each.cpu_seconds / jobs, each.longest_task_seconds) for each in stages) / _HOUR, 6),
         list(_assumptions(recipe, rates, unknown)),
         rates,
     )
@@ -94,6 +95,10 @@ def _assumptions(recipe: Recipe, rates: Rates, unknown: int) -> Sequence[str]:
         "languages are those of the sample; further ones add small tasks and files",
         "no worker waits for inputs, disks or the network, and all are as fast as this machine",
     ]
+    if rates.bytes < _SMALL_BYTES:
+        found.append(
+            "the sample is small, so that the fixed costs of tasks and files count too much; name a larger one"
+        )
     if rates.generated:
         found.append("the sample was generated; name some of your inputs with --sample for the figures of your data")
     if rates.recipe != recipe.name:

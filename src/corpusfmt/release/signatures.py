@@ -41,7 +41,7 @@ def key_at(path: str | Path) -> Key:
 
 
 def check_signatures(claims: Claims, key: Key, judge: Judge) -> list[str]:
-    """Report what the owner of a key did not sign; return the names of what the owner signed and is true of the release."""
+    """Report what the owner of a key did not sign; return the names of what the owner signed."""
     signed = []
     bundle = claims.bundle
     if bundle is None:
@@ -60,7 +60,7 @@ def check_signatures(claims: Claims, key: Key, judge: Judge) -> list[str]:
             judge.report(SIGNATURE_INVALID, Problem("no signature is valid with the key", Location(name), _INVALID))
         if is_signed:
             signed.append(name)
-    return [name for name in signed if name not in claims.wrong]
+    return signed
 
 
 def _why_not(bundle: Bundle, key: Key) -> str:

@@ -37,7 +37,7 @@ class Signer(Struct, frozen=True):
             try:
                 configured.sign(folder, path)
             except Exception as error:
-                raise Incomplete(f"signing failed: {error}") from error
+                raise Incomplete(f"signing failed: {_in_a_line(error)}") from error
             return path.read_bytes()
 
 
@@ -51,15 +51,17 @@ def signer_of(sign: str | Path) -> Signer:
         try:
             return Signer(signing.Config().use_sigstore_signer(use_ambient_credentials=True))
         except Exception as error:
-            message = (
-                f"sigstore cannot be reached ({error}): sign with a key (`--sign KEY`), or where there is a network"
-            )
+            message = f"sigstore cannot be reached ({_in_a_line(error)}): sign with a key (`--sign KEY`), or where there is a network"
             raise Incomplete(message) from error
     # The library reads the file a second time.
     if not Path(sign).is_file():
         raise UsageError(f"--sign is `{sign}`, expected a file with a private key in PEM, or `{KEYLESS}`: {_MAKE}")
     key = _private_key(sign)
     return Signer(signing.Config().use_elliptic_key_signer(private_key=sign), lambda payload: _enveloped(payload, key))
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def needed(module: str) -> Any:

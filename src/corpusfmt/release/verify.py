@@ -24,7 +24,7 @@ from corpusfmt.io.paths import Entry, entry_of, folder_at, is_remote
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
-from corpusfmt.manifest.model import NAME, Manifest
+from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
 from corpusfmt.model import Coverage, Incomplete, Json, Report, UsageError
@@ -53,7 +53,8 @@ def verify(
 
     `manifest` is a manifest from elsewhere, trusted instead of the one in the release. With `key`, a file with a public key,
     the release and the statements about it must be signed with that key. An interrupted run continues where it
-    stopped: unchanged files are not read again. `results` of the report lists the files to fetch again.
+    stopped: unchanged files are not read again. `results` of the report lists the files to fetch again: those that differ
+    from the manifest, or from what the owner of `key` signed.
     With `rebuild`, some inputs of a build are built again, and each line that they contributed is compared.
     Raises `UsageError` if there is no manifest, or the release cannot be rebuilt.
     """
@@ -71,7 +72,10 @@ def verify(
             _verify(root, found, judge, report, quick=quick, jobs=jobs, limits=limits, progress=progress)
             claims = check_claims(root, found, judge)
             if owner is not None:
-                report.results["signed"] = check_signatures(claims, owner, judge)
+                signed = check_signatures(claims, owner, judge)
+                report.results["signed"] = [name for name in signed if name not in claims.wrong]
+                wrong = {path for name in signed for path in claims.wrong.get(name, ())}
+                report.results["fetch"] = by_bytes(wrong.union(report.results["fetch"]))
             if rebuild is not None:
                 _rebuild(root, found, rebuild, judge, report, jobs=jobs, limits=limits, progress=progress)
     coverage.add(judge.coverage)
@@ -153,7 +157,7 @@ def _rebuild(
 def _results(manifest: Manifest, difference: Difference, unread: Mapping[str, Unread]) -> Json:
     return {
         "tree": msgspec.to_builtins(manifest.head.tree),
-        "fetch": sorted({*difference.to_fetch, *(path for path in unread if path in manifest.files)}, key=str.encode),
+        "fetch": by_bytes({*difference.to_fetch, *(path for path in unread if path in manifest.files)}),
         "remove": difference.added,
         "rename": difference.renamed,
     }

@@ -1,0 +1,71 @@
+"""Internal: `corpusfmt stats`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
+from corpusfmt.cli.progress import shown_progress
+from corpusfmt.model import UsageError
+
+Corpus = Annotated[str, typer.Argument(metavar="CORPUS", help="A corpus in any format that has documents.")]
+FormatName = Annotated[str, typer.Option("--format", help="Format of the corpus, like dolma or oscar-1.1.")]
+With = Annotated[
+    str,
+    typer.Option(
+        "--with",
+        metavar="NAMES",
+        help="Count these, too, comma-separated: words (and scripts), repeats; all or none.",
+    ),
+]
+OutputFormat = Annotated[str, typer.Option(help="text, json or markdown.")]
+
+
+@guarded
+def command(
+    corpus: Corpus,
+    format_name: FormatName = "auto",
+    count: With = "words",
+    record_set: RecordSetName = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    output_format: OutputFormat = "text",
+    report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    follow_links: FollowLinks = False,
+) -> None:
+    """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, repeats."""
+    from corpusfmt.cli.inputs import names
+    from corpusfmt.cli.outcome import check_destinations, write_outputs
+    from corpusfmt.statistics import stats
+    from corpusfmt.statistics.render import renderer
+    from corpusfmt.statistics.run import OPTIONAL
+
+    if corpus == "-":
+        raise UsageError("stats does not read standard input: write it to a file and pass that file")
+    check_destinations(output_format, report, renderer)
+    asked = {"all": list(OPTIONAL), "none": []}.get(count)
+    with shown_progress("counting") as show:
+        found = stats(
+            corpus,
+            format=format_name,
+            count=names([count]) if asked is None else asked,
+            record_set=record_set,
+            text_field=text_field,
+            id_field=id_field,
+            jobs=jobs,
+            engine=engine,
+            follow_links=follow_links,
+            limits=limits_of(max_expansion, max_total_bytes, timeout),
+            progress=show,
+        )
+    write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
+    raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)

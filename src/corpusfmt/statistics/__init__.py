@@ -1,0 +1,10 @@
+"""Internal: Statistics of a corpus: what it contains, in one pass, and how much of it could be counted.
+
+`words` counts in batches of UTF-8, `sketch` keeps numbers for quantiles, `count` is the task that reads some shards, and its
+results add up. `repeats` finds repeated lines and documents among their hashes, `result` is the outcome, `render` prints it,
+`run` combines all of them.
+"""
+
+from corpusfmt.statistics.run import stats
+
+__all__ = ["stats"]

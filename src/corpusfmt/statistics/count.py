@@ -1,0 +1,289 @@
+"""Internal: Count what some shards contain: the task of one worker. Its results add up."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+from msgspec import Struct, field
+
+from corpusfmt.conversion.documents import CUT
+from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
+from corpusfmt.io.keys import KeyWriter
+from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Json
+from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.words import words_in
+from corpusfmt.wording import clipped
+
+Numbers = npt.NDArray[np.int64]
+
+_BATCH_BYTES = 1 << 20
+_KEYS_A_RUN = 1 << 20
+#: Replaces further names if there are too many to list.
+FURTHER = "…"
+_MOST_NAMES = 1_000
+_MOST_FINDINGS = 100
+# Larger numbers are no confidence, and their sum may not be finite.
+_MOST_SCORE = 1e6
+_UNITS = ("documents", "lines", "words", "characters", "bytes")
+#: The lengths of documents whose quantiles are known.
+LENGTHS = ("lines", "words", "characters", "bytes")
+#: Folders of hashes in the scratch folder.
+LINES, DOCUMENTS = "lines", "documents"
+
+_MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
+_SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
+_SNAPSHOT_FIELDS = ("dump", "snapshot", "cc_segment", "cc_dump", "file_path")
+
+
+class Size(Struct):
+    """Documents, lines, words, characters and bytes of text in UTF-8, without line ends between documents."""
+
+    documents: int = 0
+    lines: int = 0
+    words: int = 0
+    characters: int = 0
+    bytes: int = 0
+
+    def add(self, numbers: Sequence[int]) -> None:
+        """Add numbers in the order of the fields."""
+        for name, number in zip(_UNITS, numbers, strict=True):
+            setattr(self, name, getattr(self, name) + number)
+
+    def merge(self, other: Size) -> None:
+        self.add([getattr(other, name) for name in _UNITS])
+
+
+class Label(Struct, frozen=True, array_like=True):
+    """What documents are grouped by; "" for none."""
+
+    language: str
+    source: str
+    variant: str
+
+
+class Part(Struct, frozen=True):
+    """Shards that one task counts. `scratch` is the folder for hashes if repeats are counted."""
+
+    format: str
+    options: CheckOptions
+    shards: Sequence[Shard]
+    task: int
+    words: bool
+    scratch: Path | None
+    side_by_side: bool
+
+
+class Counted(Struct):
+    """The counts of some shards. `broken` has the findings about files that could not be counted to their ends."""
+
+    sizes: dict[Label, Size] = field(default_factory=dict)
+    lengths: dict[str, Sketch] = field(default_factory=lambda: {name: Sketch() for name in LENGTHS})
+    scores: Sketch = field(default_factory=Sketch)
+    scripts: Counter[str] = field(default_factory=Counter)
+    created: Counter[str] = field(default_factory=Counter)
+    added: Counter[str] = field(default_factory=Counter)
+    snapshots: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    shards: int = 0
+    rejected: int = 0
+    compared_lines: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    broken: list[Finding] = field(default_factory=list)
+
+    def merge(self, other: Counted) -> None:
+        """Add the counts of other shards."""
+        for label, size in other.sizes.items():
+            self.size_of(label).merge(size)
+        for name, sketch in other.lengths.items():
+            self.lengths[name].merge(sketch)
+        self.scores.merge(other.scores)
+        self.scripts.update(other.scripts)
+        self.left_out.update(other.left_out)
+        for mine, theirs in (
+            (self.created, other.created),
+            (self.added, other.added),
+            (self.snapshots, other.snapshots),
+        ):
+            for name, count in theirs.items():
+                _count(mine, name, count)
+        self.shards += other.shards
+        self.rejected += other.rejected
+        self.compared_lines += other.compared_lines
+        self.findings = (self.findings + other.findings)[:_MOST_FINDINGS]
+        self.broken += other.broken
+
+    def size_of(self, label: Label) -> Size:
+        """Return the size of a group; beyond a thousand, groups are counted together."""
+        if label not in self.sizes and len(self.sizes) >= _MOST_NAMES:
+            label = Label(FURTHER, FURTHER, FURTHER)
+        return self.sizes.setdefault(label, Size())
+
+
+def count_part(part: Part) -> Counted:
+    """Count the documents of some shards, as far as they can be read."""
+    counting = _Counting(part)
+    for shard in part.shards:
+        counting.read(shard)
+    return counting.end()
+
+
+def documents_of(part: Part, shard: Shard) -> Iterator[Document | Rejected | LeftOut]:
+    """Yield the documents of a shard. Raises `BadInput` if nothing more of it can be read."""
+    fmt, _ = named_format(part.format)
+    assert fmt.reader is not None
+    return fmt.reader.read(shard, part.options)
+
+
+class _Counting:
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self.result = Counted()
+        self._texts: list[bytes] = []
+        self._characters = array("q")
+        self._labels: list[Label] = []
+        self._scores: list[float] = []
+        self._bytes = 0
+        self._keys = (
+            {}
+            if part.scratch is None
+            else {each: KeyWriter(part.scratch / each, part.task) for each in (LINES, DOCUMENTS)}
+        )
+        self._rows = dict.fromkeys(self._keys, 0)
+
+    def read(self, shard: Shard) -> None:
+        """Count the documents of a shard."""
+        variant = shard.corpus if self._part.side_by_side else ""
+        broken = len(self.result.broken)
+        try:
+            for each in documents_of(self._part, shard):
+                if isinstance(each, Document):
+                    self._take(each, variant)
+                elif isinstance(each, LeftOut):
+                    self.result.left_out[each.what] += 1
+                else:
+                    self._reject(each.finding, cut=each.finding.code in CUT and not each.raw)
+        except BadInput as error:
+            self._reject(error.finding, cut=True)
+        self.result.shards += len(self.result.broken) == broken
+
+    def _reject(self, found: Finding, *, cut: bool) -> None:
+        if cut or found.code in INCOMPLETE_CODES:
+            self.result.broken.append(found)
+        else:
+            self.result.rejected += 1
+            if len(self.result.findings) < _MOST_FINDINGS:
+                self.result.findings.append(found)
+
+    def _take(self, document: Document, variant: str) -> None:
+        text = document.text.encode()
+        self._texts.append(text)
+        self._characters.append(len(document.text))
+        self._labels.append(Label(document.lang or "", document.source or "", variant))
+        self._bytes += len(text)
+        result = self.result
+        if document.created:
+            _count(result.created, _month(document.created))
+        if document.added:
+            _count(result.added, _month(document.added))
+        if document.metadata:
+            self._note(document.metadata)
+        if self._bytes >= _BATCH_BYTES:
+            self._pass_on()
+
+    def _note(self, metadata: Json) -> None:
+        score = metadata.get("language_score")
+        if score is None:
+            score = _score_of_oscar(metadata.get("oscar"))
+        if type(score) in {int, float} and abs(score) <= _MOST_SCORE:
+            self._scores.append(score)
+        for name in _SNAPSHOT_FIELDS:
+            value = metadata.get(name)
+            if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
+                _count(self.result.snapshots, found.group())
+                break
+
+    def _pass_on(self) -> None:
+        """Count the texts that wait, all at once."""
+        texts, result = self._texts, self.result
+        if not texts:
+            return
+        data = b"\n".join(texts)
+        characters = np.frombuffer(self._characters, np.int64)
+        lines = np.array([each.count(b"\n") + (each[-1:] not in {b"", b"\n"}) for each in texts], np.int64)
+        sizes = np.array([len(each) for each in texts], np.int64)
+        words = np.zeros(len(texts), np.int64)
+        if self._part.words:
+            found = words_in(data)
+            ends = np.cumsum(characters) + np.arange(len(texts))
+            words = np.diff(found.before(ends), prepend=0)
+            result.scripts.update(found.scripts)
+        columns = dict(zip(LENGTHS, (lines, words, characters, sizes), strict=True))
+        self._add_sizes(columns)
+        for name, numbers in columns.items():
+            if name != "words" or self._part.words:
+                result.lengths[name].add(numbers)
+        result.scores.add(self._scores)
+        if self._keys:
+            self._add_keys(data, texts)
+        del characters  # an array with a view cannot be cleared
+        self._texts, self._labels, self._scores, self._bytes = [], [], [], 0
+        self._characters = array("q")
+
+    def _add_sizes(self, columns: dict[str, Numbers]) -> None:
+        numbers: dict[Label, int] = {}
+        places = np.array([numbers.setdefault(label, len(numbers)) for label in self._labels])
+        sums = [np.bincount(places)]
+        sums += [np.bincount(places, weights=column).astype(np.int64) for column in columns.values()]
+        for label, each in zip(numbers, np.column_stack(sums).tolist(), strict=True):
+            self.result.size_of(_named(label)).add(each)
+
+    def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
+        lines = data.split(b"\n")
+        for name, values in ((LINES, lines), (DOCUMENTS, texts)):
+            writer, first = self._keys[name], self._rows[name]
+            hashes = np.fromiter(map(xxhash.xxh3_64_intdigest, values), np.uint64, len(values))
+            rows = np.arange(first, first + len(values), dtype=np.uint64)
+            if name == LINES:
+                kept = np.fromiter(map(len, values), np.int64, len(values)) > 0
+                hashes, rows = hashes[kept], rows[kept]
+                self.result.compared_lines += len(hashes)
+            writer.extend_array(hashes, rows)
+            if (first + len(values)) // _KEYS_A_RUN > first // _KEYS_A_RUN:
+                writer.close()
+            self._rows[name] += len(values)
+
+    def end(self) -> Counted:
+        """Count the rest."""
+        self._pass_on()
+        for writer in self._keys.values():
+            writer.close()
+        return self.result
+
+
+def _named(label: Label) -> Label:
+    return Label(clipped(label.language), clipped(label.source), clipped(label.variant))
+
+
+def _month(date: str) -> str:
+    found = _MONTH.match(date)
+    return found.group() if found else FURTHER
+
+
+def _count(counter: Counter[str], name: str, count: int = 1) -> None:
+    """Count a name; beyond a thousand names, further ones are counted together."""
+    counter[name if name in counter or len(counter) < _MOST_NAMES else FURTHER] += count
+
+
+def _score_of_oscar(record: Any) -> Any:
+    """Return the confidence in the language of a document of OSCAR 22.01 or 23.01."""
+    for name in ("metadata", "identification", "prob"):
+        record = record.get(name) if isinstance(record, dict) else None
+    return record

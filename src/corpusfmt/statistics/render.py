@@ -1,0 +1,136 @@
+"""Internal: Output formats of statistics: text, JSON, Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from corpusfmt.model import UsageError
+from corpusfmt.statistics.count import LENGTHS, Size
+from corpusfmt.statistics.result import Statistics
+from corpusfmt.wording import json_text, leading, plain, plural, unknown
+from corpusfmt.wording import markdown as code
+
+_MOST_ROWS = 50
+_SHOWN = ("0.05", "0.25", "0.5", "0.75", "0.95")
+
+#: A title, the names of columns, and rows of cells.
+Table = tuple[str, Sequence[str], list[Sequence[str]]]
+
+
+def text(found: Statistics) -> Iterator[str]:
+    """Yield tables, then what was not counted."""
+    for title, heads, rows in _tables(found, leading):
+        lines = [[title, *heads], *rows[:_MOST_ROWS]]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        for line in lines:
+            first, *cells = line
+            numbers = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+            yield "  ".join([first.ljust(widths[0]), *numbers]).rstrip()
+        if len(rows) > _MOST_ROWS:
+            yield f"{len(rows) - _MOST_ROWS:,} more"
+        yield ""
+    for note in _notes(found):
+        yield plain(note)
+    yield plain(_summary(found))
+
+
+def json_object(found: Statistics) -> Iterator[str]:
+    """Yield one JSON object that conforms to `schemas/stats/stats.schema.json`."""
+    yield json_text(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+
+
+def markdown(found: Statistics) -> Iterator[str]:
+    """Yield tables for the card of a corpus."""
+    yield f"{_summary(found)}."
+    yield ""
+    for title, heads, rows in _tables(found, code):
+        yield f"| {title} | {' | '.join(heads)} |"
+        yield f"|---|{'--:|' * len(heads)}"
+        yield from (f"| {' | '.join(row)} |" for row in rows[:_MOST_ROWS])
+        if len(rows) > _MOST_ROWS:
+            yield f"| {len(rows) - _MOST_ROWS:,} more |{' |' * len(heads)}"
+        yield ""
+    for note in _notes(found):
+        yield f"- {code(note)}"
+
+
+#: Each function yields the lines of an output, without line ends.
+RENDERERS: Mapping[str, Callable[[Statistics], Iterable[str]]] = {
+    "text": text,
+    "json": json_object,
+    "markdown": markdown,
+}
+
+
+def renderer(name: str) -> Callable[[Statistics], Iterable[str]]:
+    """Return the function for an output format. Raises `UsageError` for an unknown name."""
+    if name not in RENDERERS:
+        raise UsageError(unknown("output format", name, RENDERERS))
+    return RENDERERS[name]
+
+
+def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
+    units = ["documents", "lines", *(["words"] if found.has_words else []), "characters", "bytes"]
+    by = (("language", found.by_language), ("source", found.by_source), ("variant", found.by_variant))
+    for title, groups in by:
+        if set(groups) <= {""} and title != "language":
+            continue
+        rows: list[Sequence[str]] = [
+            [named(name) if name else "none", *_cells(size, units)] for name, size in groups.items()
+        ]
+        if len(groups) != 1:
+            rows.insert(0, ["all", *_cells(found.total, units)])
+        yield title, units, rows
+    yield _lengths(found)
+    counts = (
+        ("script", "letters", found.scripts or {}),
+        *((name, "documents", getattr(found, name)) for name in ("created", "added", "snapshots")),
+    )
+    for title, head, numbers in counts:
+        if numbers:
+            yield title, [head], [[named(name), f"{count:,}"] for name, count in numbers.items()]
+    if found.repeated_lines is not None and found.repeated_documents is not None:
+        both = (("documents", found.repeated_documents), ("lines", found.repeated_lines))
+        heads = ["compared", "repeated", "share"]
+        yield "repeats", heads, [[name, f"{e.compared:,}", f"{e.repeated:,}", f"{e.share:.2%}"] for name, e in both]
+        if found.repeated_lines.most:
+            yield "most repeated lines", ["times"], [[named(line), f"{n:,}"] for line, n in found.repeated_lines.most]
+
+
+def _cells(size: Size, units: Sequence[str]) -> list[str]:
+    return [f"{getattr(size, unit):,}" for unit in units]
+
+
+def _lengths(found: Statistics) -> Table:
+    rows: list[Sequence[str]] = []
+    sketches = {name: found.lengths[name] for name in LENGTHS} | {"language score": found.language_scores}
+    for name, sketch in sketches.items():
+        if sketch.number:
+            digits = ".3f" if name == "language score" else ",.0f"
+            quantiles = sketch.quantiles()
+            numbers = [sketch.least, *(quantiles[each] for each in _SHOWN), sketch.most, sketch.total / sketch.number]
+            rows.append([name, *(format(number, digits) for number in numbers)])
+    return "of a document", ["min", *(f"{float(each):.0%}" for each in _SHOWN), "max", "mean"], rows
+
+
+def _notes(found: Statistics) -> Iterator[str]:
+    for each in found.broken:
+        yield f"{each.location}: {each.code} {each.message}; what follows is not counted"
+    if found.rejected:
+        yield f"{plural(found.rejected, 'record')} not counted, the first ones:"
+        yield from (f"{each.location}: {each.code} {each.message}" for each in found.findings[:10])
+    for what, count in found.left_out.items():
+        yield f"not counted: {what}, {plural(count, 'time')}"
+    if found.unread:
+        yield f"{plural(len(found.unread), 'file')} next to the data not counted"
+
+
+def _summary(found: Statistics) -> str:
+    whole = (
+        f"{plural(found.shards, 'shard')}"
+        if found.is_complete
+        else f"{found.whole_shards:,} of {found.shards:,} shards whole"
+    )
+    kind = f"{found.format} {found.version}".rstrip()
+    return f"{found.path}: {kind}, {plural(found.total.documents, 'document')}, {found.total.bytes:,} bytes of text, {whole}"

@@ -1,0 +1,69 @@
+"""Internal: Repeated lines and documents, exactly: among the sorted hashes of all of them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from corpusfmt.io.keys import Place, repeated
+from corpusfmt.model import BadInput, Document
+from corpusfmt.statistics.count import Part, documents_of
+from corpusfmt.wording import clipped
+
+
+class Repeats(Struct):
+    """Compared texts, and how many of them repeat an earlier one; `most` has the most repeated ones with their numbers."""
+
+    compared: int
+    repeated: int = 0
+    most: list[tuple[str, int]] = []
+
+    @property
+    def share(self) -> float:
+        return self.repeated / self.compared if self.compared else 0.0
+
+
+def repeats_in(folder: Path, compared: int, parts: Sequence[Part] = (), most: int = 0) -> Repeats:
+    """Return the repeats among the hashes in a folder, with the `most` most repeated lines of `parts`."""
+    found = Repeats(compared)
+    largest: list[tuple[int, Place]] = []
+    for group in repeated(folder):
+        found.repeated += len(group) - 1
+        if most:
+            shard, row = next(iter(group))
+            # Of equal numbers, the earlier line wins.
+            heapq.heappush(largest, (len(group), (-shard, -row)))
+            if len(largest) > most:
+                heapq.heappop(largest)
+    places = [((-shard, -row), number) for number, (shard, row) in sorted(largest, reverse=True)]
+    lines = _lines_at([place for place, _ in places], {part.task: part for part in parts})
+    found.most = [(lines[place], number) for place, number in places if place in lines]
+    return found
+
+
+def _lines_at(places: Sequence[Place], parts: Mapping[int, Part]) -> dict[Place, str]:
+    """Return lines by task and number, read again."""
+    found: dict[Place, str] = {}
+    for task in {task for task, _ in places}:
+        wanted = {row for of, row in places if of == task}
+        first, last = 0, max(wanted)
+        for shard in parts[task].shards:
+            try:
+                for document in documents_of(parts[task], shard):
+                    if not isinstance(document, Document):
+                        continue
+                    lines = document.text.split("\n")
+                    found |= {
+                        (task, row): clipped(lines[row - first]) for row in wanted if 0 <= row - first < len(lines)
+                    }
+                    first += len(lines)
+                    if first > last:
+                        break
+            except BadInput:
+                continue
+            if first > last:
+                break
+    return found

@@ -1,0 +1,126 @@
+"""Internal: The statistics of a corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from corpusfmt._version import VERSION
+from corpusfmt.model import Finding, Json
+from corpusfmt.statistics.count import LENGTHS, Counted, Label, Size
+from corpusfmt.statistics.repeats import Repeats
+from corpusfmt.statistics.sketch import Sketch
+
+
+class Statistics(Struct):
+    """What a corpus contains, and how much of it was counted.
+
+    `words` and `scripts` were not counted if None; neither were `lines` and `documents`, which are about repeats. `broken`
+    has one finding for each file that could not be read to its end: what is in the rest of it is unknown.
+    """
+
+    path: str
+    format: str
+    version: str
+    shards: int
+    whole_shards: int
+    total: Size
+    by_language: dict[str, Size]
+    by_source: dict[str, Size]
+    by_variant: dict[str, Size]
+    lengths: dict[str, Sketch]
+    language_scores: Sketch
+    scripts: Mapping[str, int] | None
+    created: Mapping[str, int]
+    added: Mapping[str, int]
+    snapshots: Mapping[str, int]
+    repeated_documents: Repeats | None = None
+    repeated_lines: Repeats | None = None
+    rejected: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    broken: list[Finding] = field(default_factory=list)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+
+    @property
+    def has_words(self) -> bool:
+        return self.scripts is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every file was read to its end."""
+        return not self.broken
+
+    def __repr__(self) -> str:
+        return (
+            f"<Statistics {self.format} {self.version}: {self.total.documents:,} documents, {self.total.bytes:,} bytes>"
+        )
+
+    def to_dict(self) -> Json:
+        """Return the statistics in the form of `schemas/stats/stats.schema.json`."""
+        groups = {name: getattr(self, name) for name in ("by_language", "by_source", "by_variant")}
+        found: Json = {
+            "schema": "corpusfmt-stats/1",
+            "tool": {"name": "corpusfmt", "version": VERSION},
+            "path": self.path,
+            "format": self.format,
+            "version": self.version,
+            "coverage": {
+                "shards": self.shards,
+                "whole_shards": self.whole_shards,
+                "rejected": self.rejected,
+                "findings": [_finding(each) for each in self.findings],
+                "broken": [_finding(each) for each in self.broken],
+                "left_out": dict(self.left_out),
+                "unread": self.unread,
+            },
+            "total": self._size(self.total),
+            **{name: {key: self._size(size) for key, size in each.items()} for name, each in groups.items()},
+            "lengths": {name: self.lengths[name].as_json() for name in LENGTHS if name != "words" or self.has_words},
+            "language_scores": self.language_scores.as_json(),
+            "created": dict(self.created),
+            "added": dict(self.added),
+            "snapshots": dict(self.snapshots),
+        }
+        if self.scripts is not None:
+            found["scripts"] = dict(self.scripts)
+        if self.repeated_documents is not None and self.repeated_lines is not None:
+            lines, documents = self.repeated_lines, self.repeated_documents
+            most = [{"line": line, "count": count} for line, count in lines.most]
+            found["repeats"] = {"documents": _repeats(documents), "lines": _repeats(lines) | {"most": most}}
+        return found
+
+    def _size(self, size: Size) -> Json:
+        found = asdict(size)
+        if not self.has_words:
+            del found["words"]
+        return found
+
+
+def _repeats(found: Repeats) -> Json:
+    return {"compared": found.compared, "repeated": found.repeated, "share": found.share}
+
+
+def _finding(found: Finding) -> Json:
+    return {"rule": found.code, "message": found.message, "path": found.location.path, "line": found.location.line}
+
+
+def grouped(counted: Counted, name: str) -> dict[str, Size]:
+    """Return the sizes by a field of their labels, the largest first."""
+    groups: dict[str, Size] = {}
+    for label, size in counted.sizes.items():
+        groups.setdefault(_field(label, name), Size()).merge(size)
+    return dict(sorted(groups.items(), key=lambda each: (-each[1].bytes, each[0])))
+
+
+def _field(label: Label, name: str) -> str:
+    found: str = getattr(label, name)
+    return found
+
+
+def by_number(counts: Counter[str]) -> dict[str, int]:
+    """Return counts by name, the largest first."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -1,0 +1,151 @@
+"""Internal: Count a corpus: plan, count shards in workers, add up, find repeats."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from corpusfmt.conversion.corpus import Corpus, corpus_at
+from corpusfmt.conversion.layout import count_unread, unread_files
+from corpusfmt.conversion.options import Losses
+from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
+from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.formats import ReadOptions, Shard
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.statistics.count import DOCUMENTS, LINES, Counted, Part, Size, count_part
+from corpusfmt.statistics.repeats import repeats_in
+from corpusfmt.statistics.result import Statistics, by_number, grouped
+from corpusfmt.wording import unknown
+
+#: What is counted only if asked for.
+OPTIONAL = ("words", "repeats")
+DEFAULT = ("words",)
+_MOST_REPEATED = 20
+_BYTES_A_TASK = 8 * 1024 * 1024
+_TASKS = 1_000
+
+
+def stats(
+    path: str | Path,
+    *,
+    format: str = "auto",  # noqa: A002 - the name that users type
+    count: Sequence[str] = DEFAULT,
+    record_set: str | None = None,
+    text_field: str | None = None,
+    id_field: str | None = None,
+    jobs: int | None = 1,
+    engine: str | None = None,
+    follow_links: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
+) -> Statistics:
+    """Return statistics of a corpus in any format, from one pass in bounded memory.
+
+    `count` names what takes more time: `words` (with scripts) and `repeats` of lines and documents. `record_set`,
+    `text_field` and `id_field` name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
+    Records that are not documents, and the rest of files that cannot be read to their ends, are not counted, and listed.
+
+    Raises `UsageError` for a path without documents and wrong arguments, `BadInput` for a layout that cannot be read, and
+    `Incomplete` (or its subclass `LimitReached`) if the run did not finish.
+    """
+    for name in count:
+        if name not in OPTIONAL:
+            raise UsageError(unknown("statistic", name, OPTIONAL))
+    limits = limits.begun()
+    prepare(engine, jobs, "corpusfmt.statistics.count")
+    reading = ReadOptions(record_set, text_field=text_field, id_field=id_field)
+    with limited(limits) as planned:
+        corpus = corpus_at(
+            placed(engine, path), format, reading, to="count", stops=False, or_else="", follow_links=follow_links
+        )
+    jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
+    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder, Workers(engine, jobs) as workers:
+        scratch = Path(folder)
+        for name in (LINES, DOCUMENTS):
+            (scratch / name).mkdir()
+        parts = list(_parts(corpus, scratch if "repeats" in count else None, words="words" in count))
+        counted = Counted()
+        for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
+            counted.merge(each)
+        found = _statistics(corpus, counted, words="words" in count)
+        if "repeats" in count:
+            with limited(limits.of_own_files):
+                found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
+                found.repeated_lines = repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
+    found.path = str(path)
+    return found
+
+
+def _parts(corpus: Corpus, scratch: Path | None, *, words: bool) -> Iterator[Part]:
+    """Yield the tasks: shards in order, several small ones together."""
+    side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
+    least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
+    held: list[Shard] = []
+    task = 0
+    for number, shard in enumerate(corpus.shards, 1):
+        held.append(shard)
+        if sum(each.size for each in held) >= least or len(held) >= _TASKS or number == len(corpus.shards):
+            yield Part(corpus.format.name, corpus.options, tuple(held), task, words, scratch, side_by_side)
+            held, task = [], task + 1
+
+
+def _counted(
+    parts: Sequence[Part],
+    workers: Workers,
+    meter: Meter,
+    progress: Callable[[Progress], None] | None,
+    scratch: Path,
+) -> Iterator[Counted]:
+    """Yield the counts of each part, in order. Raises `Incomplete` if a worker died."""
+    sizes = [sum(shard.size for shard in part.shards) for part in parts]
+    with ShardProgress(progress, sizes) as shown:
+        results = run_tasks(
+            count_part,
+            parts,
+            workers.take,
+            window=workers.jobs * RESULTS_WAITING_A_WORKER,
+            finished=shown.finished,
+            close=workers.release,
+            meter=meter,
+            gauge=shown.gauge,
+            shared=scratch,
+        )
+        for index, result in enumerate(results):
+            if isinstance(result, Died):
+                raise Incomplete(f"counting: {result.reason}; run the command again, with fewer --jobs")
+            if isinstance(result, Late):
+                raise meter.limits.late(parts[index].shards[0].name)
+            yield result
+
+
+def _statistics(corpus: Corpus, counted: Counted, *, words: bool) -> Statistics:
+    total = Size()
+    for size in counted.sizes.values():
+        total.merge(size)
+    losses = Losses("allow")
+    count_unread(corpus.reader, corpus.plan, losses)
+    return Statistics(
+        "",
+        corpus.format.name,
+        corpus.plan.version,
+        len(corpus.shards),
+        counted.shards,
+        total,
+        grouped(counted, "language"),
+        grouped(counted, "source"),
+        grouped(counted, "variant"),
+        counted.lengths,
+        counted.scores,
+        by_number(counted.scripts) if words else None,
+        dict(sorted(counted.created.items())),
+        dict(sorted(counted.added.items())),
+        dict(sorted(counted.snapshots.items())),
+        rejected=counted.rejected,
+        findings=counted.findings,
+        broken=counted.broken,
+        left_out=by_number(losses.counts + counted.left_out),
+        unread=unread_files(corpus.entry, corpus.reader, corpus.plan),
+    )

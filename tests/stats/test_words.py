@@ -1,0 +1,74 @@
+"""Words by the rules of UAX 29: hand-made cases of each rule, and a plain reading of the rules, character by character."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stats.uax29 import is_word, segments
+from support import REPOSITORY
+
+from corpusfmt.statistics.words import words_in
+
+CASES = [
+    ("", []),
+    (
+        "The quick (“brown”) fox can’t jump 32.3 feet, right?",
+        ["The", "quick", "brown", "fox", "can’t", "jump", "32.3", "feet", "right"],
+    ),
+    ("don't e.g. a:b x·y", ["don't", "e.g", "a:b", "x·y"]),
+    ("3,141.59 1;2 a,b 1.a", ["3,141.59", "1;2", "a", "b", "1", "a"]),
+    ("A1 1A a_b _ _x 1_000", ["A1", "1A", "a_b", "_x", "1_000"]),
+    ("caf\u0065\u0301s so\u00adft \u0301x", ["caf\u0065\u0301s", "so\u00adft", "x"]),
+    ("中文 ひら カタカナ ー", ["中", "文", "ひ", "ら", "カタカナ", "ー"]),
+    ("צה\"ל ב'", ['צה"ל', "ב"]),
+    ("a\nb\r\nc\u2028d e\u200df", ["a", "b", "c", "d", "e\u200df"]),
+    ("'quoted' rock'n'roll ''", ["quoted", "rock'n'roll"]),
+    ("½ ² Ⅷ 🙂 👍🏽 — ٣٫٥", ["½", "²", "Ⅷ", "٣٫٥"]),
+    ("ไทย", ["ไ", "ท", "ย"]),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), CASES)
+def test_words_of_each_rule(text: str, words: list[str]) -> None:
+    found = words_in(text.encode())
+    assert (sum(map(len, found.places)), found.characters) == (len(words), len(text))
+    assert [each for each in segments(text) if is_word(each)] == [each for each in words if each != "ב"] + (
+        ["ב'"] if "ב" in words else []
+    )
+
+
+@given(
+    st.text(
+        alphabet="aZ9_ .,:;'\"’·\n\r\u0301\u200d\u00adא\u05d1アー一ねก\u0e31٣٫🇦🙂ß²½\u3000\u2028\u0085é", max_size=24
+    )
+)
+def test_any_text_has_the_words_that_the_rules_say(text: str) -> None:
+    assert sum(map(len, words_in(text.encode()).places)) == sum(map(is_word, segments(text)))
+
+
+def test_words_belong_to_their_documents_and_letters_to_their_scripts() -> None:
+    texts = ["Ein Wort, zwei", "", "Три слова тут", "中文", "one"]
+    found = words_in("\n".join(texts).encode())
+    ends = [sum(len(each) + 1 for each in texts[: number + 1]) - 1 for number in range(len(texts))]
+    assert found.before(np.array(ends)).tolist() == [3, 3, 6, 8, 9]
+    assert found.scripts == Counter({"Latn": 14, "Cyrl": 11, "Hani": 2})
+
+
+def test_the_table_agrees_with_python_where_both_know_a_character() -> None:
+    table = (REPOSITORY / "schemas/unicode/letters.tsv").read_text("utf-8").split("\n")[1:-1]
+    kinds: dict[int, str] = {}
+    for row in table:
+        first, last, _, category, script = row.split("\t")
+        assert (script != "-") == (category == "L")
+        kinds |= dict.fromkeys(range(int(first, 16), int(last, 16) + 1), category)
+    for code in range(0x30000):
+        known = unicodedata.category(chr(code))
+        if known[0] in "LN":
+            assert kinds[code] == known[0], hex(code)
+        elif known != "Cn":
+            assert kinds.get(code, "-") == "-", hex(code)
