@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -90,7 +92,6 @@ SAFE: list[tuple[str, Json, Json]] = [
     ("CRO404", {f"{FILMS}/key/@id": "id"}, {f"{FILMS}/key/@id": "films/id"}),
     ("CRO411", {f"{IMAGES}/field/1/source/extract/fileProperty": "fileName"}, {f"{IMAGES}/field/1/source/extract/fileProperty": "filename"}),
     ("CRO415", {f"{FILMS}/field/1/source/transform": {}}, {f"{FILMS}/field/1/source/transform": DELETE}),
-    ("CRO418", {f"{RATINGS}/field/3/source/format": "%d.%m.%Y"}, {f"{RATINGS}/field/3/source/format": "dd.MM.yyyy"}),
     ("CRO420", {"/@context/dataType": "cr:dataType"}, {"/@context/dataType": {"@id": "cr:dataType", "@type": "@vocab"}}),
     ("CRO421", {f"{FILMS}/field/1/dataType": "sc:Str"}, {f"{FILMS}/field/1/dataType": "sc:Text"}),
     ("CRO501", {"/@context/data": "cr:data"}, {"/@context/data": {"@id": "cr:data", "@type": "@json"}}),
@@ -129,6 +130,7 @@ REVIEWED: list[tuple[str, Json, Json]] = [
     ("CRO410", {f"{FILMS}/field/0/source/extract/jsonPath": "$.id"}, {f"{FILMS}/field/0/source/extract/jsonPath": DELETE}),
     ("CRO412", {f"{FILMS}/field/0/source/extract": {"jsonPath": "$['id'"}}, {f"{FILMS}/field/0/source/extract": {"jsonPath": "$['id']"}}),
     ("CRO414", {f"{IMAGES}/field/1/source/transform/regex": "[0-9]+"}, {f"{IMAGES}/field/1/source/transform/regex": "([0-9]+)"}),
+    ("CRO418", {f"{RATINGS}/field/3/source/format": "%d.%m.%Y"}, {f"{RATINGS}/field/3/source/format": "dd.MM.yyyy"}),
     ("CRO419", {f"{FILMS}/field/1/dataType": DELETE}, {f"{FILMS}/field/1/dataType": "sc:Text"}),
     ("CRO427", {f"{FILMS}/field/1/source/extract": DELETE}, {f"{FILMS}/field/1/source/extract": {"column": "title"}}),
     ("CRO505", {f"{MOODS}/data/0/moods~1weight": DELETE, f"{MOODS}/data/0/moods~1wieght": 1},
@@ -616,6 +618,89 @@ def test_a_description_of_0_8_gets_identifiers_and_the_vocabulary_of_1_0(tmp_pat
     assert corpusfmt.validate(path).version == "1.0"
     corpusfmt.fix(path, to="1.1")
     assert corpusfmt.validate(path).version == "1.1"
+
+
+FILMS_OF_0_8 = b"id,title,tags,seen,mood\n1,Alien,dark;cold,05.12.2003,tense\n2,Brazil,odd,28.02.1999,\n"
+OLD_WITH_DATA: Json = {
+    "@context": {
+        **OLD["@context"],
+        **{name: f"ml:{name}" for name in ("includes", "isEnumeration", "fileProperty", "transform", "regex", "separator", "format", "repeated", "subField")},
+        "@language": "en",
+    },
+    "@type": "sc:Dataset",
+    "name": "Films",
+    "description": "Films and notes.",
+    "url": "https://example.org/films",
+    "citation": "Doe 2020",
+    "distribution": [
+        {"@type": "sc:FileObject", "name": "films.csv", "contentUrl": "films.csv", "encodingFormat": "text/csv",
+         "sha256": hashlib.sha256(FILMS_OF_0_8).hexdigest()},
+        {"@type": "sc:FileObject", "name": "all-notes", "contentUrl": "notes.zip", "encodingFormat": "application/zip",
+         "sha256": DELETE},
+        {"@type": "sc:FileSet", "name": "notes", "containedIn": "all-notes", "encodingFormat": "text/plain", "includes": "*.txt"},
+    ],
+    "recordSet": [
+        {"@type": "ml:RecordSet", "name": "moods", "isEnumeration": True, "key": "name",
+         "field": [{"@type": "ml:Field", "name": "name", "dataType": "sc:Text"}], "data": [{"name": "tense"}, {"name": "gay"}]},
+        {
+            "@type": "ml:RecordSet",
+            "name": "films_seen",
+            "key": "id",
+            "field": [
+                {"@type": "ml:Field", "name": "id", "dataType": "sc:Integer",
+                 "source": {"distribution": "films.csv", "extract": {"column": "id"}}},
+                {"@type": "ml:Field", "name": "title", "dataType": "sc:Text",
+                 "source": {"distribution": "films.csv", "extract": {"column": "title"}}},
+                {"@type": "ml:Field", "name": "tags", "dataType": "sc:Text", "repeated": True,
+                 "source": {"distribution": "films.csv", "extract": {"column": "tags"}, "transform": {"separator": ";"}}},
+                {"@type": "ml:Field", "name": "seen", "dataType": "sc:Date",
+                 "source": {"distribution": "films.csv", "extract": {"column": "seen"}, "transform": {"format": "%d.%m.%Y"}}},
+                {"@type": "ml:Field", "name": "mood", "dataType": "sc:Text", "references": {"field": "moods/name"},
+                 "source": {"distribution": "films.csv", "extract": {"column": "mood"}}},
+            ],
+        },
+        {
+            "@type": "ml:RecordSet",
+            "name": "notes_read",
+            "field": [
+                {"@type": "ml:Field", "name": "film", "dataType": "sc:Integer",
+                 "source": {"distribution": "notes", "extract": {"fileProperty": "filename"}, "transform": {"regex": "^(\\d+)[.]txt$"}}},
+                {"@type": "ml:Field", "name": "note", "dataType": "sc:Text",
+                 "source": {"distribution": "notes", "extract": {"fileProperty": "content"}}},
+            ],
+        },
+    ],
+}  # fmt: skip
+RECORDS = """
+import sys, mlcroissant
+for path in sys.argv[1:]:
+    dataset = mlcroissant.Dataset(path)
+    assert not dataset.metadata.ctx.issues.errors
+    print([[*map(str, row.values())] for each in dataset.metadata.record_sets for row in dataset.records(each.uuid)])
+"""
+
+
+@pytest.mark.skipif(not PEER, reason="CORPUSFMT_MLCROISSANT names the Python of an environment with mlcroissant")
+def test_mlcroissant_reads_the_same_records_of_0_8_and_what_it_was_brought_to(tmp_path: Path) -> None:
+    (tmp_path / "films.csv").write_bytes(FILMS_OF_0_8)
+    with zipfile.ZipFile(tmp_path / "notes.zip", "w") as archive:
+        archive.writestr("1.txt", "loud")
+        archive.writestr("2.txt", "long")
+    digest = hashlib.sha256((tmp_path / "notes.zip").read_bytes()).hexdigest()
+    old = written(tmp_path, edited(OLD_WITH_DATA, {"/distribution/1/sha256": digest}))
+    paths = [old]
+    for name, steps in {"1.0.json": ["1.0"], "1.1.json": ["1.1"], "stepwise.json": ["1.0", "1.1"]}.items():
+        paths.append(tmp_path / name)
+        shutil.copy(old, paths[-1])
+        for step in steps:
+            corpusfmt.fix(paths[-1], to=step, format="croissant")
+        report = corpusfmt.validate(paths[-1], format="croissant", data=True)
+        assert (report.version, report.counts["error"]) == (steps[-1], 0)
+    done = subprocess.run([PEER, "-c", RECORDS, *paths], capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    found = done.stdout.split("\n")[:-1]
+    assert all(text in found[0] for text in ("Brazil", "2003-12-05", "long"))
+    assert found == [found[0]] * len(paths)
 
 
 @pytest.mark.parametrize(

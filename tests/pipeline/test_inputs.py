@@ -193,8 +193,8 @@ def test_a_pattern_and_versions_in_a_store(tmp_path: Path, wet: Path) -> None:
     assert [each.input.name for each in found] == ["a.warc.wet", "b.warc.wet.gz"]
     assert all(each.input.version for each in found)
     store.pipe_file("/patterns/a.warc.wet", (wet / "a.warc.wet").read_bytes())
-    again = inputs_named(["memory://patterns/*.wet"])
-    assert again[0].input.version != found[0].input.version
+    (again,) = inputs_named(["memory://patterns/*.wet"])
+    assert again.input.version != next(iter(found)).input.version
     assert corpusfmt.build("memory://patterns", tmp_path / "out").verdict.value == "valid"
 
 

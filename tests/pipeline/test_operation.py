@@ -148,6 +148,28 @@ def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> No
     assert built == clean
 
 
+@pytest.mark.parametrize(("delete", "synced"), [(False, 1), (True, 3)])
+def test_an_input_is_synchronised_once_unless_it_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delete: bool, synced: int
+) -> None:
+    calls: list[int] = []
+    fsync = os.fsync
+
+    def counted(descriptor: int) -> None:
+        calls.append(descriptor)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    counts = []
+    for number in (2, 7):
+        for name in range(number):
+            wet_file(tmp_path / f"{number}" / f"{name}.warc.wet.gz", [wet_record(name, f"{LONG_LINE} {name}\n")])
+        calls.clear()
+        corpusfmt.build(tmp_path / f"{number}", tmp_path / f"out-{number}", sourcing=Sourcing(delete_input=delete))
+        counts.append(len(calls))
+    assert counts[1] - counts[0] == 5 * synced
+
+
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     whole = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
     out = tmp_path / "out"

@@ -181,7 +181,7 @@ def test_inputs_of_unknown_size_are_as_large_as_the_others(tmp_path: Path) -> No
 def test_the_sample_is_of_inputs_near_the_mean_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in {"a": 10, "b": 50, "c": 60, "d": 200}.items():
         (tmp_path / f"{name}.wet").write_bytes(bytes(size))
-    arrivals = inputs_named([str(tmp_path)])
+    arrivals = list(inputs_named([str(tmp_path)]))
     for most, chosen in {10: "c", 110: "bc", 1000: "abcd"}.items():
         monkeypatch.setattr(measure, "_MOST_BYTES", most)
         assert sample_of(arrivals) == [str(tmp_path / f"{name}.wet") for name in chosen]

@@ -173,7 +173,13 @@ def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypa
         for number, (recipe, both) in enumerate(
             [("oscar-1.0", False), ("oscar-1.0-shuffled", False), ("oscar-1.0-shuffled", True)]
         ):
-            report = corpusfmt.build(inputs, tmp_path / f"{number}", recipe=recipe, keep_original=both)
+            report = corpusfmt.build(
+                inputs,
+                tmp_path / f"{number}",
+                recipe=recipe,
+                keep_original=both,
+                sourcing=Sourcing(scratch_limit=10**9),
+            )
     plain, one, two = needed
     size = report.results["stats"]["total"]["original"]
     # Beside each line stand its key and its length, 12 bytes, in the place of its line end.

@@ -84,7 +84,7 @@ def command(
     if STANDARD_INPUT in (inputs or []):
         raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
     chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
-    arrivals = inputs_named(inputs, base, follow_links=follow_links) if inputs else []
+    arrivals = list(inputs_named(inputs, base, follow_links=follow_links)) if inputs else []
     sizes = [each.input.size for each in arrivals if each.input.size]
     count = number or len(arrivals)
     unknown = count - len(sizes) if arrivals else 0

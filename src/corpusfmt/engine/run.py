@@ -89,7 +89,9 @@ class _Flight(Generic[T, R]):
         self.open_executor = open_executor
         self.executor = open_executor()
         self.watch = Watch(self.executor, shared)
-        self.tasks: list[T] = []
+        #: Tasks that have started and not ended, by index.
+        self.tasks: dict[int, T] = {}
+        self.taken = 0
         self.waiting: deque[int] = deque()
         self.flying: dict[Future[_Measured[R]], int] = {}
         self.done: dict[int, R | Died | Late] = {}
@@ -149,8 +151,9 @@ class _Flight(Generic[T, R]):
         if task is None:
             self.starved = True
             return None
-        self.tasks.append(task)
-        return len(self.tasks) - 1
+        self.tasks[self.taken] = task
+        self.taken += 1
+        return self.taken - 1
 
     def _goes_on(self) -> bool:
         """Return whether the run may continue; after a limit is reached, nothing more starts."""
@@ -186,6 +189,7 @@ class _Flight(Generic[T, R]):
             except Exception as error:
                 self._fail(index, error)
             else:
+                del self.tasks[index]
                 landed.append(index)
         if landed:
             self._goes_on()
@@ -239,6 +243,7 @@ class _Flight(Generic[T, R]):
             except Exception as error:
                 self._fail(index, error)
                 break
+            del self.tasks[index]
             landed.append(index)
         self.executor = self.open_executor()
         self.watch = Watch(self.executor, self.shared)

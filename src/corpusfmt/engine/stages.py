@@ -127,8 +127,7 @@ class Stages(Struct, frozen=True):
         Returns the number of tasks that were run.
         """
         folder = self._begun(name)
-        started: list[StageTask[T]] = []
-        ran = [0]
+        running = _Running[T]()
         counts = {"tasks": 0, "resumed": 0, "died": 0}
 
         def finished(task: StageTask[T], result: R | Died, resumed: bool) -> None:
@@ -148,12 +147,11 @@ class Stages(Struct, frozen=True):
                     yield task
 
         def landed(index: int, result: R | Died) -> None:
-            ran[0] += 1
-            finished(started[index], result, resumed=False)
+            finished(running.tasks.pop(index), result, resumed=False)
 
         results = run_tasks(
             partial(_run_and_mark, folder, function, self._own_file),
-            _noted(started, self._shared(name, unfinished, tasks, lambda: len(started) - ran[0])),
+            running.noted(self._shared(name, unfinished, tasks, lambda: len(running.tasks))),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=landed,
@@ -163,9 +161,9 @@ class Stages(Struct, frozen=True):
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
-                raise self.limits.late(started[index].id)
+                raise self.limits.late(running.tasks[index].id)
         self._log("stage-end", {"stage": name} | counts)
-        return len(started)
+        return running.started
 
     def mark(self, name: str, task: StageTask[T], result: object) -> None:
         """Let the other members of an array know what became of a task that could not write its marker."""
@@ -237,6 +235,14 @@ class Stages(Struct, frozen=True):
             if marker is not None:
                 yield marker
 
+    def result(self, name: str, task_id: str, kind: type[R]) -> R:
+        """Return the result of a task that has ended. Raises `Incomplete` if its marker is gone or damaged."""
+        path = self.folder / name / f"{task_id}.json"
+        marker = _decoded(path, kind)
+        if marker is None:
+            raise Incomplete(f"{path} is missing or damaged; run the same command again to make it anew")
+        return marker[1]
+
     def run_whole(
         self,
         name: str,
@@ -273,7 +279,8 @@ def _run_and_mark(folder: Path, function: Callable[[T], R], member: Path | None,
 
 
 def _mark(folder: Path, task: StageTask[Any], result: object) -> None:
-    publish_bytes(folder / _marker_name(task), msgspec.json.encode(_Marker.of(task.fingerprint, result)))
+    marker = msgspec.json.encode(_Marker.of(task.fingerprint, result))
+    publish_bytes(folder / _marker_name(task), marker, sync="none")
 
 
 def _refuse_overtaken(member: Path | None) -> None:
@@ -282,11 +289,19 @@ def _refuse_overtaken(member: Path | None) -> None:
         raise Incomplete("this shard stood still for so long that others took over its tasks and finished the run")
 
 
-def _noted(seen: list[StageTask[T]], tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
-    for task in tasks:
-        if task:
-            seen.append(task)
-        yield task
+class _Running(Generic[T]):
+    """The tasks of a stage that have started and not ended, by index, and the number of those that started."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[int, StageTask[T]] = {}
+        self.started = 0
+
+    def noted(self, tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
+        for task in tasks:
+            if task:
+                self.tasks[self.started] = task
+                self.started += 1
+            yield task
 
 
 def _with_results(

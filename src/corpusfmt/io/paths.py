@@ -96,7 +96,7 @@ class Root(Struct, frozen=True):
 _STORE = Root(is_remote=True)
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, gc=False):
     """One name below a root. `path` is relative, POSIX and printable; `url` is the location; `size` is bytes on disk.
 
     `reason` says why an entry that is neither a file nor a folder is not read. Kind `outside` leads out of the root.

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal, TypeAlias
 
 import xxhash
 
@@ -27,6 +27,8 @@ from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import is_url
 from corpusfmt.model import Incomplete, UsageError
 
+Sync: TypeAlias = Literal["all", "data", "none"]
+
 PARTIAL_PREFIX = ".corpusfmt-"
 #: The list of published paths in a folder for unfinished files.
 PUBLISHED = "published"
@@ -34,12 +36,13 @@ _CHECKSUM_DIGITS = 16
 
 
 @contextmanager
-def publish(target: Place, *, aside: Path | None = None) -> Iterator[BinaryIO]:
+def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> Iterator[BinaryIO]:
     """Open a file that takes its final name only when the block ends without an exception.
 
     Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: the target's
     folder, or the system's for temporary files if the target is in a store); it must be on the file system of a local
-    target, and its list records the target.
+    target, and its list records the target. `sync` is what outlasts a power failure: the file under its name, or only its
+    `data` if the name is there, or not even that, for files that are checked before use and made anew.
     """
     if isinstance(target, StorePath):
         with _putting(target, aside) as file:
@@ -57,11 +60,13 @@ def publish(target: Place, *, aside: Path | None = None) -> Iterator[BinaryIO]:
         with writing(target), partial.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if sync != "none":
+                os.fsync(file.fileno())
         if aside:
             note_published(aside, [target])
         partial.replace(target)
-        _sync_directory(target.parent)
+        if sync == "all":
+            _sync_directory(target.parent)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -171,9 +176,9 @@ def writing(path: Place) -> Iterator[None]:
         raise
 
 
-def publish_bytes(target: Place, data: bytes, *, aside: Path | None = None) -> None:
+def publish_bytes(target: Place, data: bytes, *, aside: Path | None = None, sync: Sync = "all") -> None:
     """Publish a small file."""
-    with publish(target, aside=aside) as file:
+    with publish(target, aside=aside, sync=sync) as file:
         file.write(data)
 
 
@@ -232,6 +237,13 @@ def _is_note(note: bytes) -> bool:
 
 def _checksum(path: bytes) -> bytes:
     return xxhash.xxh3_64_hexdigest(path).encode()
+
+
+def sync_published(path: Path) -> None:
+    """Let a file, and the names of all files in its folder, outlast a power failure."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+    _sync_directory(path.parent)
 
 
 def _sync_directory(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.engine.arrays import NOTHING_LEFT, Array, Left, Member, Share, persisting, refuse_clusters, share_of
+from corpusfmt.engine.arrays import NOTHING_LEFT, Array, Left, Member, Share, persisting, share_of
 from corpusfmt.engine.executors import Workers, placed
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
@@ -88,9 +88,8 @@ def build(
     given = [placed(engine, each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     model = None if model is None else placed(engine, model)
     sourcing = replace(sourcing, base=None if sourcing.base is None else placed(engine, sourcing.base))
-    share = share_of(shard, finish=finish, wait=wait)
+    share = share_of(shard, finish=finish, wait=wait, engine=engine)
     if share is not None:
-        refuse_clusters(engine)
         sourcing.refuse_alone(given)
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state))
     with ExitStack() as stack:
@@ -178,20 +177,19 @@ class _Build(Struct, frozen=True):
 
 def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     """Make the corpus; return the report. `cause` is a possible reason why no input can be read."""
-    stored = intake.take_all()
-    taken = [each for _, each in stored]
-    report = report_of(taken)
+    inputs = intake.take_all()
+    report, usable = report_of(inputs)
     refuse_none(report, cause)
-    written = packaged(run, [(path, each.processed) for path, each in stored])
+    written = packaged(run, usable.containers, usable.lines)
     if isinstance(run.stages.array, Member):
         report.results = NOTHING_LEFT
         return report
-    sizes = sizes_of(taken, written)
+    sizes = sizes_of(usable.original, written)
     outputs = data_files(run, written)
-    refuse_changed(taken)
-    manifest |= made(taken, sizes)
+    refuse_changed(inputs.ordered)
+    manifest |= made(inputs, sizes)
     summary = seal(run.workplace, run.recipe, outputs, sizes, manifest)
-    if all(each.processed.is_whole for each in taken):
+    if usable.is_whole:
         run.workplace.release()
     elif isinstance(run.stages.array, Array):
         publish_bytes(run.stages.array.sealed, b"")

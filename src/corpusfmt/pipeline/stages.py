@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
@@ -19,7 +18,6 @@ from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask
 from corpusfmt.pipeline.package.goclassy import empty_files
 from corpusfmt.pipeline.package.variants import Variant, variants
 from corpusfmt.pipeline.package.write import Packaged, PackageTask, package
-from corpusfmt.pipeline.process.store import Processed
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
 
@@ -74,12 +72,11 @@ class Run(Struct, frozen=True):
     stages: Stages
 
 
-def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str, Packaged]:
-    """Return the packaged files of each language, given the containers of the inputs in order."""
-    usable = [(path, each) for path, each in processed if each.quarantined is None]
-    lines = Counter[str]()
-    for _, each in usable:
-        lines.update(each.stored)
+def packaged(run: Run, usable: Sequence[tuple[str, str]], lines: Mapping[str, int]) -> dict[str, Packaged]:
+    """Return the packaged files of each language.
+
+    `usable` are the names of the containers of inputs, in order, each with the SHA-256 of its input.
+    """
     basis = _basis(run, usable)
     division = Division.of(run.recipe, len(usable), lines)
     containers = _compact(run, usable, division)
@@ -107,9 +104,9 @@ def packaged(run: Run, processed: Sequence[tuple[Path, Processed]]) -> dict[str,
     return by_label
 
 
-def _basis(run: Run, inputs: Sequence[tuple[Path, Processed]]) -> str:
+def _basis(run: Run, usable: Sequence[tuple[str, str]]) -> str:
     """Return a fingerprint of everything that the results of these inputs depend on."""
-    return digest(run.fingerprint, [(path.name, each.sha256) for path, each in inputs])
+    return digest(run.fingerprint, usable)
 
 
 def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
@@ -117,15 +114,16 @@ def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
     return all(all_there(task.destination, each.files) for each in packaged.values())
 
 
-def _compact(run: Run, usable: Sequence[tuple[Path, Processed]], division: Division) -> tuple[Path, ...]:
+def _compact(run: Run, usable: Sequence[tuple[str, str]], division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
+    folder = run.workplace.state / "process"
     if not division.groups:
-        return tuple(path for path, _ in usable)
+        return tuple(folder / name for name, _ in usable)
     tasks = []
     for number, members in enumerate(division.groups):
         group = [usable[member] for member in members]
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = compact_task([path for path, _ in group], compacted, run.recipe)
+        argument = compact_task([folder / name for name, _ in group], compacted, run.recipe)
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     weights = division.weights["compact"]
     run.stages.of_own_files.run_whole(

@@ -60,7 +60,7 @@ def groups(containers: Sequence[T]) -> list[Sequence[T]]:
 
 def compact(task: CompactTask) -> Compacted:
     """Join containers as if their inputs had been one: line numbers continue from one to the next."""
-    with publish(task.compacted) as file:
+    with publish(task.compacted, sync="data") as file:
         joined = ContainerWriter(file)
         keys = _Keys(joined, HASHES[task.hash].words)
         for name in task.names:

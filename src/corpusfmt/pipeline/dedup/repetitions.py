@@ -61,7 +61,7 @@ def dedup(task: DedupTask) -> Deduplicated:
     """Write the numbers of the lines to drop, by language and input, as sections of sorted 64-bit integers."""
     dropped = 0
     found = _keys_of_buckets(task)
-    with publish(task.drops) as file:
+    with publish(task.drops, sync="data") as file:
         drops = ContainerWriter(file)
         for bucket, keys in zip(task.buckets, found, strict=True):
             for number, positions in hot.repetitions(keys, HASHES[task.hash].words):

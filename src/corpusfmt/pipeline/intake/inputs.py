@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,9 +25,10 @@ STANDARD_INPUT = "-"
 _STANDARD_INPUT_NAME = "standard-input.warc.wet"
 # Characters of a file name in a task's id: with digest and suffix it must stay a valid file name.
 _NAME_BYTES = 150
+_ARRIVALS_PACKED = 256
 
 
-class Input(Struct, frozen=True):
+class Input(Struct, frozen=True, gc=False):
     """One WET file in manifests and markers.
 
     `path` is its name in reports, `key` identifies it, `size` is in bytes on disk (0: unknown until it is read),
@@ -51,7 +55,7 @@ class Input(Struct, frozen=True):
         return self.name, self.path, self.key
 
 
-class Arrival(Struct, frozen=True):
+class Arrival(Struct, frozen=True, gc=False):
     """An input with the `entry` to read it from, or the `defect` that makes it unavailable.
 
     Standard input has neither before it is stored.
@@ -68,12 +72,39 @@ def arrival_of(entry: Entry) -> Arrival:
     if entry.is_barred:
         defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
         return Arrival(Input(entry.path, key), defect=(defect, entry.reason))
+    if key == entry.url:
+        key = entry.url  # one string for both, as there may be a hundred thousand inputs
     return Arrival(Input(entry.path, key, entry.size, entry.version), entry)
+
+
+class Arrivals:
+    """Many inputs, in order, in a tenth of the memory of a list."""
+
+    def __init__(self, arrivals: Iterable[Arrival]) -> None:
+        every = iter(arrivals)
+        self._packed: list[bytes | list[Arrival]] = []
+        self._number = 0
+        while some := list(islice(every, _ARRIVALS_PACKED)):
+            self._number += len(some)
+            try:
+                self._packed.append(zlib.compress(msgspec.msgpack.encode(some), 1))
+            except UnicodeEncodeError:  # a name that is not UTF-8
+                self._packed.append(some)
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[Arrival]:
+        for packed in self._packed:
+            if isinstance(packed, list):
+                yield from packed
+            else:
+                yield from msgspec.msgpack.decode(zlib.decompress(packed), type=list[Arrival])
 
 
 def inputs_named(
     given: Sequence[str], base: str | None = None, *, some_gone: bool = False, follow_links: bool = False
-) -> list[Arrival]:
+) -> Arrivals:
     """Return the inputs that files, folders, globs and lists name, each once, sorted by rank.
 
     The lines of a list are paths below `base` (default: the list's folder); files outside of it are excluded unless
@@ -96,7 +127,7 @@ def inputs_named(
     if base is not None and not any(pattern.endswith(LIST_SUFFIXES) for pattern in given):
         raise UsageError("--base applies to lists of paths (*.paths, *.paths.gz), but no list is given")
     unique = {arrival.input.key: arrival for arrival in found}
-    return sorted(unique.values(), key=lambda arrival: arrival.input.rank)
+    return Arrivals(sorted(unique.values(), key=lambda arrival: arrival.input.rank))
 
 
 def _there(entry: Entry) -> Iterator[Arrival]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
 from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
 from corpusfmt.pipeline.intake.inputs import Input
-from corpusfmt.pipeline.intake.take import Taken
+from corpusfmt.pipeline.intake.take import Inputs, Taken, container_name
 from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, STEP_FAILED, wet_fault
+from corpusfmt.pipeline.size import Size
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import plural
 
@@ -18,11 +22,34 @@ from corpusfmt.wording import plural
 _MOST_NAMED = 5
 
 
-def report_of(taken: Sequence[Taken]) -> Report:
-    """Return a report that names the inputs of which nothing or only a part is used."""
+class Usable(Struct):
+    """What later stages need to know of all inputs: containers with the SHA-256 of their inputs, and sums by language."""
+
+    containers: list[tuple[str, str]] = []
+    lines: Counter[str] = field(default_factory=Counter)
+    original: dict[str, Size] = {}
+    #: Whether nothing of any input was left out because of an error.
+    is_whole: bool = True
+
+    def add(self, taken: Taken) -> None:
+        """Count an input, unless it is quarantined."""
+        processed = taken.processed
+        self.is_whole = self.is_whole and processed.is_whole
+        for label, size in processed.original.items():
+            sums = self.original.setdefault(label, Size())
+            sums += size
+        if processed.quarantined is None:
+            self.containers.append((container_name(taken.input), processed.sha256))
+            self.lines.update(processed.stored)
+
+
+def report_of(inputs: Inputs) -> tuple[Report, Usable]:
+    """Return a report that names the inputs of which nothing or only a part is used, and what is used."""
     judge = Judge(RULES, Grading(), version="", path=".")
-    coverage = Coverage(shards_total=len(taken))
-    for each in taken:
+    coverage = Coverage(shards_total=len(inputs))
+    usable = Usable()
+    for each in inputs:
+        usable.add(each)
         at, processed = Location(each.input.path), each.processed
         if processed.fault:
             judge.report(*broken_stream(at, processed.fault.error))
@@ -41,7 +68,7 @@ def report_of(taken: Sequence[Taken]) -> Report:
                 message = f"document {failure.document}: step `{failure.step}` {failure.reason}"
                 where = Location(each.input.path, record=failure.document)
                 judge.report(STEP_FAILED, Problem(message, where, "correct the step", failure.count))
-    return Report("wet", "", judge.tally, coverage)
+    return Report("wet", "", judge.tally, coverage), usable
 
 
 def refuse_none(report: Report, cause: str) -> None:
@@ -61,9 +88,8 @@ def refuse_none(report: Report, cause: str) -> None:
     )
 
 
-def refuse_changed(taken: Sequence[Taken]) -> None:
+def refuse_changed(inputs: Sequence[Input]) -> None:
     """Raise `Incomplete` if local inputs have changed: the manifest would contain wrong digests."""
-    inputs = (each.input for each in taken)
     changed = [each.path for each in inputs if Path(each.key).is_absolute() and _has_changed(each)]
     if changed:
         raise Incomplete(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
-from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Arrival, Input, arrival_of, wet_files
+from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Arrival, Arrivals, Input, arrival_of, wet_files
 from corpusfmt.pipeline.intake.scratch import Scratch
 
 #: The file that ends a watched folder.
@@ -72,7 +72,7 @@ def remove_if_unchanged(arrival: Arrival) -> None:
 class Listed(Struct):
     """Inputs known from the start; `delete` removes each once it is done."""
 
-    inputs: Sequence[Arrival]
+    inputs: Arrivals
     delete: bool = False
 
     @property
@@ -94,6 +94,8 @@ class Listed(Struct):
         return _are_of(self.inputs, finished, some_gone=self.delete)
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
+        if not known:
+            return len(self.inputs), sum(each.input.size for each in self.inputs)
         every = {**known, **{each.input.key: each.input for each in self.inputs}}
         return len(every), sum(each.size for each in every.values())
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.progress import Progress
@@ -15,7 +16,7 @@ from corpusfmt.engine.stages import Stages, StageTask, is_damaged
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.io.publish import PARTIAL_PREFIX, sync_published
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.pipeline.choices import Choices
 from corpusfmt.pipeline.dedup.compact import groups
@@ -42,6 +43,28 @@ class Taken(Struct):
     processed: Processed
 
 
+def container_name(each: Input) -> str:
+    """Return the name of the container of an input."""
+    return f"{each.task_id}.box"
+
+
+class Inputs(Struct, frozen=True):
+    """All inputs by rank, with the results that have no marker by key; iterating reads the others from their markers."""
+
+    stages: Stages
+    ordered: Sequence[Input]
+    apart: Mapping[str, Taken]
+
+    def __len__(self) -> int:
+        return len(self.ordered)
+
+    def __iter__(self) -> Iterator[Taken]:
+        for each in self.ordered:
+            taken = self.apart.get(each.key) or self.stages.result(_STAGE, each.task_id, Taken)
+            # The run that stored the input may have used another name for it.
+            yield replace(taken, input=each)
+
+
 class _TakeTask(Struct, frozen=True):
     arrival: Arrival
     task: ProcessTask
@@ -60,6 +83,8 @@ class Intake(Struct):
     choices: Choices
     log: Callable[[str, Json], None]
 
+    #: Results without a marker, by the key of the input.
+    _apart: dict[str, Taken] = field(default_factory=dict)
     _addresses: AddressFilter = field(default_factory=AddressFilter)
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
@@ -72,37 +97,37 @@ class Intake(Struct):
         """Return the number of unchanged inputs of an earlier run, and of inputs that this run read."""
         return {"taken_over": self._taken_over, "read": self._read}
 
-    def take_all(self) -> list[tuple[Path, Taken]]:
-        """Return container and result of each input, sorted by rank.
+    def take_all(self) -> Inputs:
+        """Return all inputs with their results.
 
         Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
         shared = isinstance(self.stages.array, Member)
-        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
-            path.unlink()
-        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
-        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
-        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
-        taken = {each.input.key: each for each in self._remembered()}
-        known = {key: each.input for key, each in taken.items()}
-        languages = {label for each in taken.values() for label in each.processed.original}
+        self._begin(shared=shared)
+        languages: set[str] = set()
+        known = dict(self._known(languages))
+        taken = dict(known)
         inputs, size = self.supply.expected(known)
         done = [sum(each.size for each in known.values())]
         self.scratch.twice = not inputs or len(groups(range(inputs))) > 1
-        for each in taken.values():
-            self._keep(each)
+        for each in known.values() if self.scratch.limit else ():
+            self._keep(self.stages.result(_STAGE, each.task_id, Taken))
 
         def ended(task: StageTask[_TakeTask], result: Taken | Died) -> Progress:
             arrival = task.argument.arrival
             if isinstance(result, Died):
-                result = Taken(arrival.input, Processed(defect=("died", result.reason)))
+                result = self._apart[arrival.input.key] = Taken(
+                    arrival.input, Processed(defect=("died", result.reason))
+                )
                 self.stages.mark(_STAGE, task, result)
+            else:
+                self._apart.pop(arrival.input.key, None)
             # The run that stored the input may have used another name for it.
             result.input = arrival.input
             self._end(arrival, result)
             before = taken.get(arrival.input.key)
-            taken[arrival.input.key] = result
-            done[0] += arrival.input.size - (before.input.size if before else 0)
+            taken[arrival.input.key] = arrival.input
+            done[0] += arrival.input.size - (before.size if before else 0)
             languages.update(result.processed.original)
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
@@ -111,12 +136,25 @@ class Intake(Struct):
             raise Incomplete("no input has arrived: run the same command again once there are some")
         self.scratch.check()
         if not shared:
-            self._remove_others({each.input.task_id for each in taken.values()})
+            self._remove_others({each.task_id for each in taken.values()})
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
-        ordered = sorted(taken.values(), key=lambda each: each.input.rank)
-        return [(self._container(each.input), each) for each in ordered]
+        return Inputs(self.stages, sorted(taken.values(), key=lambda each: each.rank), self._apart)
+
+    def _begin(self, *, shared: bool) -> None:
+        """Remove what a killed run was writing, and write the lists of addresses."""
+        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+            path.unlink()
+        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
+        self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
+        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
+
+    def _known(self, languages: set[str]) -> Iterator[tuple[str, Input]]:
+        """Yield the inputs of `_remembered` by key; add their languages to others."""
+        for each in self._remembered():
+            languages.update(each.processed.original)
+            yield each.input.key, each.input
 
     def _remembered(self) -> Iterator[Taken]:
         """Yield stored results of inputs that may not arrive again.
@@ -163,15 +201,15 @@ class Intake(Struct):
         for path in others:
             path.unlink()
 
-    def _tasks(self, known: dict[str, Input], taken: dict[str, Taken]) -> Iterator[StageTask[_TakeTask] | None]:
+    def _tasks(self, known: dict[str, Input], taken: dict[str, Input]) -> Iterator[StageTask[_TakeTask] | None]:
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
             if arrival is None:
                 yield None
             elif arrival.entry is None:
                 self._read += 1
-                failed = Taken(arrival.input, Processed(defect=arrival.defect))
+                failed = self._apart[arrival.input.key] = Taken(arrival.input, Processed(defect=arrival.defect))
                 self._end(arrival, failed)
-                taken[arrival.input.key] = failed
+                taken[arrival.input.key] = arrival.input
             else:
                 if known.get(arrival.input.key) != arrival.input:
                     yield from self._admission(arrival.input)
@@ -201,17 +239,20 @@ class Intake(Struct):
         reason = result.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": arrival.input.path, "reason": reason})
+        if result.processed.is_whole and self.supply.remembers(arrival.input):
+            # The input may be removed from now on.
+            sync_published(self._container(arrival.input).with_suffix(".json"))
         self.supply.done(arrival, quarantined=not result.processed.is_whole)
 
     def _keep(self, taken: Taken) -> None:
-        if taken.processed.quarantined is None:
+        if self.scratch.limit and taken.processed.quarantined is None:
             container = self._container(taken.input)
             left = container.stat().st_size + container.with_suffix(".json").stat().st_size
             later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
             self.scratch.keep(taken.input.key, taken.input.size, left, later)
 
     def _container(self, each: Input) -> Path:
-        return self.stages.folder / _STAGE / f"{each.task_id}.box"
+        return self.stages.folder / _STAGE / container_name(each)
 
     def _fingerprint(self, each: Input) -> str:
         return digest(self.choices.fingerprint, each.key, each.size, each.version)

@@ -135,7 +135,7 @@ def process(task: ProcessTask) -> Processed:
     With the reader of goclassy, the records before the first broken one are stored.
     """
     try:
-        with ExitStack() as opened, publish(task.container) as file:
+        with ExitStack() as opened, publish(task.container, sync="data") as file:
             readers: list[DigestReader] = []
             forgiven: list[StreamFault] = []
 

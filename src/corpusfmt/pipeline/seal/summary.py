@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
 from corpusfmt.model import Json
-from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.package.write import Packaged
 from corpusfmt.pipeline.size import Size, Sizes
 
 
-def sizes_of(taken: Sequence[Taken], packaged: Mapping[str, Packaged]) -> dict[str, Sizes]:
-    """Return the sizes of each language of the corpus."""
-    sizes = {label: Sizes(Size(), each.final) for label, each in packaged.items()}
-    for each in taken:
-        for label, size in each.processed.original.items():
-            sizes[label].original += size
-    return sizes
+def sizes_of(original: Mapping[str, Size], packaged: Mapping[str, Packaged]) -> dict[str, Sizes]:
+    """Return the sizes of each language of the corpus, given those before deduplication."""
+    return {label: Sizes(original.get(label) or Size(), each.final) for label, each in packaged.items()}
 
 
 def stats(sizes: Mapping[str, Sizes], cleaned: Mapping[str, int]) -> Json:

@@ -484,7 +484,9 @@ class Description:
         self.places = places
         tops = [node for node in expansion.nodes if "sc:Dataset" in node.types]
         claims = [value for node in tops for value in node.values.get("dct:conformsTo", ())]
-        self.version = version_of(claims, expansion.namespaces)
+        contexts = [each.value for each in expansion.contexts if tops and isinstance(each.value, dict)]
+        declared = {iri for context in contexts for iri in context.values() if isinstance(iri, str)}
+        self.version = version_of(claims, expansion.namespaces, declared)
         self.wanted_version = ""
         #: Properties of classes that profiles require: another rule reports their absence.
         self.required_by_profiles: Container[tuple[str, str]] = ()

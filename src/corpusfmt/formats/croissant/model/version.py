@@ -46,10 +46,16 @@ def meant_extension(name: str) -> str:
     return VOCABULARIES[{"rai": "rai", "geo": "geocr"}[match.group(1).lower()]].version if match is not None else ""
 
 
-def version_of(values: list[Value], namespaces: Collection[str] = ()) -> str:
-    """Return the newest known version that a data set claims, else the version of its vocabulary."""
+def version_of(values: list[Value], namespaces: Collection[str] = (), declared: Collection[str] = ()) -> str:
+    """Return the newest known version that a data set claims, else the version of its vocabulary.
+
+    `namespaces` are those that it uses, `declared` those of its contexts: files alone have no term of 0.8's namespace.
+    """
     named = [near_version(name)[0] for name in (conforms_to(value) for value in values) if name]
-    vocabulary = "1.0" if OLD_NAMESPACES.isdisjoint(namespaces) else "0.8"
+    is_old = not OLD_NAMESPACES.isdisjoint(namespaces) or (
+        not OLD_NAMESPACES.isdisjoint(declared) and VERSION_IRI not in declared
+    )
+    vocabulary = "0.8" if is_old else "1.0"
     return max((version for version in named if version), default=vocabulary)
 
 

@@ -189,7 +189,8 @@ _STRFTIME = {
 }  # fmt: skip
 
 
-@repairs("CRO418")
+# mlcroissant reads dates by strftime alone, and no record with a pattern of CLDR.
+@repairs("CRO418", safe=False)
 def _date_pattern(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
     written = draft.text_at(pointer)
     parts = re.findall(r"%-?([A-Za-z])|([A-Za-z]+)|([^A-Za-z%]+)", written)

@@ -133,7 +133,7 @@ def _of_0_8(description: Description) -> Problem:
     """Return the problem with a document of version 0.8, minor if it claims the version."""
     values = [(dataset, value) for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
     used = description.expansion.namespaces
-    old = next((each for each in used if each in OLD_NAMESPACES), None)
+    old = next((each for each in sorted(OLD_NAMESPACES) if each in used or declared_at(description, each)), None)
     claimed = any(near_version(conforms_to(value) or "")[1] for _, value in values)
     if values:
         at, why = values[0][0].place_of(values[0][1]), ""
