@@ -6,6 +6,7 @@ Arguments: INPUTS OUTPUT SHARDS MODULE:FUNCTION:COUNT...; prints how the shards 
 import os
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,19 +31,28 @@ def armed(module: str, function: str, count: str) -> None:
     setattr(place, name, dying)
 
 
-def main(inputs: str, output: str, shards: str, *points: str) -> None:
-    # Few inputs suffice for all stages.
-    import_module("corpusfmt.pipeline.dedup.compact")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
+def killed(output: str, shard: Callable[[int], object], *points: str) -> None:
+    """Run shards that die at one point each, and let a minute pass after each; print how they ended."""
     for number, point in enumerate(points):
         child = os.fork()
         if not child:
             armed(*point.split(":"))
-            corpusfmt.build(inputs, output, shard=f"{number % int(shards) + 1}/{shards}", wait=0)
+            shard(number)
             os._exit(0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
         sys.stdout.flush()  # before the next fork
         for each in (Path(output) / ".corpusfmt" / "array" / "members").iterdir():
             os.utime(each, (0, 0))
+
+
+def main(inputs: str, output: str, shards: str, *points: str) -> None:
+    # Few inputs suffice for all stages.
+    import_module("corpusfmt.pipeline.dedup.compact")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
+    killed(
+        output,
+        lambda number: corpusfmt.build(inputs, output, shard=f"{number % int(shards) + 1}/{shards}", wait=0),
+        *points,
+    )
 
 
 if __name__ == "__main__":

@@ -33,12 +33,13 @@ Wait = Annotated[
 ]
 
 
-def say_left(report: Report, shard: str) -> None:
-    """Print what is left for other shards when one has ended."""
+def say_left(report: Report, shard: str | None) -> None:
+    """Print what is left for other shards when one has ended, or that nothing is."""
     left = report.results.get("left")
+    who = "" if shard is None else f"shard {shard}: "
     if left is None:
-        say(f"shard {shard}: nothing to do, the run is finished")
+        say(f"{who}nothing to do, the run is finished")
     elif left["tasks"]:
-        say(f"shard {shard}: done; other shards are running {plural(left['tasks'], 'task')} of stage {left['stage']}")
+        say(f"{who}done; other shards are running {plural(left['tasks'], 'task')} of stage {left['stage']}")
     else:
-        say(f"shard {shard}: done; nothing is left but to run the same command with --finish instead of --shard")
+        say(f"{who}done; nothing is left but to run the same command with --finish instead of --shard")

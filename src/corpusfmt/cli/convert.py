@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, IdField, RecordSetName, TextField
@@ -153,14 +154,15 @@ def command(
     jobs: Jobs = None,
     engine: Engine = None,
     state: State = None,
+    shard: ShardOf = None,
+    finish: Finish = False,
+    wait: Wait = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
     from corpusfmt.conversion import convert
 
-    if source == "-":
-        raise UsageError("convert does not read standard input: write it to a file and pass that file")
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    _refuse_standard_input(source)
     with shown_stages() as show:
         report = convert(
             source,
@@ -190,17 +192,28 @@ def command(
             jobs=jobs,
             engine=engine,
             state=state,
+            shard=shard,
+            finish=finish,
+            wait=wait,
             follow_links=follow_links,
-            limits=limits,
+            limits=limits_of(max_expansion, max_total_bytes, timeout),
             progress=show,
         )
-    _summarise(report, destination)
-    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
+    raise typer.Exit(_summarised(report, destination, shard))
 
 
-def _summarise(report: Report, target: str) -> None:
+def _refuse_standard_input(source: str) -> None:
+    if source == "-":
+        raise UsageError("convert does not read standard input: write it to a file and pass that file")
+
+
+def _summarised(report: Report, target: str, shard: str | None) -> int:
+    """Print what was converted, or what a shard leaves; return the exit status."""
     from corpusfmt.io.outputs import place_of
 
+    if "files" not in report.results:
+        say_left(report, shard)
+        return 0
     destination = place_of(target, "the destination")
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     say(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
@@ -217,3 +230,4 @@ def _summarise(report: Report, target: str) -> None:
         say(f"  truncated: {path}; the number of missing documents is unknown")
     if unread := report.results["unread"]:
         say(f"  not read: {plural(len(unread), 'file')}, like {unread[0]}")
+    return exit_status(report, FailOn.ERROR, require_complete=True)

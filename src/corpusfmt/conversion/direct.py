@@ -42,11 +42,11 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[
     if writer.key is not None:
         return unrepeated(job, tasks, weights, keys)
     converted = job.converted(tasks, weights)
-    if not writer.by_language:
+    if job.is_shared or not writer.by_language:
         return converted
     # A part whose documents were all rejected has no file, and readers stop at a missing number.
     numbered = _numbered_through(tasks, converted)
-    return converted if numbered == tasks else job.converted(numbered, weights)
+    return converted if numbered == tasks else job.after_shards.converted(numbered, weights)
 
 
 def _numbered_through(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.conversion.documents import Reading
 from corpusfmt.conversion.options import Options
 from corpusfmt.conversion.stages import Converted, DirectTask, PackTask, Target, convert_shards
 from corpusfmt.conversion.way import Way
+from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Shard
@@ -29,6 +31,16 @@ class Job(Struct, frozen=True):
     workplace: Workplace
     stages: Stages
     side_by_side: bool
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether this process is one of several shards."""
+        return isinstance(self.stages.array, Member)
+
+    @property
+    def after_shards(self) -> Job:
+        """The same for what one process does, after the shards have ended."""
+        return replace(self, stages=replace(self.stages, array=None))
 
     def fingerprint(self, shards: Sequence[Shard]) -> str:
         """Return what the result of a task depends on: only tasks of changed files run again."""

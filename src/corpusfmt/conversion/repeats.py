@@ -64,19 +64,26 @@ class Identified(Struct):
 
 
 def noting_keys(
-    documents: Iterable[tuple[T, Document]], key: Callable[[Document], tuple[str, str]], folder: Path, index: int
+    documents: Iterable[tuple[T, Document]],
+    key: Callable[[Document], tuple[str, str]],
+    folder: Path,
+    index: int,
+    aside: Path,
 ) -> Iterator[tuple[T, Document]]:
-    """Pass documents on; write the hashes of their names to `folder`, and sync them after the last one."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    keys = KeyWriter(folder, index)
+    """Pass documents on; write the hashes of their names below `aside`, and after the last one move them to `folder`."""
+    unfinished = aside / "keys"
+    unfinished.mkdir(parents=True)
+    keys = KeyWriter(unfinished, index)
     for row, each in enumerate(documents):
         keys.add(key_hash("\t".join(key(each[1])).encode()), row)
         yield each
     keys.close()
-    for run in folder.iterdir():
+    for run in unfinished.iterdir():
         with run.open("rb+") as file:
             os.fsync(file.fileno())
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(exist_ok=True)
+    unfinished.rename(folder)
 
 
 def identified(documents: Iterable[tuple[int, tuple[str, str], Location]]) -> Identified:

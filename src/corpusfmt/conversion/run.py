@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from corpusfmt.conversion.by_language import by_language
 from corpusfmt.conversion.direct import directly
@@ -17,9 +18,10 @@ from corpusfmt.conversion.job import Job, quarantine_of
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
 from corpusfmt.conversion.report import report_of
-from corpusfmt.conversion.seal import made, seal
+from corpusfmt.conversion.seal import is_finished, made, seal
 from corpusfmt.conversion.stages import Converted, Target
 from corpusfmt.conversion.way import way_between
+from corpusfmt.engine.arrays import NOTHING_LEFT, Left, Share, persisting, share_of
 from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
@@ -31,7 +33,7 @@ from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
 from corpusfmt.io.revisions import revision_of
-from corpusfmt.model import BadInput, Report, UsageError
+from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
 CODE_FORMAT = 12
@@ -66,6 +68,9 @@ def convert(
     jobs: int | None = 1,
     engine: str | None = None,
     state: str | Path | None = None,
+    shard: str | None = None,
+    finish: bool = False,
+    wait: float | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
@@ -91,12 +96,14 @@ def convert(
     creation) and `row_language_field` name further fields; `columns` is a column profile for JSON Lines or text, by its name
     or file. `follow_links` allows links that lead out of the source.
 
-    After one of `limits` was reached, the same call with a higher limit resumes.
+    `shard`, `finish` and `wait` are as for `build`. After one of `limits` was reached, the same call with a higher limit
+    resumes.
 
     Raises `BadInput` for a bad record or layout, `UsageError` for wrong arguments, and `Incomplete` (or its subclass
     `LimitReached`) if the run did not finish.
     """
     started = now()
+    share = share_of(shard, finish=finish, wait=wait, engine=engine)
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
@@ -124,24 +131,42 @@ def convert(
     settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
     workplace = Workplace.at(place, digest(*settings, [shard.name for shard in work.shards]), state)
     jobs = jobs_for(place, jobs, engine) or default_jobs(sum(shard.size for shard in work.shards), len(work.shards))
-    with Workers(engine, jobs) as workers, workplace.claimed():
+    with Workers(engine, jobs) as workers:
         stages = Stages(workplace.state, workers, progress, limits=limits, spent=planned.read)
-        written = Target(way.target_name, place, compressor)
-        read = CheckOptions(version=plan.version, reading=reading)
+        written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
-        report = completed(job, plan, work)
-    report.results["unread"] = unread_files(entry, way.reader, plan)
+        report = persisting(share, lambda: _shared(job, plan, work, share))
+    if "files" in report.results:
+        report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
+
+
+def _shared(job: Job, plan: Plan, work: Work, share: Share | None) -> Report:
+    """Do a share of the work, or all (None)."""
+    empty = Report(job.way.target.name, job.way.target_version, Tally(), Coverage())
+    if share is not None and is_finished(job, _made(job, plan, ()), work.shards):
+        return empty
+    try:
+        with job.workplace.entered(share, digest(job.settings, job.fingerprint(work.shards))) as array:
+            stages = replace(job.stages, array=array)
+            return completed(replace(job, workplace=job.workplace.of(array), stages=stages), plan, work)
+    except Left as left:
+        return replace(empty, results=left.results)
 
 
 def completed(job: Job, plan: Plan, work: Work) -> Report:
     """Do the work of a conversion, seal the result, and return the report. Raises as `convert` does."""
     converted = _converted(job, work)
-    read = next((file.url for shard in plan.shards for file in shard.files.values()), "")
-    made_of = made(job, CODE_FORMAT, job.target.compression, converted, revision_of(read))
-    files = seal(job.workplace, job.way, converted, made_of)
+    if job.is_shared:
+        return Report(job.way.target.name, job.way.target_version, Tally(), Coverage(), results=NOTHING_LEFT)
+    files = seal(job.workplace, job.way, converted, _made(job, plan, converted))
     return report_of(job.way, plan, converted, job.options.on_loss, len(files))
+
+
+def _made(job: Job, plan: Plan, converted: Sequence[Converted]) -> Json:
+    read = next((file.url for shard in plan.shards for file in shard.files.values()), "")
+    return made(job, CODE_FORMAT, job.target.compression, converted, revision_of(read))
 
 
 def _ends(
@@ -163,6 +188,7 @@ def _converted(job: Job, work: Work) -> list[Converted]:
     try:
         converted = by_language(job, work.shards) if work.groups is None else directly(job, work.groups)
     except (BadInput, UsageError):
-        job.workplace.give_up()
+        if job.stages.array is None:
+            job.workplace.give_up()
         raise
     return [*converted, Converted(losses=work.losses)]

@@ -17,9 +17,11 @@ from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
+from corpusfmt.formats import Shard
 from corpusfmt.io.compress import CompressionName, FileFacts, facts_of_bytes
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.listed import publish_manifest
+from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.model import Json
 
 
@@ -47,6 +49,20 @@ def made(
         "rejected": sum(each.rejected for each in converted),
         "losses": dict(sorted(losses.items())),
     }
+
+
+def is_finished(job: Job, made_of: Json, shards: Sequence[Shard]) -> bool:
+    """Return whether the destination has the result of this conversion of sources of these names and sizes."""
+    if job.workplace.is_unfinished(job.workplace.destination):
+        return False
+    try:
+        found = msgspec.json.decode((job.workplace.destination / MANIFEST).read_bytes(), type=Json)
+        sizes = {each["name"]: each["size"] for each in found["inputs"]}
+    except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+        return False  # no conversion
+    sources = {file.path: file.size for shard in shards for file in shard.files.values()}
+    same = all(found.get(key) == made_of[key] for key in ("tool", "conversion", "compressor"))
+    return same and all(sizes.get(path) == size for path, size in sources.items())
 
 
 def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> dict[str, FileFacts]:

@@ -131,7 +131,7 @@ def _convert_shards(task: DirectTask) -> Converted:
     documents = _documents_of(task, result, losses, repeated)
     found: Iterator[tuple[str, Document]] = ((each.path, document) for each, document in documents)
     if task.keys is not None and writer.key is not None:
-        found = noting_keys(found, writer.key, task.keys, task.index)
+        found = noting_keys(found, writer.key, task.keys, task.index, task.aside)
     files = write_parts(
         writer,
         _items(writer, found, losses),

@@ -28,6 +28,9 @@ def unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequen
     repeats = job.workplace.state / "repeats" / whole
     if not (repeats / WHOLE).exists():
         converted = job.converted(tasks, weights)
+        if job.is_shared:
+            return converted
+        job = job.after_shards
         shutil.rmtree(repeats.parent, ignore_errors=True)
         for run in damaged_runs(keys):
             shutil.rmtree(run.parent)  # its task runs again
@@ -35,7 +38,9 @@ def unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequen
         if not _find_repeats(job, tasks, keys, repeats):
             return converted
         publish_bytes(repeats / WHOLE, b"")
-    return job.converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
+    if job.is_shared:
+        return []
+    return job.after_shards.converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
 
 
 def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:

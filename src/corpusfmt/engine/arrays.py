@@ -52,7 +52,7 @@ class Share(Struct, frozen=True):
         return f"{self.number}/{self.of}"
 
 
-def share_of(shard: str | None, *, finish: bool, wait: float | None) -> Share | None:
+def share_of(shard: str | None, *, finish: bool, wait: float | None, engine: str | None) -> Share | None:
     """Return the share that `--shard`, `--finish` and `--wait` name. Raises `UsageError`."""
     if shard is not None and finish:
         raise UsageError("--shard and --finish are two steps: run all shards, then --finish alone")
@@ -62,6 +62,8 @@ def share_of(shard: str | None, *, finish: bool, wait: float | None) -> Share | 
         return None
     if wait is not None and not 0 <= wait <= threading.TIMEOUT_MAX:
         raise UsageError(f"--wait is {wait:g}, expected a number of seconds")
+    if engine not in {None, "serial", "processes"}:
+        raise UsageError(f"--engine is {clipped(engine)}, and shards run on their own machines: remove one of the two")
     if shard is None:
         return Share(0, 0, _FINISH_WAITS if wait is None else wait)
     match = _SHARD.fullmatch(shard)
@@ -69,12 +71,6 @@ def share_of(shard: str | None, *, finish: bool, wait: float | None) -> Share | 
     if not 1 <= number <= of:
         raise UsageError(f"--shard is {clipped(shard)!r}, expected i/n with i from 1 to n, like 3/8")
     return Share(number, of, _SHARD_WAITS if wait is None else wait)
-
-
-def refuse_clusters(engine: str | None) -> None:
-    """Raise `UsageError` for an engine whose workers are elsewhere."""
-    if engine not in {None, "serial", "processes"}:
-        raise UsageError(f"--engine is {clipped(engine)}, and shards run on their own machines: remove one of the two")
 
 
 #: Results of a member that has found all tasks ended.

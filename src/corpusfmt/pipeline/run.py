@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.engine.arrays import NOTHING_LEFT, Array, Left, Member, Share, persisting, refuse_clusters, share_of
+from corpusfmt.engine.arrays import NOTHING_LEFT, Array, Left, Member, Share, persisting, share_of
 from corpusfmt.engine.executors import Workers, placed
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
@@ -88,9 +88,8 @@ def build(
     given = [placed(engine, each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     model = None if model is None else placed(engine, model)
     sourcing = replace(sourcing, base=None if sourcing.base is None else placed(engine, sourcing.base))
-    share = share_of(shard, finish=finish, wait=wait)
+    share = share_of(shard, finish=finish, wait=wait, engine=engine)
     if share is not None:
-        refuse_clusters(engine)
         sourcing.refuse_alone(given)
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state))
     with ExitStack() as stack:
