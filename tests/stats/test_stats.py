@@ -15,13 +15,14 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from conversion.rows import document, write_rows
+from conversion.rows import beside, document, write_rows
 from stats.uax29 import is_word, segments
 from support import FIXTURES, REPOSITORY, gzipped, run_cli
 
 import corpusfmt
 from corpusfmt import BadInput, Document, UsageError
 from corpusfmt.statistics import run
+from corpusfmt.statistics.run import OPTIONAL
 from corpusfmt.statistics.sketch import ERROR, QUANTILES, Sketch
 
 SCHEMA = json.loads((REPOSITORY / "schemas/stats/stats.schema.json").read_bytes())
@@ -148,6 +149,34 @@ def test_dates_snapshots_scores_sources_and_variants(tmp_path: Path) -> None:
     assert corpusfmt.stats(oscar2, count=[]).language_scores.number > 0
 
 
+def test_attributes_are_counted_embedded_or_in_sets(tmp_path: Path) -> None:
+    for shard in range(2):
+        rows = [
+            document(10 * shard + number, attributes={"q": [[0, 1, 0.5 * number], [1, 2, 10**40]], "n": [], "t": 1})
+            for number in range(1, 4)
+        ]
+        write_rows(tmp_path / f"documents/{shard}.jsonl.gz", rows)
+        write_rows(tmp_path / f"attributes/s/{shard}.jsonl.gz", [beside(row, q=[[0, 3, shard]]) for row in rows])
+    found = corpusfmt.stats(tmp_path, count=["attributes"]).to_dict()
+    jsonschema.validate(found, SCHEMA)
+    kept = {
+        name: (each["documents"], each["spans"], each["values"].get("min"), each["values"].get("max"))
+        for name, each in found["attributes"].items()
+    }
+    assert kept == {"n": (6, 0, None, None), "q": (6, 12, 0.5, 1.5), "s/q": (6, 6, 0, 1), "t": (6, 0, None, None)}
+    shown = run_cli("stats", tmp_path, "--with", "attributes").stdout.decode()
+    assert (
+        """
+attribute  documents  spans  min  50%  max  mean
+n                  6      0
+q                  6     12  0.5    1  1.5     1
+s/q                6      6    0    0    1   0.5
+t                  6      0
+"""
+        in shown
+    )
+
+
 def test_scores_that_are_no_confidence_are_not_counted(tmp_path: Path) -> None:
     scores = [10**40, -(10**400), True, "0.5", None, 1e300, [0.5], {"prob": 1}, 0.25]
     rows = [document(number, metadata={"language_score": score}) for number, score in enumerate(scores)]
@@ -267,7 +296,7 @@ def test_outputs(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.decode()) == (0, TEXT)
     found = json.loads((tmp_path / "stats.json").read_bytes())
     jsonschema.validate(found, SCHEMA)
-    assert found == corpusfmt.stats(tmp_path / "in", count=["words", "repeats"]).to_dict() | {"path": "in"}
+    assert found == corpusfmt.stats(tmp_path / "in", count=OPTIONAL).to_dict() | {"path": "in"}
     markdown = (tmp_path / "stats.md").read_text("utf-8")
     assert markdown.startswith("in: dolma 1.0, 3 documents, 39 bytes of text, 1 shard.\n\n| language | documents |")
     assert "| `a \\| b` | 2 |" in markdown or "| `a &#124; b` | 2 |" in markdown
@@ -276,7 +305,7 @@ def test_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, repeats"),
+        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, repeats, attributes"),
         (["--output-format", "html"], "unknown output format 'html'; known: text, json, markdown"),
     ],
 )

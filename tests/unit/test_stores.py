@@ -11,9 +11,11 @@ import sys
 
 import pytest
 
-from corpusfmt.io.paths import entry_of
+from corpusfmt.description.provenance import Release, revision_as_source
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.revisions import pinned, revision_of
 from corpusfmt.io.stores import CutShort, StoreFailure, StoreFile, at_once, may_pass, persistently
+from corpusfmt.manifest.model import Head, Manifest, Tree
 from corpusfmt.model import UsageError
 
 DATA = bytes(range(256)) * 40
@@ -220,3 +222,13 @@ def test_the_extra_for_the_hub_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         UsageError, match=r"hf://datasets/o/n needs a missing package .*: run `pip install 'corpusfmt\[hf\]'`"
     ):
         entry_of("hf://datasets/o/n")
+
+
+def test_a_description_names_the_commit_of_its_source() -> None:
+    commit = "0123456789abcdef" * 2 + "01234567"
+    source = Entry("n", f"hf://datasets/o/n@{commit}", "directory")
+    assert revision_as_source(source) == {"prov:wasDerivedFrom": [{"@id": source.url}]}
+    assert revision_as_source(Entry("n", "s3://bucket/n", "directory")) == {}
+    whole = {"tool": {}, "inputs": [], "conversion": {"revisions": {"hf://datasets/o/n": commit}}}
+    release = Release(Manifest(Head("corpusfmt-manifest/1", Tree("0" * 64, 0, 0, 0)), {}, whole), {})
+    assert release.provenance["prov:wasDerivedFrom"] == [{"@id": source.url}]

@@ -19,7 +19,7 @@ With = Annotated[
     typer.Option(
         "--with",
         metavar="NAMES",
-        help="Count these, too, comma-separated: words (and scripts), repeats; all or none.",
+        help="Count these, too, comma-separated: words (and scripts), repeats, attributes; all or none.",
     ),
 ]
 OutputFormat = Annotated[str, typer.Option(help="text, json or markdown.")]

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.description.owner import load_owner
-from corpusfmt.description.provenance import Release, release_at
+from corpusfmt.description.provenance import Release, release_at, revision_as_source
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
@@ -127,6 +127,8 @@ def described_as(
 
     properties = details.properties() | owner
     release = release_at(entry) if version != "1.0" else None
+    if release is None and version != "1.0":
+        properties = revision_as_source(entry) | properties
     # Of a repository on the Hub, without its revision.
     own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
     name = properties.pop("name", own)

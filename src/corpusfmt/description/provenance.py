@@ -16,6 +16,7 @@ from corpusfmt.formats.describing import Describer, Statistic
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.paths import Entry, is_uri
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.model import NAME, Manifest
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
 from corpusfmt.manifest.rules import RULES
@@ -55,6 +56,7 @@ class Release(Struct, frozen=True):
         names = list(_names(inputs))
         if len(names) > _MOST_INPUTS:
             names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
+        names = [*_repositories(whole.get("conversion")), *names]
         if names:
             made["prov:wasDerivedFrom"] = [{"@id": _iri(name)} for name in names]
         label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
@@ -95,6 +97,18 @@ class Release(Struct, frozen=True):
             return []
         final = _final(self.statistics.get("total"))
         return [Statistic(name, ("sc:Integer",), final[name]) for name in _OF_TEXT if type(final.get(name)) is int]
+
+
+def revision_as_source(corpus: Entry) -> Json:
+    """Return `wasDerivedFrom` with the commit of a corpus on the Hub; nothing of any other."""
+    return {"prov:wasDerivedFrom": [{"@id": _iri(corpus.url)}]} if revision_of(corpus.url) else {}
+
+
+def _repositories(conversion: Any) -> Iterator[str]:
+    """Yield the repositories on the Hub that were converted, with their commits."""
+    revisions = conversion.get("revisions") if isinstance(conversion, dict) else None
+    for repository, commit in revisions.items() if isinstance(revisions, dict) else ():
+        yield f"{repository}@{commit}"
 
 
 def release_at(corpus: Entry) -> Release | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import xxhash
@@ -31,7 +32,7 @@ FURTHER = "…"
 _MOST_NAMES = 1_000
 _MOST_FINDINGS = 100
 # Larger numbers are no confidence, and their sum may not be finite.
-_MOST_SCORE = 1e6
+_MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 _UNITS = ("documents", "lines", "words", "characters", "bytes")
 #: The lengths of documents whose quantiles are known.
 LENGTHS = ("lines", "words", "characters", "bytes")
@@ -69,6 +70,19 @@ class Label(Struct, frozen=True, array_like=True):
     variant: str
 
 
+class Attribute(Struct):
+    """An attribute: the documents that have it, its spans, and the numbers that are their values."""
+
+    documents: int = 0
+    spans: int = 0
+    values: Sketch = field(default_factory=Sketch)
+
+    def merge(self, other: Attribute) -> None:
+        self.documents += other.documents
+        self.spans += other.spans
+        self.values.merge(other.values)
+
+
 class Part(Struct, frozen=True):
     """Shards that one task counts. `scratch` is the folder for hashes if repeats are counted."""
 
@@ -77,6 +91,7 @@ class Part(Struct, frozen=True):
     shards: Sequence[Shard]
     task: int
     words: bool
+    attributes: bool
     scratch: Path | None
     side_by_side: bool
 
@@ -92,6 +107,7 @@ class Counted(Struct):
     added: Counter[str] = field(default_factory=Counter)
     snapshots: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    attributes: dict[str, Attribute] = field(default_factory=dict)
     shards: int = 0
     rejected: int = 0
     compared_lines: int = 0
@@ -105,6 +121,8 @@ class Counted(Struct):
         for name, sketch in other.lengths.items():
             self.lengths[name].merge(sketch)
         self.scores.merge(other.scores)
+        for name, attribute in other.attributes.items():
+            self.attribute(name).merge(attribute)
         self.scripts.update(other.scripts)
         self.left_out.update(other.left_out)
         for mine, theirs in (
@@ -119,6 +137,12 @@ class Counted(Struct):
         self.compared_lines += other.compared_lines
         self.findings = (self.findings + other.findings)[:_MOST_FINDINGS]
         self.broken += other.broken
+
+    def attribute(self, name: str) -> Attribute:
+        """Return an attribute; beyond a thousand, they are counted together."""
+        if name not in self.attributes and len(self.attributes) >= _MOST_NAMES:
+            name = FURTHER
+        return self.attributes.setdefault(name, Attribute())
 
     def size_of(self, label: Label) -> Size:
         """Return the size of a group; beyond a thousand, groups are counted together."""
@@ -150,6 +174,7 @@ class _Counting:
         self._characters = array("q")
         self._labels: list[Label] = []
         self._scores: list[float] = []
+        self._values: dict[str, list[float]] = {}
         self._bytes = 0
         self._keys = (
             {}
@@ -195,6 +220,9 @@ class _Counting:
             _count(result.added, _month(document.added))
         if document.metadata:
             self._note(document.metadata)
+        if self._part.attributes:
+            for name, spans in _attributes(document):
+                self._note_spans(clipped(name), spans)
         if self._bytes >= _BATCH_BYTES:
             self._pass_on()
 
@@ -209,6 +237,19 @@ class _Counting:
             if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
                 _count(self.result.snapshots, found.group())
                 break
+
+    def _note_spans(self, name: str, spans: Any) -> None:
+        attribute = self.result.attribute(name)
+        if name not in self.result.attributes:
+            name = FURTHER
+        attribute.documents += 1
+        if isinstance(spans, list):
+            attribute.spans += len(spans)
+            values = self._values.setdefault(name, [])
+            for span in spans:
+                value = span[-1] if isinstance(span, list) and span else span
+                if type(value) in {int, float} and abs(value) <= _MOST_VALUE:
+                    values.append(value)
 
     def _pass_on(self) -> None:
         """Count the texts that wait, all at once."""
@@ -231,6 +272,9 @@ class _Counting:
             if name != "words" or self._part.words:
                 result.lengths[name].add(numbers)
         result.scores.add(self._scores)
+        for name, values in self._values.items():
+            result.attribute(name).values.add(values)
+        self._values = {}
         if self._keys:
             self._add_keys(data, texts)
         del characters  # an array with a view cannot be cleared
@@ -266,6 +310,14 @@ class _Counting:
         for writer in self._keys.values():
             writer.close()
         return self.result
+
+
+def _attributes(document: Document) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of a document: embedded ones, and those of sets as `SET/NAME`."""
+    yield from (document.attributes or {}).items()
+    for set_name, text in document.attribute_rows.items():
+        row: Any = msgspec.json.decode(text)
+        yield from ((f"{set_name}/{name}", spans) for name, spans in row["attributes"].items())
 
 
 def _named(label: Label) -> Label:

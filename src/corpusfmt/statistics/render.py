@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import LENGTHS, Size
+from corpusfmt.statistics.count import LENGTHS, Attribute, Size
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.wording import json_text, leading, plain, plural, unknown
 from corpusfmt.wording import markdown as code
@@ -90,12 +90,24 @@ def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
     for title, head, numbers in counts:
         if numbers:
             yield title, [head], [[named(name), f"{count:,}"] for name, count in numbers.items()]
+    if found.attributes:
+        heads = ["documents", "spans", "min", "50%", "max", "mean"]
+        yield "attribute", heads, [[named(name), *_attribute(each)] for name, each in found.attributes.items()]
     if found.repeated_lines is not None and found.repeated_documents is not None:
         both = (("documents", found.repeated_documents), ("lines", found.repeated_lines))
         heads = ["compared", "repeated", "share"]
         yield "repeats", heads, [[name, f"{e.compared:,}", f"{e.repeated:,}", f"{e.share:.2%}"] for name, e in both]
         if found.repeated_lines.most:
             yield "most repeated lines", ["times"], [[named(line), f"{n:,}"] for line, n in found.repeated_lines.most]
+
+
+def _attribute(attribute: Attribute) -> list[str]:
+    values = attribute.values
+    numbers = (
+        [values.least, values.quantiles()["0.5"], values.most, values.total / values.number] if values.number else []
+    )
+    cells = [f"{attribute.documents:,}", f"{attribute.spans:,}", *(f"{number:.4g}" for number in numbers)]
+    return cells + [""] * (6 - len(cells))
 
 
 def _cells(size: Size, units: Sequence[str]) -> list[str]:

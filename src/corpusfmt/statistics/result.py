@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json
-from corpusfmt.statistics.count import LENGTHS, Counted, Label, Size
+from corpusfmt.statistics.count import LENGTHS, Attribute, Counted, Label, Size
 from corpusfmt.statistics.repeats import Repeats
 from corpusfmt.statistics.sketch import Sketch
 
@@ -18,7 +18,7 @@ from corpusfmt.statistics.sketch import Sketch
 class Statistics(Struct):
     """What a corpus contains, and how much of it was counted.
 
-    `words` and `scripts` were not counted if None; neither were `lines` and `documents`, which are about repeats. `broken`
+    Scripts and words were not counted if `scripts` is None; `attributes` and both of repeats likewise. `broken`
     has one finding for each file that could not be read to its end: what is in the rest of it is unknown.
     """
 
@@ -37,6 +37,7 @@ class Statistics(Struct):
     created: Mapping[str, int]
     added: Mapping[str, int]
     snapshots: Mapping[str, int]
+    attributes: Mapping[str, Attribute] | None = None
     repeated_documents: Repeats | None = None
     repeated_lines: Repeats | None = None
     rejected: int = 0
@@ -87,6 +88,11 @@ class Statistics(Struct):
         }
         if self.scripts is not None:
             found["scripts"] = dict(self.scripts)
+        if self.attributes is not None:
+            found["attributes"] = {
+                name: {"documents": each.documents, "spans": each.spans, "values": each.values.as_json()}
+                for name, each in self.attributes.items()
+            }
         if self.repeated_documents is not None and self.repeated_lines is not None:
             lines, documents = self.repeated_lines, self.repeated_documents
             most = [{"line": line, "count": count} for line, count in lines.most]

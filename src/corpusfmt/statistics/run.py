@@ -21,7 +21,7 @@ from corpusfmt.statistics.result import Statistics, by_number, grouped
 from corpusfmt.wording import unknown
 
 #: What is counted only if asked for.
-OPTIONAL = ("words", "repeats")
+OPTIONAL = ("words", "repeats", "attributes")
 DEFAULT = ("words",)
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
@@ -44,8 +44,8 @@ def stats(
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
-    `count` names what takes more time: `words` (with scripts) and `repeats` of lines and documents. `record_set`,
-    `text_field` and `id_field` name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
+    `count` names what takes more time: `words` (with scripts), `repeats` of lines and documents, and `attributes`.
+    `record_set`, `text_field` and `id_field` name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
     Records that are not documents, and the rest of files that cannot be read to their ends, are not counted, and listed.
 
     Raises `UsageError` for a path without documents and wrong arguments, `BadInput` for a layout that cannot be read, and
@@ -66,11 +66,12 @@ def stats(
         scratch = Path(folder)
         for name in (LINES, DOCUMENTS):
             (scratch / name).mkdir()
-        parts = list(_parts(corpus, scratch if "repeats" in count else None, words="words" in count))
+        parts = list(_parts(corpus, scratch if "repeats" in count else None, count))
         counted = Counted()
         for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
             counted.merge(each)
         found = _statistics(corpus, counted, words="words" in count)
+        found.attributes = dict(sorted(counted.attributes.items())) if "attributes" in count else None
         if "repeats" in count:
             with limited(limits.of_own_files):
                 found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
@@ -79,7 +80,7 @@ def stats(
     return found
 
 
-def _parts(corpus: Corpus, scratch: Path | None, *, words: bool) -> Iterator[Part]:
+def _parts(corpus: Corpus, scratch: Path | None, count: Sequence[str]) -> Iterator[Part]:
     """Yield the tasks: shards in order, several small ones together."""
     side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
     least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
@@ -88,7 +89,8 @@ def _parts(corpus: Corpus, scratch: Path | None, *, words: bool) -> Iterator[Par
     for number, shard in enumerate(corpus.shards, 1):
         held.append(shard)
         if sum(each.size for each in held) >= least or len(held) >= _TASKS or number == len(corpus.shards):
-            yield Part(corpus.format.name, corpus.options, tuple(held), task, words, scratch, side_by_side)
+            asked = ("words" in count, "attributes" in count)
+            yield Part(corpus.format.name, corpus.options, tuple(held), task, *asked, scratch, side_by_side)
             held, task = [], task + 1
 
 

@@ -131,6 +131,8 @@ class _Exporter:
             self.graph.add((present, self._sh.minCount, Literal(1)))
             if row.kinds == ("Text",):
                 self.graph.add((present, self._sh.pattern, Literal(r"\S")))
+            if row.missing == "CRO811":
+                self._unless_reference(node, shape, present)
         elif row.requirement == "recommended":
             present = self._constraint(node, shape, row, "CRO212")
             self.graph.add((present, self._sh.minCount, Literal(1)))
@@ -143,6 +145,22 @@ class _Exporter:
                 item for kind in row.kinds for item in self._kind(kind, is_extension=shape.name in EXTENSION_SHAPES)
             ]
             self.graph.add((typed, self._sh["or"], self._list(kinds)))
+
+    def _unless_reference(self, node: Node, shape: Shape, present: Node) -> None:
+        """Move a constraint to a shape that accepts nodes of which the document says nothing but their class."""
+        from rdflib import RDF, Literal, URIRef  # noqa: PLC0415
+
+        sh = self._sh
+        self.graph.remove((node, sh.property, present))
+        elsewhere = self._having(sh.nodeKind, sh.IRI)
+        self.graph.add((elsewhere, sh.closed, Literal(True)))
+        self.graph.add((elsewhere, sh.ignoredProperties, self._list([RDF.type])))
+        either = URIRef(f"{present}-or-elsewhere")
+        self.graph.add((either, RDF.type, sh.NodeShape))
+        for kind in self._spellings(shape.name):
+            self.graph.add((either, sh.targetClass, kind))
+        self.graph.add((either, sh["or"], self._list([self._having(sh.property, present), elsewhere])))
+        self.graph.add((either, sh.message, next(self.graph.objects(present, sh.message))))
 
     def _constraint(
         self, node: Node, shape: Shape, row: Property, code: str, *, minor: bool = False, aspect: str = ""
