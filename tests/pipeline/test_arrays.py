@@ -15,6 +15,7 @@ from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 import corpusfmt
 from corpusfmt.engine import arrays
 from corpusfmt.engine.arrays import Array, Member, Missing, Share
+from corpusfmt.engine.stages import StageTask, _run_and_mark
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.model import Incomplete, UsageError, Verdict
 from corpusfmt.pipeline.options import Selection
@@ -289,3 +290,11 @@ def test_wrong_shares_are_refused(wet: Path, tmp_path: Path, arguments: list[str
     ended = run_cli("build", wet, "--output", tmp_path / "out", *arguments)
     assert (ended.returncode, ended.stderr) == (2, f"error: {error}\n".encode())
     assert not (tmp_path / "out").exists()
+
+
+def test_a_task_that_two_members_run_always_has_its_marker(tmp_path: Path) -> None:
+    member, marker = tmp_path / "member", tmp_path / "task.json"
+    member.touch()
+    for fingerprint, there in (("one", False), ("one", True), ("other", False), ("other", True)):
+        task = StageTask("task", there, fingerprint)
+        assert _run_and_mark(tmp_path, lambda there: marker.exists() is there, member, task)

@@ -270,8 +270,10 @@ def _marker_name(task: StageTask[Any]) -> str:
 
 def _run_and_mark(folder: Path, function: Callable[[T], R], member: Path | None, task: StageTask[T]) -> R:
     _refuse_overtaken(member)
-    # The old marker is wrong as soon as the task replaces files.
-    (folder / _marker_name(task)).unlink(missing_ok=True)
+    # The old marker is wrong as soon as the task replaces files, but not if other members of an array rely on it.
+    marker = folder / _marker_name(task)
+    if member is None or _fingerprint_in(marker) != task.fingerprint:
+        marker.unlink(missing_ok=True)
     result = function(task.argument)
     _refuse_overtaken(member)
     _mark(folder, task, result)
