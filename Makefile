@@ -113,7 +113,7 @@ engines-test: $(VENV)/.develops $(RAY)/.installed
 
 ## Run a build as an array of four under a Slurm of its own, on this machine; one of the four is killed. Without Slurm it says so.
 cluster-test: $(VENV)/.develops
-	@if ! PATH="$$PATH:/usr/sbin" command -v slurmctld slurmd sbatch >/dev/null; then \
+	@if ! (PATH="$$PATH:/usr/sbin"; command -v slurmctld && command -v slurmd && command -v sbatch) >/dev/null; then \
 	  echo "not run: there is no Slurm (Debian: apt-get install slurmctld slurmd slurm-client)"; \
 	elif [ "$$(id -u)" != 0 ]; then echo "not run: slurmd needs root"; \
 	else CORPUSFMT_SLURM=1 $(BIN)/python -m pytest -rs tests/cluster; fi

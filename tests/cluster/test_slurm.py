@@ -31,7 +31,8 @@ SlurmdUser=root
 SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 AuthType=auth/none
-AuthInfo=cred_expire=5
+AuthInfo=cred_expire=30
+MessageTimeout=30
 CredType=cred/none
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 ProctrackType=proctrack/linuxproc
@@ -86,11 +87,14 @@ class Slurm:
         self.environment["PATH"] = f"{folder}:{os.environ['PATH']}:/usr/sbin"
         self.environment["PYTHONPATH"] = str(Path(__file__).parents[1] / "pipeline")
 
-    def run(self, *command: str) -> str:
-        """Run a command of Slurm's in the folder."""
-        done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, check=False, timeout=_RUN_SECONDS
-        )
+    def run(self, *command: str) -> str | None:
+        """Return what a command of Slurm's says; None if it fails, as all do while the controller does not answer."""
+        try:
+            done = subprocess.run(
+                command, cwd=self.folder, env=self.environment, capture_output=True, check=True, timeout=_START_SECONDS
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            return None
         return done.stdout.decode().strip()
 
     def await_(self, said: str, *command: str, seconds: int) -> bool:
@@ -148,6 +152,7 @@ def test_an_array_with_a_killed_task_gives_the_bytes_of_one_run(slurm: Slurm) ->
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     array = slurm.run("sbatch", "--parsable", "build.sh")
+    assert array, slurm.logs()
     finish = "corpusfmt build wet -o corpus --finish --wait 120"
     slurm.run("sbatch", "--parsable", f"--dependency=afterok:{array}", "--output=finish.log", f"--wrap={finish}")
     assert slurm.await_("", "squeue", "--noheader", seconds=_RUN_SECONDS), slurm.logs()

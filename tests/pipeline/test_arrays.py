@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,10 @@ def test_members_with_other_inputs_do_not_meet(wet: Path, tmp_path: Path, monkey
             corpusfmt.build(first[:2], out, shard="1/2", wait=0)
         with pytest.raises(UsageError, match="another run is using"):
             corpusfmt.build(first, out)
+        with monkeypatch.context() as patched:
+            patched.setattr("corpusfmt.engine.lock._taken", lambda *_, **__: True)  # a file system without locks
+            with pytest.raises(UsageError, match="an array of other inputs"):
+                corpusfmt.build(first[:2], out, shard="1/2", wait=0)
     corpusfmt.build(first, out, finish=True)
     corpusfmt.build(first, tmp_path / "alone")
     assert tree(out) == tree(tmp_path / "alone")
@@ -298,3 +303,18 @@ def test_a_task_that_two_members_run_always_has_its_marker(tmp_path: Path) -> No
     for fingerprint, there in (("one", False), ("one", True), ("other", False), ("other", True)):
         task = StageTask("task", there, fingerprint)
         assert _run_and_mark(tmp_path, lambda there: marker.exists() is there, member, task)
+
+
+def test_a_member_that_ends_after_its_last_task_does_not_free_it(tmp_path: Path) -> None:
+    array = Array(tmp_path, "plan")
+    with Member(array, Share(1, 2, 600)) as one, Member(array, Share(2, 2, 600)) as other:
+        assert list(one.claimed("process", [("task", "task")], list, lambda: 0, 1)) == ["task"]
+
+        def unended(tasks: Sequence[object]) -> Sequence[object]:
+            """Return what is unended before the first member ends the task, and itself."""
+            found = tasks if one.file.exists() else []
+            one.file.unlink(missing_ok=True)
+            return found
+
+        assert not any(other.claimed("process", [("task", "task")], unended, lambda: 0, 1))
+    assert os.listdir(array.claims("process")) == ["task.0"]

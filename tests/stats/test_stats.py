@@ -260,11 +260,12 @@ def test_documents_without_text_do_not_wait_for_one(tmp_path: Path, monkeypatch:
     path.write_bytes(gzip.compress(b'{"id":"1","text":"","source":"s","attributes":{"a":[[0,0,1]]}}\n' * 1_000))
     batches: list[int] = []
     add = count._Counting._add_sizes
-    monkeypatch.setattr(
-        count._Counting,
-        "_add_sizes",
-        lambda self, columns: (batches.append(len(self._labels)), add(self, columns)),
-    )
+
+    def add_sizes(counting: Any, columns: Any) -> None:
+        batches.append(len(counting._labels))
+        add(counting, columns)
+
+    monkeypatch.setattr(count._Counting, "_add_sizes", add_sizes)
     assert corpusfmt.stats(tmp_path, count=["attributes"]).total.documents == 1_000
     assert max(batches) <= 200
 

@@ -17,7 +17,7 @@ ShardOf = Annotated[
     typer.Option(
         "--shard",
         metavar="I/N",
-        help="Do a share of the work, next to other processes that do the others.",
+        help="Do a share of the work, like 1/8, next to processes that do the others.",
         rich_help_panel=_PANEL,
     ),
 ]

@@ -41,7 +41,7 @@ From = Annotated[
     str,
     typer.Option(
         "--from",
-        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, text or croissant.",
+        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
     ),
 ]
 OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count losses in the report.")]

@@ -30,7 +30,7 @@ FormatName = Annotated[
     str,
     typer.Option(
         "--format",
-        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, text or croissant.",
+        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
     ),
 ]
 Profile = Annotated[

@@ -16,7 +16,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
@@ -266,18 +266,19 @@ class Member:
                 yield None
                 continue
             looked = now
+            # Before the markers: a member that ends has marked its tasks.
+            holders = self.array.holders(stage, _renewed(self.file))
             before, still = len(left), set(map(id, unended(list(left.values()))))
             left = {name: task for name, task in left.items() if id(task) in still}
-            free = self._next_free(stage, left)
+            free = self._next_free(stage, left, holders)
             pause = _SHORTEST_PAUSE if free or len(left) < before else min(2 * pause, _LONGEST_PAUSE)
             if free is not None:
                 yield left.pop(free)
             elif left and now - idle_since >= self.share.wait:
                 raise Left(stage, len(left))
 
-    def _next_free(self, stage: str, names: Collection[str]) -> str | None:
-        """Claim one of some tasks whose members are dead; return its name."""
-        holders = self.array.holders(stage, _renewed(self.file)) if names else {}
+    def _next_free(self, stage: str, names: Collection[str], holders: Mapping[str, Holder]) -> str | None:
+        """Claim one of some tasks whose holders are dead; return its name."""
         for name in names:
             holder = holders.get(name)
             number = 0 if holder is None else holder.number + 1

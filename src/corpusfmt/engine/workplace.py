@@ -113,7 +113,8 @@ class Workplace(Struct, frozen=True):
                         yield member
                     return
             with locked(self._lock) as alone:
-                if alone:
+                # Some file systems have no locks, or only those of one machine.
+                if alone and not array.living():
                     publish_bytes(array.plan_file, array.plan.encode())
                     continue
             if time.monotonic() >= ends:
