@@ -92,6 +92,19 @@ def test_mappings_are_documents(tmp_path: Path) -> None:
         ([{"id": "1", "text": "a", "metadata": []}], "document 1: `metadata` is list, expected dict"),
         ([{"id": "1", "text": "a", "metadata": {"x": object()}}], "document 1: Encoding objects of type object"),
         ([{"id": "1", "text": "\ud800"}], "document 1: 'utf-8' codec can't encode"),
+        ([{"id": "1", "text": "a", "attribute_rows": 5}], "document 1: `attribute_rows` is int, expected dict"),
+        ([{"id": "1", "text": "a", "attribute_rows": {5: "{}"}}], "document 1: attribute set: int, expected str"),
+        ([{"id": "1", "text": "a", "attribute_rows": {"../s": "{}"}}], "document 1: attribute set '../s': not a name"),
+        ([{"id": "1", "text": "a", "attribute_rows": {"s": {}}}], "document 1: attribute set 's': dict, expected str"),
+        ([{"id": "1", "text": "a", "attribute_rows": {"s": "{"}}], "document 1: attribute set 's': not a row: "),
+        (
+            [{"id": "1", "text": "a", "attribute_rows": {"s": '{"id":"1","attributes":[]}'}}],
+            "document 1: attribute set 's': not a row: Expected `object`, got `array` - at `$.attributes`",
+        ),
+        (
+            [{"id": "1", "text": "a", "attribute_rows": {"s": '{"id":"1",\n"attributes":{}}'}}],
+            "document 1: attribute set 's': not a row: more than one line",
+        ),
         ([], "nothing to write: there are no documents"),
     ],
 )

@@ -21,7 +21,7 @@ from support import FIXTURES, REPOSITORY, gzipped, run_cli
 
 import corpusfmt
 from corpusfmt import BadInput, Document, UsageError
-from corpusfmt.statistics import run
+from corpusfmt.statistics import count, run
 from corpusfmt.statistics.run import OPTIONAL
 from corpusfmt.statistics.sketch import ERROR, QUANTILES, Sketch
 
@@ -245,6 +245,29 @@ def test_quantiles_are_within_their_error_however_they_are_merged(draw: Callable
         if isinstance(exact, int) and abs(exact) < 256:
             assert value == exact
     assert list(whole.quantiles()) == [str(each) for each in QUANTILES]
+
+
+def test_the_sum_of_large_integers_is_exact() -> None:
+    found = Sketch()
+    found.add([10**15] * 20_000)
+    assert found.total == 20_000 * 10**15
+
+
+def test_documents_without_text_do_not_wait_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count, "_BATCH_BYTES", 10_000)
+    path = tmp_path / "documents/a.jsonl.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(b'{"id":"1","text":"","source":"s","attributes":{"a":[[0,0,1]]}}\n' * 1_000))
+    batches: list[int] = []
+    add = count._Counting._add_sizes
+
+    def add_sizes(counting: Any, columns: Any) -> None:
+        batches.append(len(counting._labels))
+        add(counting, columns)
+
+    monkeypatch.setattr(count._Counting, "_add_sizes", add_sizes)
+    assert corpusfmt.stats(tmp_path, count=["attributes"]).total.documents == 1_000
+    assert max(batches) <= 200
 
 
 def test_nothing_has_no_quantiles() -> None:

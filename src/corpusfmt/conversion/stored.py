@@ -131,16 +131,42 @@ def _key(stem: str, part: int) -> str:
     return f"{stem}/{part}"
 
 
+_REQUIRED = {"id", "text", "attribute_rows"}
 _NAMED = ("source", "lang", "added", "created")
-_OBJECTS = ("metadata", "attributes")
+_OBJECTS = ("metadata", "attributes", "attribute_rows")
+
+
+class _Row(Struct):
+    attributes: dict[str, Any]
+
+
+_decoded_row = msgspec.json.Decoder(_Row).decode
 
 
 def _refuse_wrong_types(document: Document) -> None:
     for name in ("id", "text", *_NAMED, *_OBJECTS):
         value = getattr(document, name)
         kind = dict if name in _OBJECTS else str
-        if not isinstance(value, kind) and (value is not None or name in {"id", "text"}):
+        if not isinstance(value, kind) and (value is not None or name in _REQUIRED):
             raise TypeError(f"`{name}` is {type(value).__name__}, expected {kind.__name__}")
+    for name, row in document.attribute_rows.items():
+        _refuse_wrong_row(name, row)
+
+
+def _refuse_wrong_row(name: object, row: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"attribute set: {type(name).__name__}, expected str")
+    # The name becomes a folder.
+    if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise ValueError(f"attribute set {name!r}: not a name")
+    if not isinstance(row, str):
+        raise TypeError(f"attribute set {name!r}: {type(row).__name__}, expected str")
+    if "\n" in row:
+        raise ValueError(f"attribute set {name!r}: not a row: more than one line")
+    try:
+        _decoded_row(row)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"attribute set {name!r}: not a row: {error}") from error
 
 
 def _read(shard: Shard, _options: CheckOptions) -> Iterator[Document]:

@@ -26,6 +26,8 @@ from corpusfmt.wording import clipped
 Numbers = npt.NDArray[np.int64]
 
 _BATCH_BYTES = 1 << 20
+# About what a waiting document takes besides its text, and a value of an attribute.
+_DOCUMENT_BYTES, _VALUE_BYTES = 128, 32
 _KEYS_A_RUN = 1 << 20
 #: Replaces further names if there are too many to list.
 FURTHER = "…"
@@ -211,8 +213,9 @@ class _Counting:
         text = document.text.encode()
         self._texts.append(text)
         self._characters.append(len(document.text))
-        self._labels.append(Label(document.lang or "", document.source or "", variant))
-        self._bytes += len(text)
+        label = Label(document.lang or "", document.source or "", variant)
+        self._labels.append(label)
+        self._bytes += len(text) + len(label.language) + len(label.source) + _DOCUMENT_BYTES
         result = self.result
         if document.created:
             _count(result.created, _month(document.created))
@@ -246,6 +249,7 @@ class _Counting:
         if isinstance(spans, list):
             attribute.spans += len(spans)
             values = self._values.setdefault(name, [])
+            self._bytes += len(spans) * _VALUE_BYTES
             for span in spans:
                 value = span[-1] if isinstance(span, list) and span else span
                 if type(value) in {int, float} and abs(value) <= _MOST_VALUE:

@@ -40,7 +40,8 @@ class Sketch(Struct):
         self.number += len(array)
         self.least = min(self.least, array.min().item())
         self.most = max(self.most, array.max().item())
-        self.total += array.sum().item()
+        # As numbers of Python, because the sum of large integers exceeds 64 bits.
+        self.total += sum(array.tolist())
         mantissas, exponents = np.frexp(np.abs(array.astype(np.float64)))
         bits = np.floor(mantissas * (1 << _BITS)).astype(np.int64)
         keys = np.where(
