@@ -202,6 +202,11 @@ FAILURES: Mapping[str, tuple[str, str, str]] = {
     "zero": ("return {'a': 0}", 'annotations = { a = "boolean" }', "returned int as `a`, expected a boolean"),
     "short": ("return [True]", 'on = "lines"', "returned 1, expected a list of 5 values, one for each line"),
     "lazy": ("return map(bool, document)", 'on = "lines"', "returned map, expected a list of 5 values"),
+    "no text": (
+        "return {'a': type('Text', (str,), {'__str__': lambda _: 5})()}",
+        'annotations = { a = "string" }',
+        "raised TypeError: __str__ returned non-string",
+    ),
     "one of them": ("return [True] * 4 + [None]", 'on = "lines"', "returned NoneType, expected True or False"),
 }
 

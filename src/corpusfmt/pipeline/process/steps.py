@@ -189,7 +189,8 @@ class Steps:
         document = stored.document(label)
         notes = stored.annotations
         document.attributes = notes.document
-        keeps, values = _judged(step, _called(function, document, **step.options))
+        found = _called(function, document, **step.options)
+        keeps, values = _called(_judged, step, found)
         counts = self.counts[step.name]
         counts.kept += keeps
         counts.dropped += not keeps
@@ -206,7 +207,7 @@ class Steps:
         if not isinstance(found, list | tuple) or len(found) != stored.lines:
             said = f"{len(found):,}" if isinstance(found, list | tuple) else type(found).__name__
             raise _Failed(f"returned {said}, expected a list of {plural(stored.lines, 'value')}, one for each line")
-        judged = [_judged(step, each) for each in found]
+        judged = _called(lambda: [_judged(step, each) for each in found])
         choice = [keeps for keeps, _ in judged]
         counts = self.counts[step.name]
         counts.kept += sum(choice)
@@ -223,7 +224,7 @@ class Steps:
 def _called(function: Function, *arguments: Any, **options: Any) -> Any:
     try:
         return function(*arguments, **options)
-    except (Incomplete, MemoryError):
+    except (_Failed, Incomplete, MemoryError):
         raise
     except (Exception, SystemExit) as error:
         raise _Failed(f"raised {clipped_message(f'{type(error).__name__}: {error}')}") from error
