@@ -45,6 +45,11 @@ def checked(found: Any, part: str = "") -> Any:
     return found
 
 
+@pytest.fixture(autouse=True)
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_SECONDS", 3600.0)  # this machine may stand still for a minute
+
+
 def stages_of(plan: Plan) -> dict[str, tuple[int, float, float]]:
     return {each.name: (each.tasks, each.cpu_seconds, each.longest_task_seconds) for each in plan.stages}
 
@@ -70,6 +75,20 @@ def test_a_plan_of_many_inputs() -> None:
     assert plan.scratch_bytes == 2 * 60_000_000 + 4_000_000 * 8
     assert plan.memory_bytes == 10**8 + (1_500_000 - 40) * 64
     assert plan.hours == round((30_000 + 5_000 + 37_500 + 150_000) / 3600, 6)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "size", "said"),
+    [
+        (10**14, 1000, "100,000,000,000,000 inputs, and plan takes at most 10,000,000:"),
+        (1, 10**400, "000 bytes, and plan takes at most"),
+        (1, 10**17, "kept lines, and plan takes at most 1,000,000,000,000: plan a part of it"),
+    ],
+    ids=["inputs", "bytes", "lines"],
+)
+def test_a_build_that_is_too_large_is_not_planned(inputs: int, size: int, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        plan_of(load_recipe("oscar-1.1"), inputs, size, RATES, jobs=1)
 
 
 @pytest.mark.parametrize(

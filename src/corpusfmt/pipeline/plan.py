@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from corpusfmt.model import UsageError
 from corpusfmt.pipeline.dedup.repetitions import BYTES_OF_A_SORTED_LINE
 from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.take import bytes_of_later_stages
@@ -19,6 +20,8 @@ from corpusfmt.wording import plural
 
 _HOUR = 3600
 _SMALL_BYTES = 5_000_000
+# The tasks of larger builds would not fit into memory.
+_MOST_INPUTS, _MOST_BYTES, _MOST_LINES = 10**7, 10**18, 10**12
 
 
 class StagePlan(Struct, frozen=True):
@@ -49,13 +52,19 @@ class Plan(Struct, frozen=True):
 
 
 def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: int, unknown: int = 0) -> Plan:
-    """Return the plan of a build of some inputs; `unknown` are those whose size is assumed to be the mean."""
+    """Return the plan of a build of some inputs; `unknown` are those whose size is assumed to be the mean.
+
+    Raises `UsageError` for a build that is too large.
+    """
+    _refuse_over("inputs", inputs, _MOST_INPUTS)
+    _refuse_over("bytes", input_bytes, _MOST_BYTES)
     factor = input_bytes / rates.bytes
 
     def scaled(measured: float) -> int:
         return round(measured * factor)
 
     lines = {label: scaled(count) for label, count in rates.lines.items()}
+    _refuse_over("kept lines", sum(lines.values()), _MOST_LINES)
     division = Division.of(recipe, inputs, lines)
     stages = []
     for name, weights in division.weights.items():
@@ -81,6 +90,11 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
         list(_assumptions(recipe, rates, unknown)),
         rates,
     )
+
+
+def _refuse_over(what: str, number: int, most: int) -> None:
+    if number > most:
+        raise UsageError(f"the build has {number:,} {what}, and plan takes at most {most:,}: plan a part of it")
 
 
 def _largest_range(division: Division) -> int:
