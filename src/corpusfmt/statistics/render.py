@@ -12,6 +12,7 @@ from corpusfmt.wording import json_text, leading, plain, plural, unknown
 from corpusfmt.wording import markdown as code
 
 _MOST_ROWS = 50
+_MOST_FINDINGS = 10
 _SHOWN = ("0.05", "0.25", "0.5", "0.75", "0.95")
 
 #: A title, the names of columns, and rows of cells.
@@ -130,8 +131,9 @@ def _notes(found: Statistics) -> Iterator[str]:
     for each in found.broken:
         yield f"{each.location}: {each.code} {each.message}; what follows is not counted"
     if found.rejected:
-        yield f"{plural(found.rejected, 'record')} not counted, the first ones:"
-        yield from (f"{each.location}: {each.code} {each.message}" for each in found.findings[:10])
+        first = found.findings[:_MOST_FINDINGS]
+        yield f"{plural(found.rejected, 'record')} not counted{', the first ones' if found.rejected > len(first) else ''}:"
+        yield from (f"{each.location}: {each.code} {each.message}" for each in first)
     for what, count in found.left_out.items():
         yield f"not counted: {what}, {plural(count, 'time')}"
     if found.unread:
@@ -145,4 +147,4 @@ def _summary(found: Statistics) -> str:
         else f"{found.whole_shards:,} of {found.shards:,} shards whole"
     )
     kind = f"{found.format} {found.version}".rstrip()
-    return f"{found.path}: {kind}, {plural(found.total.documents, 'document')}, {found.total.bytes:,} bytes of text, {whole}"
+    return f"{found.path}: {kind}, {plural(found.total.documents, 'document')}, {plural(found.total.bytes, 'byte')} of text, {whole}"
