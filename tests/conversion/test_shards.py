@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from conversion.rows import document, write_rows
 from support import run_cli, tree
 
 import corpusfmt
+from corpusfmt.conversion import repeats
 from corpusfmt.engine.arrays import Missing
 from corpusfmt.model import BadInput, Verdict
 
@@ -82,6 +85,26 @@ dying.killed(sys.argv[2], lambda number: dying.corpusfmt.convert(*sys.argv[1:3],
     assert missing.returncode == 3
     assert missing.stderr.startswith(b"error: stage convert lacks 3 of 4 tasks, and nothing was sealed\n  00000")
     corpusfmt.convert(source, out, shard="2/2", wait=0, **options)
+    corpusfmt.convert(source, out, finish=True, **options)
+    corpusfmt.convert(source, tmp_path / "alone", **options)
+    assert tree(out) == tree(tmp_path / "alone")
+
+
+def test_two_shards_that_run_one_task_replace_its_keys(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(folder: Path, *, ignore_errors: bool = False) -> None:
+        """Remove a folder; at the first attempt, another shard puts its own in the place."""
+        rmtree(folder, ignore_errors=ignore_errors)
+        if ignore_errors:
+            folder.mkdir()
+            (folder / "of another").touch()
+
+    rmtree = shutil.rmtree
+    out, options = tmp_path / "out", CONVERSIONS[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(repeats, "shutil", SimpleNamespace(rmtree=overtaken))
+        corpusfmt.convert(source, out, shard="1/1", **options)
     corpusfmt.convert(source, out, finish=True, **options)
     corpusfmt.convert(source, tmp_path / "alone", **options)
     assert tree(out) == tree(tmp_path / "alone")

@@ -81,9 +81,17 @@ def noting_keys(
     for run in unfinished.iterdir():
         with run.open("rb+") as file:
             os.fsync(file.fileno())
-    shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(exist_ok=True)
-    unfinished.rename(folder)
+    _replace(unfinished, folder)
+
+
+def _replace(new: Path, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        new.rename(folder)
+    except OSError:  # another member of an array has just done the same task
+        shutil.rmtree(folder)
+        new.rename(folder)
 
 
 def identified(documents: Iterable[tuple[int, tuple[str, str], Location]]) -> Identified:
