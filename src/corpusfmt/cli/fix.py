@@ -39,7 +39,7 @@ def command(
     config: ConfigFile = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Repair what a check finds, as far as that takes no author; the rest of each file stays as it is."""
+    """Repair findings that need no decision by the author; the rest of each file stays as it is."""
     from corpusfmt.cli.inputs import expanded, names, one_report
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.fix import fix
