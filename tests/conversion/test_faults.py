@@ -164,3 +164,12 @@ def test_a_source_that_is_missing_can_be_given(tmp_path: Path) -> None:
     write_rows(tmp_path / "dolma/documents/a.jsonl.gz", [{"id": "1", "text": "a"}])
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", source_name="web")
     assert corpusfmt.validate(tmp_path / "out").verdict == "valid"
+
+
+@pytest.mark.parametrize("to", ["dolma", "jsonl", "parquet"])
+def test_a_last_row_without_lf_is_converted_whatever_follows_the_stream(tmp_path: Path, to: str) -> None:
+    rows = b'{"id":"a","text":"a"}\n{"id":"b","text":"b"}'
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jsonl.gz").write_bytes(gzip.compress(rows) + bytes(3))
+    corpusfmt.convert(tmp_path / "in", tmp_path / "out", source_format="jsonl", to=to)
+    assert [document.text for document in corpusfmt.read(tmp_path / "out")] == ["a", "b"]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -9,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import lines_of, texts
+from support import zstd
 
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines, runs
+from corpusfmt.io.streams import Chunks, Codec, StreamFault
 from corpusfmt.io.text import DepthFault, JsonFault, json_line, parsed_json, strict_json, utf8_fault
 
 
@@ -142,3 +148,33 @@ def test_a_million_values_are_the_most() -> None:
     assert len(parsed_json("[" + "0," * 999_998 + "0]").value) == 999_999
     with pytest.raises(DepthFault, match="more than 1,000,000 values"):
         parsed_json("[" + "0," * 1_000_000 + "0]")
+
+
+UNTERMINATED = b"a\nb"
+
+
+@pytest.mark.parametrize(("behind", "kind"), [(b"\0\0\0", "padding"), (b"rest", "trailing")])
+@pytest.mark.parametrize(
+    ("codec", "stream"),
+    [
+        ("gzip", gzip.compress(UNTERMINATED)),
+        ("zstd", zstd.compress(UNTERMINATED)),
+        ("bzip2", bz2.compress(UNTERMINATED)),
+        ("xz", lzma.compress(UNTERMINATED)),
+    ],
+)
+def test_the_last_line_is_whole_whatever_follows_the_stream(
+    codec: Codec, stream: bytes, behind: bytes, kind: str
+) -> None:
+    found: list[Line | LongLine] = []
+    with pytest.raises(StreamFault) as fault:
+        found.extend(lines(Chunks(io.BytesIO(stream + behind), codec)))
+    assert fault.value.kind == kind
+    assert found == [Line(b"a", 1, 0), Line(b"b", 2, 2, terminated=False)]
+
+
+def test_a_stream_that_breaks_off_has_no_last_line() -> None:
+    found: list[Line | LongLine] = []
+    with pytest.raises(StreamFault):
+        found.extend(lines(Chunks(io.BytesIO(gzip.compress(UNTERMINATED)[:-4]), "gzip")))
+    assert found in ([], [Line(b"a", 1, 0)])

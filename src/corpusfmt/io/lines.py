@@ -8,6 +8,7 @@ from itertools import chain, groupby
 from msgspec import Struct
 
 from corpusfmt.io.scan import count_lines
+from corpusfmt.io.streams import StreamFault
 
 #: Several copies of a line's text, with four bytes per character, must fit in 512 MiB.
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -42,12 +43,17 @@ def blocks(
     chunks: Iterable[bytes],
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Block | LongLine]:
-    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`."""
+    """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`.
+
+    Raises `StreamFault` as the chunks do: of bytes after the stream, when all of its lines have been yielded; of a corrupt stream
+    without the line that it breaks off in.
+    """
+    behind: list[StreamFault] = []
     head: list[bytes] = []
     head_size = 0
     overlong = False
     line, byte = 1, 0
-    for chunk in chunks:
+    for chunk in _to_the_end(chunks, behind):
         end = chunk.rfind(b"\n") + 1
         if not end:
             head_size += len(chunk)
@@ -74,6 +80,18 @@ def blocks(
         yield LongLine(line, byte, head_size)
     elif head:
         yield from _within(Block(b"".join(head), line, byte), max_line_bytes)
+    if behind:
+        raise behind[0]
+
+
+def _to_the_end(chunks: Iterable[bytes], behind: list[StreamFault]) -> Iterator[bytes]:
+    """Yield the chunks of a stream; keep the fault of what follows its end."""
+    try:
+        yield from chunks
+    except StreamFault as fault:
+        if fault.kind == "corrupt":
+            raise
+        behind.append(fault)
 
 
 def _within(block: Block, max_line_bytes: int) -> Iterator[Block | LongLine]:
