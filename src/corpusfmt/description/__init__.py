@@ -20,7 +20,7 @@ from corpusfmt.description.provenance import Release, release_at, revision_as_so
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, detect, named_format, refuse_barred
 from corpusfmt.formats.describing import Contents, Described, Describer, Descriptions, FileOf, Survey, record_count
 from corpusfmt.formats.parts import ROOT_FILES
@@ -30,7 +30,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.manifest.model import is_unlisted
-from corpusfmt.model import BadInput, Incomplete, Json, UsageError
+from corpusfmt.model import BadInput, Json, UsageError
 
 #: Properties of a dataset that Croissant requires and only its owner knows.
 REQUIRED = ("license", "creator", "url", "datePublished")
@@ -335,12 +335,12 @@ def _looks(
         looks = run_tasks(
             look_at, shards, engine, window=window, finished=shown.finished, meter=meter, gauge=shown.gauge
         )
-        for shard, look in zip(shards, looks, strict=True):
-            if isinstance(look, Late):
-                raise options.limits.late(shard.name)
-            if isinstance(look, Died):
-                raise Incomplete(f"a worker died at every attempt ({look.reason})")
-            yield look
+        yield from each_ended(
+            looks,
+            [shard.name for shard in shards],
+            options.limits,
+            lambda _, reason: f"a worker died at every attempt ({reason})",
+        )
 
 
 def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:

@@ -7,14 +7,14 @@ from concurrent.futures import Executor
 
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.release import SMALL
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard
 from corpusfmt.formats.general import within_limits
 from corpusfmt.hub.check import Looked, judge_loading, judge_without_data, look_at
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import CorpusfmtError, Incomplete
+from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
 
 
@@ -41,12 +41,12 @@ def check_loading(
         is_small = sum(each.size for each in entries) < SMALL
         opener = SerialExecutor if is_small else open_executor
         found = run_tasks(look_at, entries, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
-        for entry, looked in zip(entries, found, strict=True):
-            if isinstance(looked, Late):
-                raise meter.limits.late(entry.path)
-            if isinstance(looked, Died):
-                raise Incomplete(f"{entry.path}: the worker that read it died ({looked.reason})")
-            yield looked
+        yield from each_ended(
+            found,
+            [entry.path for entry in entries],
+            meter.limits,
+            lambda path, reason: f"{path}: the worker that read it died ({reason})",
+        )
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     if fmt.descriptions is not None:

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from msgspec import Struct, field
 
 from corpusfmt.engine.executors import SerialExecutor
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
 from corpusfmt.io.compress import FileFacts
@@ -21,7 +21,7 @@ from corpusfmt.manifest.compare import Listing, compare, listing, report_repeate
 from corpusfmt.manifest.model import NAME, Manifest
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import DOCUMENTS_MISCOUNTED, RULES
-from corpusfmt.model import Incomplete, Location, Problem, Severity, Tally
+from corpusfmt.model import Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 #: What formats call the rule on files that differ from a checksum list.
@@ -103,12 +103,14 @@ def hashed(
         return
     opener = SerialExecutor if sum(each.size for each in entries) < SMALL else open_executor
     results = run_tasks(_facts_or_why_not, entries, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
-    for entry, facts in zip(entries, results, strict=True):
-        if isinstance(facts, Late):
-            raise meter.limits.late(entry.path)
-        if isinstance(facts, Died):
-            raise Incomplete(f"{entry.path}: the worker that hashed it died ({facts.reason})")
-        yield entry.path, facts
+    paths = [entry.path for entry in entries]
+    yield from zip(
+        paths,
+        each_ended(
+            results, paths, meter.limits, lambda path, reason: f"{path}: the worker that hashed it died ({reason})"
+        ),
+        strict=True,
+    )
 
 
 #: Reading less than this takes less time than starting workers.

@@ -17,6 +17,7 @@ from corpusfmt.engine.executors import SerialExecutor, stop
 from corpusfmt.engine.progress import Gauge, note_read
 from corpusfmt.engine.watch import Watch
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
+from corpusfmt.model import Incomplete
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -262,6 +263,22 @@ class _Flight(Generic[T, R]):
             return Died(str(error) or "the worker process died")
         finally:
             stop(executor)
+
+
+def each_ended(
+    results: Iterable[R | Died | Late], paths: Iterable[str], limits: Limits, died: Callable[[str, str], str]
+) -> Iterator[R]:
+    """Yield the results of tasks that must all end, given the path that each reads.
+
+    Raises `LimitReached` for a task that was killed after the timeout, and `Incomplete` for one whose worker died, with what `died`
+    says of its path and the reason.
+    """
+    for path, result in zip(paths, results, strict=True):
+        if isinstance(result, Late):
+            raise limits.late(path)
+        if isinstance(result, Died):
+            raise Incomplete(died(path, result.reason))
+        yield result
 
 
 def run_tasks(

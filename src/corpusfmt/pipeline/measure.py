@@ -27,7 +27,7 @@ from corpusfmt.pipeline.process.wet import wet_batches
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.run import build
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.stages import compact_task
+from corpusfmt.pipeline.stages import StageName, compact_task
 
 _SECONDS = 60.0
 _MOST_BYTES = 200_000_000
@@ -48,7 +48,7 @@ class Rates(Struct, frozen=True, forbid_unknown_fields=True):
     recipe: str
     inputs: Annotated[int, Meta(ge=1)]
     bytes: Annotated[int, Meta(ge=1)]
-    cpu_seconds: dict[Literal["process", "compact", "dedup", "package"], Seconds]
+    cpu_seconds: dict[StageName, Seconds]
     lines: dict[str, Count]
     text: Size
     stored_bytes: Count
@@ -128,7 +128,7 @@ class _Watch:
     def __init__(self, state: Path, joined: Path, recipe: Recipe) -> None:
         self._state, self._joined, self._recipe = state, joined, recipe
         self._began: dict[str, float] = {}
-        self.cpu_seconds: dict[Literal["process", "compact", "dedup", "package"], float] = {}
+        self.cpu_seconds: dict[StageName, float] = {}
         self.stored_bytes = 0
         self.taken: list[Taken] = []
 
@@ -136,7 +136,7 @@ class _Watch:
         if stage != "process" and not self.taken:  # later stages may remove what is stored of inputs
             self._look()
         now = time.process_time()
-        name = msgspec.convert(stage, Literal["process", "compact", "dedup", "package"])
+        name = msgspec.convert(stage, StageName)
         self.cpu_seconds[name] = now - self._began.setdefault(stage, now)
 
     def _look(self) -> None:

@@ -68,7 +68,7 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
     division = Division.of(recipe, inputs, lines)
     stages = []
     for name, weights in division.weights.items():
-        seconds = rates.cpu_seconds.get(name, 0.0) * factor  # type: ignore[call-overload]
+        seconds = rates.cpu_seconds.get(name, 0.0) * factor
         longest = seconds * max(weights, default=0) / max(1, sum(weights))
         stages.append(StagePlan(name, len(weights), round(seconds, 3), round(longest, 3)))
     text = Size(lines=scaled(rates.text.lines), text_bytes=scaled(rates.text.text_bytes))

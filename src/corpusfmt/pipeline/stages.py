@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Literal, Self, TypeVar
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
 
 T = TypeVar("T")
+StageName = Literal["process", "compact", "dedup", "package"]
 # Smaller tasks would cost more to schedule than to run.
 _LINES_A_TASK = 100_000
 
@@ -53,7 +54,7 @@ class Division(Struct, frozen=True):
         )
 
     @property
-    def weights(self) -> dict[str, list[int]]:
+    def weights(self) -> dict[StageName, list[int]]:
         """The expected durations of the tasks of each stage, in any unit, in the order of the stages."""
         return {
             "process": [1] * self.inputs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from corpusfmt.engine.executors import available_processors
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Unread, report_unread, unread_because
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, now, run_tasks
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
@@ -27,7 +27,7 @@ from corpusfmt.manifest.compare import Difference, Listing, compare, listing, re
 from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
-from corpusfmt.model import Coverage, Incomplete, Json, Report, UsageError
+from corpusfmt.model import Coverage, Json, Report, UsageError
 from corpusfmt.release.progress import Hashed, known_at
 from corpusfmt.release.signatures import check_signatures, key_at
 from corpusfmt.rules import Grading, Judge
@@ -221,13 +221,13 @@ def _hashed(
             gauge=shown.gauge,
         )
         try:
-            for entry, facts in zip(entries, results, strict=True):
-                if isinstance(facts, Late | Died):
-                    raise meter.limits.late(entry.path) if isinstance(facts, Late) else Incomplete(facts.reason)
-                if isinstance(facts, FileFacts):
-                    digests[entry.path] = facts
+            paths = [entry.path for entry in entries]
+            ended: Iterator[FileFacts | Unread] = each_ended(results, paths, meter.limits, lambda _, reason: reason)
+            for path, facts in zip(paths, ended, strict=True):
+                if isinstance(facts, Unread):
+                    unread[path] = facts
                 else:
-                    unread[entry.path] = facts
+                    digests[path] = facts
         finally:
             stopped.set()
         hashed.forget()

@@ -11,10 +11,10 @@ from corpusfmt.conversion.layout import count_unread, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
-from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.model import UsageError
 from corpusfmt.statistics.count import DOCUMENTS, LINES, Counted, Part, Size, count_part
 from corpusfmt.statistics.repeats import repeats_in
 from corpusfmt.statistics.result import Statistics, by_number, grouped
@@ -115,12 +115,12 @@ def _counted(
             gauge=shown.gauge,
             shared=scratch,
         )
-        for index, result in enumerate(results):
-            if isinstance(result, Died):
-                raise Incomplete(f"counting: {result.reason}; run the command again, with fewer --jobs")
-            if isinstance(result, Late):
-                raise meter.limits.late(parts[index].shards[0].name)
-            yield result
+        yield from each_ended(
+            results,
+            [part.shards[0].name for part in parts],
+            meter.limits,
+            lambda _, reason: f"counting: {reason}; run the command again, with fewer --jobs",
+        )
 
 
 def _statistics(corpus: Corpus, counted: Counted, *, words: bool) -> Statistics:

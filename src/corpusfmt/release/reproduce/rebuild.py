@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.executors import executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.limits import Meter
 from corpusfmt.io.paths import Entry, folder_at
 from corpusfmt.io.publish import publish
-from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.dedup.repetitions import drops_key
 from corpusfmt.pipeline.hot import Xxh64LineSet
 from corpusfmt.pipeline.package.variants import Variant, form_of, writer_of
@@ -66,11 +65,13 @@ def rebuilt(
             meter=meter,
             gauge=shown.gauge,
         )
-        for (number, entry), task, result in zip(found.items(), tasks, results, strict=True):
-            if isinstance(result, Late):
-                raise meter.limits.late(entry.path)
-            if isinstance(result, Died):
-                raise Incomplete(f"{entry.path}: the worker that rebuilt it died ({result.reason})")
+        rebuilt = each_ended(
+            results,
+            [each.path for each in found.values()],
+            meter.limits,
+            lambda path, reason: f"{path}: the worker that rebuilt it died ({reason})",
+        )
+        for number, task, result in zip(found, tasks, rebuilt, strict=True):
             yield Rebuilt(made.inputs[number], number, task.container, result)
 
 
