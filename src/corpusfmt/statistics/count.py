@@ -18,6 +18,7 @@ from corpusfmt.conversion.documents import CUT
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Json
+from corpusfmt.statistics.domains import DomainWriter
 from corpusfmt.statistics.sketch import COARSE, FINE, Numbers, Sketch
 from corpusfmt.statistics.words import words_in
 from corpusfmt.wording import clipped
@@ -38,8 +39,8 @@ _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 LENGTHS = ("lines", "words", "characters", "bytes", "tokens")
 #: What documents are grouped by.
 GROUPINGS = ("language", "source", "variant")
-#: Folders of hashes in the scratch folder.
-LINES, DOCUMENTS = "lines", "documents"
+#: Folders in the scratch folder: of hashes, and of domains.
+LINES, DOCUMENTS, DOMAINS = "lines", "documents", "domains"
 
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
@@ -110,7 +111,7 @@ class Attribute(Struct):
 
 
 class Part(Struct, frozen=True):
-    """Shards that one task counts. `scratch` is the folder for hashes of lines and documents."""
+    """Shards that one task counts. `scratch` is the folder for hashes and domains."""
 
     format: str
     options: CheckOptions
@@ -242,6 +243,7 @@ class _Counting:
         kept = (LINES, DOCUMENTS) if "repeats" in part.count else ()
         self._keys = {each: KeyWriter(part.scratch / each, part.task) for each in kept}
         self._rows = dict.fromkeys(self._keys, 0)
+        self._domains = DomainWriter(part.scratch / DOMAINS, part.task) if "domains" in part.count else None
 
     def read(self, shard: Shard) -> None:
         """Count the documents of a shard."""
@@ -279,14 +281,16 @@ class _Counting:
         if document.added:
             _count(result.added, _month(document.added))
         if document.metadata:
-            self._note(document.metadata)
+            self._note(document.metadata, len(text))
         if "attributes" in self._part.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
         if self._bytes >= _BATCH_BYTES:
             self._pass_on()
 
-    def _note(self, metadata: Json) -> None:
+    def _note(self, metadata: Json, size: int) -> None:
+        if self._domains is not None and isinstance(address := metadata.get("url"), str):
+            self._domains.add(address, size)
         score = metadata.get("language_score")
         if score is None:
             score = _score_of_oscar(metadata.get("oscar"))
@@ -364,6 +368,8 @@ class _Counting:
         self._lengths.flush()
         for writer in self._keys.values():
             writer.close()
+        if self._domains is not None:
+            self._domains.close()
         return self.result
 
 
