@@ -105,6 +105,10 @@ class Statistics(Struct):
             "added": dict(self.added),
             "snapshots": dict(self.snapshots),
         }
+        return found | self._asked_for()
+
+    def _asked_for(self) -> Json:
+        found: Json = {}
         if self.scripts is not None:
             found["scripts"] = dict(self.scripts)
         if self.domains is not None:

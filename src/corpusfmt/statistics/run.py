@@ -26,6 +26,7 @@ from corpusfmt.wording import unknown
 #: What is counted only if asked for.
 OPTIONAL = ("words", "domains", "repeats", "attributes")
 DEFAULT = ("words",)
+_UNITS_ASKED_FOR = frozenset({"words", "tokens"})
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
@@ -74,17 +75,14 @@ def stats(
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
         parts = list(_parts(corpus, scratch, asked))
-        counted = Counted(
-            Size({unit: Sketch() for unit in LENGTHS if unit not in {"words", "tokens"} or unit in asked})
-        )
+        counted = Counted(Size({unit: Sketch() for unit in LENGTHS if unit not in _UNITS_ASKED_FOR or unit in asked}))
         for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
             counted.merge(each)
         found = _statistics(corpus, counted, asked)
-        if "domains" in asked:
-            with limited(limits.of_own_files):
+        with limited(limits.of_own_files):
+            if "domains" in asked:
                 found.domains = domains_in(scratch / DOMAINS, found.total.documents, listed)
-        if "repeats" in asked:
-            with limited(limits.of_own_files):
+            if "repeats" in asked:
                 found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
                 found.repeated_lines = repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
     found.path = str(path)
