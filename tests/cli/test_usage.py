@@ -130,7 +130,7 @@ def test_a_terminal_gets_codes_as_links_and_a_file_does_not(term: str, links: in
                 shown += piece
         os.close(terminal)
     assert run.returncode == 1
-    link = rb"\x1b]8;;https://corpusfmt\.github\.io/corpusfmt/latest/rules/(\w+)/\x1b\\(\1)\x1b]8;;\x1b\\"
+    link = rb"\x1b]8;;https://corpusfmt\.github\.io/latest/rules/(\w+)/\x1b\\(\1)\x1b]8;;\x1b\\"
     assert len(re.findall(link, shown)) == links
     bare = re.sub(link, rb"\2", shown).replace(b"\r\n", b"\n")
     assert b"\x1b" not in bare, "nothing of the file's name is an escape"
