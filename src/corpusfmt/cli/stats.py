@@ -25,6 +25,10 @@ With = Annotated[
 Domains = Annotated[
     str | None, typer.Option(metavar="FILE", help="Count domains, and list all of them in this CSV file.")
 ]
+TokenizerFile = Annotated[
+    str | None,
+    typer.Option("--tokenizer", metavar="FILE", help="Count tokens with the tokenizer of this tokenizer.json."),
+]
 OutputFormat = Annotated[str, typer.Option(help="text, json or markdown.")]
 
 
@@ -34,6 +38,7 @@ def command(
     format_name: FormatName = "auto",
     count: With = "words",
     domains: Domains = None,
+    tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -63,6 +68,7 @@ def command(
             format=format_name,
             count=names([count]) if asked is None else asked,
             domains=domains,
+            tokenizer=tokenizer,
             record_set=record_set,
             text_field=text_field,
             id_field=id_field,

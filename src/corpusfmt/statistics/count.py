@@ -20,6 +20,7 @@ from corpusfmt.io.keys import KeyWriter
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Json
 from corpusfmt.statistics.domains import DomainWriter
 from corpusfmt.statistics.sketch import COARSE, FINE, Numbers, Sketch
+from corpusfmt.statistics.tokens import tokens_in
 from corpusfmt.statistics.words import words_in
 from corpusfmt.wording import clipped
 
@@ -39,8 +40,8 @@ _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 LENGTHS = ("lines", "words", "characters", "bytes", "tokens")
 #: What documents are grouped by.
 GROUPINGS = ("language", "source", "variant")
-#: Folders in the scratch folder: of hashes, and of domains.
-LINES, DOCUMENTS, DOMAINS = "lines", "documents", "domains"
+#: In the scratch folder: folders of hashes and of domains, and the file of the tokenizer.
+LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
@@ -111,7 +112,7 @@ class Attribute(Struct):
 
 
 class Part(Struct, frozen=True):
-    """Shards that one task counts. `scratch` is the folder for hashes and domains."""
+    """Shards that one task counts. `scratch` is the folder for hashes and domains, with the tokenizer."""
 
     format: str
     options: CheckOptions
@@ -235,6 +236,7 @@ class _Counting:
         self._part = part
         self.result = Counted()
         self._texts: list[bytes] = []
+        self._strings: list[str] = []
         self._characters = array("q")
         self._lengths = _Lengths(self.result)
         self._scores: list[float] = []
@@ -272,6 +274,8 @@ class _Counting:
     def _take(self, document: Document, variant: str) -> None:
         text = document.text.encode()
         self._texts.append(text)
+        if "tokens" in self._part.count:
+            self._strings.append(document.text)
         self._characters.append(len(document.text))
         self._lengths.label((clipped(document.lang or ""), clipped(document.source or ""), variant))
         self._bytes += len(text) + _DOCUMENT_BYTES
@@ -329,7 +333,7 @@ class _Counting:
         self._values = {}
         if self._keys:
             self._add_keys(data, texts)
-        self._texts, self._scores, self._bytes = [], [], 0
+        self._texts, self._strings, self._scores, self._bytes = [], [], [], 0
         self._characters = array("q")
 
     def _measured(self, data: bytes, texts: Sequence[bytes]) -> dict[str, Numbers]:
@@ -345,6 +349,9 @@ class _Counting:
             ends = np.cumsum(characters) + np.arange(len(texts))
             found["words"] = np.diff(words.before(ends), prepend=0)
             self.result.scripts.update(words.scripts)
+        if "tokens" in self._part.count:
+            counts = tokens_in(self._strings, self._part.scratch / TOKENIZER)
+            found["tokens"] = np.fromiter(counts, np.int64, len(texts))
         return found
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:

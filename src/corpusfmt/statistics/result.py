@@ -14,6 +14,7 @@ from corpusfmt.statistics.count import LENGTHS, Attribute, Size
 from corpusfmt.statistics.domains import Domains
 from corpusfmt.statistics.repeats import Repeats
 from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.tokens import TokenizerFile
 
 
 class Statistics(Struct):
@@ -37,6 +38,7 @@ class Statistics(Struct):
     snapshots: Mapping[str, int]
     attributes: Mapping[str, Attribute] | None = None
     domains: Domains | None = None
+    tokenizer: TokenizerFile | None = None
     repeated_documents: Repeats | None = None
     repeated_lines: Repeats | None = None
     rejected: int = 0
@@ -109,6 +111,8 @@ class Statistics(Struct):
 
     def _asked_for(self) -> Json:
         found: Json = {}
+        if self.tokenizer is not None:
+            found["tokenizer"] = asdict(self.tokenizer)
         if self.scripts is not None:
             found["scripts"] = dict(self.scripts)
         if self.domains is not None:
