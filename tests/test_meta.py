@@ -29,7 +29,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A layer may import those to its right, and itself.
 LAYERS = (
     ("cli",),
-    ("comparison", "gate", "reading", "statistics"),
+    ("comparison", "gate", "lsp", "reading", "statistics"),
     ("release",),
     ("pipeline", "conversion"),
     ("description", "recordsets"),

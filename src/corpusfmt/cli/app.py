@@ -19,6 +19,7 @@ from corpusfmt.cli import (
     doctor,
     fix,
     gate,
+    lsp,
     plan,
     records,
     render,
@@ -61,6 +62,7 @@ app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
 app.command("formats")(catalogue.formats)
 app.command("detect")(catalogue.detect)
+app.command("lsp")(lsp.command)
 app.command("doctor")(doctor.command)
 app.add_typer(render.app, name="report")
 

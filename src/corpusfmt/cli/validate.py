@@ -101,7 +101,7 @@ def command(
     show: ShowOption = Show.WARNING,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    from corpusfmt.cli.inputs import base_of, expanded, maps_of, names, one_report, share, standard_input
+    from corpusfmt.cli.inputs import base_of, expanded, judged_by, maps_of, one_report, share, standard_input
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.validate import validate
     from corpusfmt.report.saved import Baseline, load_baseline
@@ -110,7 +110,7 @@ def command(
     settings = load_config(config) if config else Config()
     known = load_baseline(baseline) if baseline else Baseline()
     failing = fail_on or _fail_on(settings.fail_on)
-    profiles = profile or settings.profiles
+    judged = judged_by(settings, profile, select, ignore)
     reports = []
     with standard_input(paths, format_name) as given, shown_progress("validating") as progress:
         inputs = list(expanded(given, follow_links=follow_links or settings.follow_links))
@@ -118,13 +118,9 @@ def command(
             checked = validate(
                 path,
                 format=format_name,
-                profile=profiles,
                 data=data or bool(maps),
                 dedup=dedup,
                 columns=columns,
-                select=names(select) or tuple(settings.select),
-                ignore=(*names(ignore), *settings.ignore),
-                overrides=settings.overrides,
                 baseline=known if len(inputs) == 1 else known.below(shown),
                 jobs=jobs,
                 engine=engine,
@@ -135,10 +131,16 @@ def command(
                 limits=limits_of(max_expansion, max_total_bytes, timeout, settings),
                 blocklist=blocklist,
                 progress=progress,
+                **judged,
             )
             reports.append((shown, checked))
     whole = one_report(reports, known)
-    whole.arguments |= {"paths": paths, "format": format_name, "profile": ", ".join(profiles), "base": base_of(inputs)}
+    whole.arguments |= {
+        "paths": paths,
+        "format": format_name,
+        "profile": ", ".join(judged["profile"]),
+        "base": base_of(inputs),
+    }
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
 
