@@ -135,12 +135,8 @@ def command(
             )
             reports.append((shown, checked))
     whole = one_report(reports, known)
-    whole.arguments |= {
-        "paths": paths,
-        "format": format_name,
-        "profile": ", ".join(judged["profile"]),
-        "base": base_of(inputs),
-    }
+    asked = {"paths": paths, "format": format_name, "profile": ", ".join(judged["profile"])}
+    whole.arguments |= {**asked, "base": base_of(inputs)}
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
 
