@@ -36,7 +36,7 @@ class Choices:
             self.addresses.fingerprint,
             self.classifier.model_digest,
             self.classifier.backend,
-            *((each.step, each.sha256) for each in self.steps),
+            *((each.step, each.code) for each in self.steps),
         )
 
     @property
@@ -57,5 +57,5 @@ class Choices:
                 "backend": classifier.backend,
             },
             "compressor": None if recipe.output.format == "goclassy" else recipe.output.compressor,
-            **({"functions": {each.step.name: {"sha256": each.sha256} for each in self.steps}} if self.steps else {}),
+            **({"functions": {each.step.name: each.code for each in self.steps}} if self.steps else {}),
         }
