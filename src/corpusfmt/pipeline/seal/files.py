@@ -45,7 +45,9 @@ def seal(
     place.withdraw(place.published() - outputs.keys())
     summary = stats(sizes, manifest.get("cleaned", {}))
     below, form = variants(recipe)[0].root, form_of(target)
-    description = described(target, form.describer, outputs, below, root=root, name=recipe.name)
+    description = described(
+        target, form.describer, outputs, below, root=root, name=recipe.name, made=manifest, statistics=summary
+    )
     # Attribute sets change the paths of a writer, not how they are loaded.
     release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
     written = {
