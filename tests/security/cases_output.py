@@ -253,7 +253,7 @@ _ATTRIBUTES = {
     "id": r"[A-Z]{3}\d{3}",
     "data-severities": r"[a-z ]+",
     "style": r"width:\d+%",
-    "href": r"https://github\.com/corpusfmt/corpusfmt/blob/main/docs/rules\.md#[a-z0-9-]+",
+    "href": r"https://corpusfmt\.github\.io/latest/rules/[A-Z0-9]+/",
     "type": "search|checkbox",
     "value": "",
     "checked": "",
