@@ -229,10 +229,10 @@ def judged_by(
 ) -> dict[str, Any]:
     """Return the arguments of `validate` on what is reported, from the settings and the options."""
     return {
-        "profile": profiles or settings.profiles,
-        "select": names(select) or tuple(settings.select),
-        "ignore": (*names(ignore), *settings.ignore),
-        "overrides": settings.overrides,
+        "profile": list(profiles or settings.profiles),
+        "select": list(names(select) or settings.select),
+        "ignore": [*names(ignore), *settings.ignore],
+        "overrides": list(settings.overrides),
     }
 
 
