@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -68,6 +69,16 @@ class Documents:
                 yield each
             else:
                 self._reject(each)
+
+    def heads(self, number: int) -> Iterator[Document]:
+        """Yield the first `number` documents of each shard, as far as shards can be read; records that are none are left out."""
+        return in_own_context(self._heads(number))
+
+    def _heads(self, number: int) -> Generator[Document]:
+        with limited(self._limits, interrupting=False):
+            for shard in self._corpus.shards:
+                with suppress(BadInput):
+                    yield from islice((each for each in self._read(shard) if isinstance(each, Document)), number)
 
     def shard_of(self, path: str) -> Shard | None:
         """Return the shard that a file belongs to, given the path as findings state it."""
