@@ -47,7 +47,7 @@ class Choice(Struct, frozen=True):
 class Documents:
     """The documents of a corpus; every iteration reads them again.
 
-    A record that is no document raises `BadInput`, or is skipped: `skipped` counts such records, and `left_out` what
+    A record that is not a document raises `BadInput`, or is skipped: `skipped` counts such records, and `left_out` what
     documents cannot represent, in the latest iteration.
     """
 

@@ -143,9 +143,9 @@ def judge_release(
     """Report the differences between a release and its manifest; `tally` has the earlier findings about its files."""
     manifest = release.manifest
     assert manifest is not None
-    told = {path for code, _, path in tally.counts if code in _codes_of_lists(fmt) or code in _UNREAD_CODES}
-    difference = compare(manifest, release.found, release.read, judge, told.__contains__)
-    report_unread({path: each for path, each in unread.items() if path not in told}, judge)
+    reported = {path for code, _, path in tally.counts if code in _codes_of_lists(fmt) or code in _UNREAD_CODES}
+    difference = compare(manifest, release.found, release.read, judge, reported.__contains__)
+    report_unread({path: each for path, each in unread.items() if path not in reported}, judge)
     touched = {*difference.damaged, *unread}
     intact = {
         path: entry for path, entry in release.found.files.items() if path in manifest.files and path not in touched

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import LENGTHS, Attribute, Size
+from corpusfmt.statistics.count import Attribute, Size
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.wording import json_text, leading, plain, plural, unknown
 from corpusfmt.wording import markdown as code
@@ -14,6 +15,9 @@ from corpusfmt.wording import markdown as code
 _MOST_ROWS = 50
 _MOST_FINDINGS = 10
 _SHOWN = ("0.05", "0.25", "0.5", "0.75", "0.95")
+
+# An array of numbers in indented JSON: line feeds never occur in its strings.
+_NUMBERS = re.compile(r"\[\n *[-+.\de]+(?:,\n *[-+.\de]+)*\n *\]")
 
 #: A title, the names of columns, and rows of cells.
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -38,7 +42,8 @@ def text(found: Statistics) -> Iterator[str]:
 
 def json_object(found: Statistics) -> Iterator[str]:
     """Yield one JSON object that conforms to `schemas/stats/stats.schema.json`."""
-    yield json_text(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+    indented = json.dumps(found.to_dict(), ensure_ascii=False, indent=2)
+    yield json_text(_NUMBERS.sub(lambda array: re.sub(r"\n *", "", array[0]), indented))
 
 
 def markdown(found: Statistics) -> Iterator[str]:
@@ -72,7 +77,7 @@ def renderer(name: str) -> Callable[[Statistics], Iterable[str]]:
 
 
 def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
-    units = ["documents", "lines", *(["words"] if found.has_words else []), "characters", "bytes"]
+    units = ["documents", *found.units]
     by = (("language", found.by_language), ("source", found.by_source), ("variant", found.by_variant))
     for title, groups in by:
         if set(groups) <= {""} and title != "language":
@@ -117,7 +122,7 @@ def _cells(size: Size, units: Sequence[str]) -> list[str]:
 
 def _lengths(found: Statistics) -> Table:
     rows: list[Sequence[str]] = []
-    sketches = {name: found.lengths[name] for name in LENGTHS} | {"language score": found.language_scores}
+    sketches = {name: found.lengths[name] for name in found.units} | {"language score": found.language_scores}
     for name, sketch in sketches.items():
         if sketch.number:
             digits = ".3f" if name == "language score" else ",.0f"

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json
-from corpusfmt.statistics.count import LENGTHS, Attribute, Counted, Label, Size
+from corpusfmt.statistics.count import LENGTHS, Attribute, Size
 from corpusfmt.statistics.repeats import Repeats
 from corpusfmt.statistics.sketch import Sketch
 
@@ -18,7 +17,7 @@ from corpusfmt.statistics.sketch import Sketch
 class Statistics(Struct):
     """What a corpus contains, and how much of it was counted.
 
-    Scripts and words were not counted if `scripts` is None; `attributes` and both of repeats likewise. `broken`
+    `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes` and both of repeats likewise. `broken`
     has one finding for each file that could not be read to its end: what is in the rest of it is unknown.
     """
 
@@ -28,10 +27,7 @@ class Statistics(Struct):
     shards: int
     whole_shards: int
     total: Size
-    by_language: dict[str, Size]
-    by_source: dict[str, Size]
-    by_variant: dict[str, Size]
-    lengths: dict[str, Sketch]
+    groups: Mapping[str, Mapping[str, Size]]
     language_scores: Sketch
     scripts: Mapping[str, int] | None
     created: Mapping[str, int]
@@ -47,8 +43,26 @@ class Statistics(Struct):
     unread: list[str] = field(default_factory=list)
 
     @property
-    def has_words(self) -> bool:
-        return self.scripts is not None
+    def by_language(self) -> Mapping[str, Size]:
+        return self.groups["language"]
+
+    @property
+    def by_source(self) -> Mapping[str, Size]:
+        return self.groups["source"]
+
+    @property
+    def by_variant(self) -> Mapping[str, Size]:
+        return self.groups["variant"]
+
+    @property
+    def lengths(self) -> dict[str, Sketch]:
+        """Lengths of documents, by what they were counted in."""
+        return self.total.lengths
+
+    @property
+    def units(self) -> list[str]:
+        """What documents were counted in."""
+        return [name for name in LENGTHS if name in self.lengths]
 
     @property
     def is_complete(self) -> bool:
@@ -62,7 +76,6 @@ class Statistics(Struct):
 
     def to_dict(self) -> Json:
         """Return the statistics in the form of `schemas/stats/stats.schema.json`."""
-        groups = {name: getattr(self, name) for name in ("by_language", "by_source", "by_variant")}
         found: Json = {
             "schema": "corpusfmt-stats/1",
             "tool": {"name": "corpusfmt", "version": VERSION},
@@ -79,8 +92,11 @@ class Statistics(Struct):
                 "unread": self.unread,
             },
             "total": self._size(self.total),
-            **{name: {key: self._size(size) for key, size in each.items()} for name, each in groups.items()},
-            "lengths": {name: self.lengths[name].as_json() for name in LENGTHS if name != "words" or self.has_words},
+            **{
+                f"by_{name}": {key: self._size(size) | {"lengths": _lengths(size)} for key, size in each.items()}
+                for name, each in self.groups.items()
+            },
+            "lengths": _lengths(self.total),
             "language_scores": self.language_scores.as_json(),
             "created": dict(self.created),
             "added": dict(self.added),
@@ -100,10 +116,11 @@ class Statistics(Struct):
         return found
 
     def _size(self, size: Size) -> Json:
-        found = asdict(size)
-        if not self.has_words:
-            del found["words"]
-        return found
+        return {name: getattr(size, name) for name in ("documents", *self.units)}
+
+
+def _lengths(size: Size) -> Json:
+    return {name: size.lengths[name].as_json() for name in LENGTHS if name in size.lengths}
 
 
 def _repeats(found: Repeats) -> Json:
@@ -114,17 +131,9 @@ def _finding(found: Finding) -> Json:
     return {"rule": found.code, "message": found.message, "path": found.location.path, "line": found.location.line}
 
 
-def grouped(counted: Counted, name: str) -> dict[str, Size]:
-    """Return the sizes by a field of their labels, the largest first."""
-    groups: dict[str, Size] = {}
-    for label, size in counted.sizes.items():
-        groups.setdefault(_field(label, name), Size()).merge(size)
+def largest_first(groups: Mapping[str, Size]) -> dict[str, Size]:
+    """Return groups, those with the most bytes first."""
     return dict(sorted(groups.items(), key=lambda each: (-each[1].bytes, each[0])))
-
-
-def _field(label: Label, name: str) -> str:
-    found: str = getattr(label, name)
-    return found
 
 
 def by_number(counts: Counter[str]) -> dict[str, int]:

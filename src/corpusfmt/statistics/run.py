@@ -15,9 +15,10 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import DOCUMENTS, LINES, Counted, Part, Size, count_part
+from corpusfmt.statistics.count import DOCUMENTS, LENGTHS, LINES, Counted, Part, Size, count_part
 from corpusfmt.statistics.repeats import repeats_in
-from corpusfmt.statistics.result import Statistics, by_number, grouped
+from corpusfmt.statistics.result import Statistics, by_number, largest_first
+from corpusfmt.statistics.sketch import Sketch
 from corpusfmt.wording import unknown
 
 #: What is counted only if asked for.
@@ -66,12 +67,13 @@ def stats(
         scratch = Path(folder)
         for name in (LINES, DOCUMENTS):
             (scratch / name).mkdir()
-        parts = list(_parts(corpus, scratch if "repeats" in count else None, count))
-        counted = Counted()
+        parts = list(_parts(corpus, scratch, frozenset(count)))
+        counted = Counted(
+            Size({unit: Sketch() for unit in LENGTHS if unit not in {"words", "tokens"} or unit in count})
+        )
         for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
             counted.merge(each)
-        found = _statistics(corpus, counted, words="words" in count)
-        found.attributes = dict(sorted(counted.attributes.items())) if "attributes" in count else None
+        found = _statistics(corpus, counted, count)
         if "repeats" in count:
             with limited(limits.of_own_files):
                 found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
@@ -80,7 +82,7 @@ def stats(
     return found
 
 
-def _parts(corpus: Corpus, scratch: Path | None, count: Sequence[str]) -> Iterator[Part]:
+def _parts(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[Part]:
     """Yield the tasks: shards in order, several small ones together."""
     side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
     least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
@@ -89,8 +91,7 @@ def _parts(corpus: Corpus, scratch: Path | None, count: Sequence[str]) -> Iterat
     for number, shard in enumerate(corpus.shards, 1):
         held.append(shard)
         if sum(each.size for each in held) >= least or len(held) >= _TASKS or number == len(corpus.shards):
-            asked = ("words" in count, "attributes" in count)
-            yield Part(corpus.format.name, corpus.options, tuple(held), task, *asked, scratch, side_by_side)
+            yield Part(corpus.format.name, corpus.options, tuple(held), task, count, scratch, side_by_side)
             held, task = [], task + 1
 
 
@@ -123,10 +124,7 @@ def _counted(
         )
 
 
-def _statistics(corpus: Corpus, counted: Counted, *, words: bool) -> Statistics:
-    total = Size()
-    for size in counted.sizes.values():
-        total.merge(size)
+def _statistics(corpus: Corpus, counted: Counted, count: Sequence[str]) -> Statistics:
     losses = Losses("allow")
     count_unread(corpus.reader, corpus.plan, losses)
     return Statistics(
@@ -135,16 +133,14 @@ def _statistics(corpus: Corpus, counted: Counted, *, words: bool) -> Statistics:
         corpus.plan.version,
         len(corpus.shards),
         counted.shards,
-        total,
-        grouped(counted, "language"),
-        grouped(counted, "source"),
-        grouped(counted, "variant"),
-        counted.lengths,
+        counted.total,
+        {name: largest_first(groups) for name, groups in counted.groups.items()},
         counted.scores,
-        by_number(counted.scripts) if words else None,
+        by_number(counted.scripts) if "words" in count else None,
         dict(sorted(counted.created.items())),
         dict(sorted(counted.added.items())),
         dict(sorted(counted.snapshots.items())),
+        dict(sorted(counted.attributes.items())) if "attributes" in count else None,
         rejected=counted.rejected,
         findings=counted.findings,
         broken=counted.broken,

@@ -81,7 +81,7 @@ def _joins() -> bytes:
 
 @cache
 def _scripts() -> tuple[Flags, Sequence[str]]:
-    """Return the number of the script of each letter, and the names; 0 is no letter."""
+    """Return the number of the script of each letter (0: not a letter), and the names."""
     names = ["", *sorted({row[4] for row in _rows()} - {"-"})]
     table = np.zeros(_UNICODE, np.uint8)
     for first, end, *_, script in _rows():
