@@ -22,7 +22,7 @@ _STYLE = """
 @media screen and (prefers-color-scheme:dark){:root{--back:#17181b;--text:#e6e7ea;--faint:#a9adb5;--line:#3b3e45;--soft:#222429;
 --bar:#7ea6d8;--other:#d3a15f;--error:#ffb4ab;--warning:#f5c26b;--info:#9ecaff;--good:#8fd8a0}}
 body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:75rem;padding:1.5rem;background:var(--back);color:var(--text)}
-h1{margin:0}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}[hidden]{display:none}
+h1{margin:0}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}h3{font-size:1rem;margin:1rem 0 .3rem}[hidden]{display:none}
 a{color:var(--info)}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
 .invalid{color:var(--error)}.incomplete{color:var(--warning)}.valid{color:var(--good)}.faint{color:var(--faint)}
 summary{cursor:pointer}

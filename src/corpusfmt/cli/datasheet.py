@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -67,31 +67,17 @@ def command(
     for path in (output, *beside.values()):
         output_at(path, "--output")
     report = None if verdict is None else (Path(verdict).name, load(verdict))
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    options: dict[str, Any] = {
+        "format": format_name,
+        "record_set": record_set,
+        "text_field": text_field,
+        "id_field": id_field,
+        "follow_links": follow_links,
+        "limits": limits_of(max_expansion, max_total_bytes, timeout),
+    }
     with shown_progress("counting") as show:
-        found = stats(
-            corpus,
-            format=format_name,
-            count=OPTIONAL,
-            record_set=record_set,
-            text_field=text_field,
-            id_field=id_field,
-            jobs=jobs,
-            engine=engine,
-            follow_links=follow_links,
-            limits=limits,
-            progress=show,
-        )
-    documents = read(
-        corpus,
-        format=format_name,
-        on_error="skip",
-        record_set=record_set,
-        text_field=text_field,
-        id_field=id_field,
-        follow_links=follow_links,
-        limits=limits,
-    )
+        found = stats(corpus, count=OPTIONAL, jobs=jobs, engine=engine, progress=show, **options)
+    documents = read(corpus, on_error="skip", **options)
     sheet = datasheet(corpus, found.to_dict(), documents, samples=samples, report=report)
     for kind, lines in (("md", summary.markdown), ("csv", summary.table)):
         if kind in beside:

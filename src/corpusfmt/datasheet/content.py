@@ -46,12 +46,12 @@ _MOST_ROWS, _MOST_NAMES = 200, 10
 
 
 class Outcome(Struct, frozen=True):
-    """A verdict, the file that states it, what was checked, and the number of findings by rule."""
+    """A verdict, the file that states it, what was checked, and findings: rule, severity if it is known, and number."""
 
     verdict: str
     stated_by: str
     lines: Sequence[str]
-    by_rule: Mapping[str, int]
+    findings: Sequence[tuple[str, str, int]]
 
 
 class Datasheet(Struct, frozen=True):
@@ -132,7 +132,9 @@ def _reported(name: str, report: Report) -> Outcome:
     lines = [verdict_line(report), f"{kind} · {coverage_line(report.coverage)}"]
     if report.finished:
         lines.append(f"finished {report.finished}")
-    return Outcome(report.verdict.value, name, lines, report.by_rule)
+    by_severity = report.by_severity.items()
+    findings = [(code, str(severity), count) for code, each in by_severity for severity, count in each.items()]
+    return Outcome(report.verdict.value, name, lines, findings)
 
 
 def _verified(folder: Entry, manifest: Manifest, judge: Judge) -> Outcome | None:
@@ -143,13 +145,12 @@ def _verified(folder: Entry, manifest: Manifest, judge: Judge) -> Outcome | None
         return None
     summary, result = found.predicate.get(SUMMARY), found.predicate["verificationResult"]
     if not isinstance(summary, dict):
-        return Outcome(result, VERIFICATION, [f"verified by {found.predicate['verifier']['id']}"], {})
+        return Outcome(result, VERIFICATION, [f"verified by {found.predicate['verifier']['id']}"], [])
     lines = [f"{name}: {text}" for name, text in _entries(summary) if not name.startswith(("byRule", "verdict"))]
     by_rule = summary.get("byRule")
-    counts = {
-        code: count for code, count in (by_rule.items() if isinstance(by_rule, dict) else ()) if isinstance(count, int)
-    }
-    return Outcome(str(summary.get("verdict", result)), VERIFICATION, lines, counts)
+    pairs = by_rule.items() if isinstance(by_rule, dict) else ()
+    findings = [(code, "", count) for code, count in pairs if isinstance(count, int)]
+    return Outcome(str(summary.get("verdict", result)), VERIFICATION, lines, findings)
 
 
 _NOT_PROVENANCE = frozenset({"schema", "files", "unlisted"})

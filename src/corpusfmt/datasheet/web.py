@@ -36,7 +36,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}dt
 .wide{overflow-x:auto}figure{margin:0 0 1rem}figcaption{color:var(--faint)}svg.columns{display:block;width:100%;max-width:60rem}
 tbody th{font-weight:inherit}thead th{border-bottom:1px solid var(--line)}
 th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;cursor:pointer}
-th[aria-sort=ascending] button::after{content:" ▲"}th[aria-sort=descending] button::after{content:" ▼"}
+th[aria-sort=ascending] button::after{content:" ▲" / ""}th[aria-sort=descending] button::after{content:" ▼" / ""}
 blockquote{margin:.5rem 0;padding:.6rem 1rem;background:var(--soft);border-radius:6px;white-space:pre-wrap;overflow-wrap:anywhere}
 @media print{body{max-width:none;padding:0}nav{display:none}figure,tr,blockquote{break-inside:avoid}.wide{overflow:visible}}
 """
@@ -140,8 +140,7 @@ def not_counted(found: Json) -> str:
 
 def _what(sheet: Datasheet) -> Iterator[str]:
     found = sheet.statistics
-    known = {"format": f"{found['format']} {found['version']}".strip(), "path": found["path"], **sheet.properties}
-    yield from _list(known)
+    yield from _list({"format": f"{found['format']} {found['version']}".strip(), **sheet.properties})
     lacking = [name for name in ("description", "licence", "creator", "version") if name not in sheet.properties]
     if lacking:
         yield f'<p class="faint">Not stated by a <code>croissant.json</code> in the corpus: {", ".join(lacking)}.</p>'
@@ -161,9 +160,9 @@ def _verdict(sheet: Datasheet) -> Iterator[str]:
     yield "<ul>"
     yield from (f"<li>{markup(line)}</li>" for line in found.lines)
     yield "</ul>"
-    if found.by_rule:
-        rows = [[f"<code>{markup(code)}</code>", f"{count:,}"] for code, count in found.by_rule.items()]
-        yield from _table("Findings by rule", [_Column("rule"), _Column("findings", "n")], rows)
+    if found.findings:
+        rows = [[f"<code>{markup(code)}</code>", severity, f"{count:,}"] for code, severity, count in found.findings]
+        yield from _table("Findings by rule", [_Column("rule"), _Column("severity"), _Column("findings", "n")], rows)
 
 
 def _how_much(found: Json) -> Iterator[str]:
@@ -178,9 +177,16 @@ def _how_much(found: Json) -> Iterator[str]:
 
 def _groups(found: Json, name: str, title: str) -> Iterator[str]:
     groups, total = found[name], found["total"]
-    units = [unit for unit in total if isinstance(total[unit], int)]
-    rows = {_name(group): ([f"{size[unit]:,}" for unit in units], size["bytes"]) for group, size in groups.items()}
-    yield from _bars(f"Text by {title}", title, units, rows, found)
+    rows = {
+        _name(group): ([*(f"{size[unit]:,}" for unit in total), _median(size)], size["bytes"])
+        for group, size in groups.items()
+    }
+    yield from _bars(f"Text by {title}", title, [*total, "median characters"], rows, found)
+
+
+def _median(group: Json) -> str:
+    lengths = group["lengths"]["characters"]
+    return _shown(lengths["quantiles"]["0.5"]) if lengths["number"] else ""
 
 
 def _bars(
@@ -223,9 +229,15 @@ def _by_power(histogram: Json) -> list[tuple[str, str, int]]:
 
 
 def _said(numbers: Json) -> str:
-    quantiles = ", ".join(f"{float(share):.0%} {value:,.4g}" for share, value in numbers["quantiles"].items())
-    ends = f"least {numbers['min']:,.4g}, most {numbers['max']:,.4g}, mean {numbers['mean']:,.4g}"
+    quantiles = ", ".join(f"{float(share):.0%} {_shown(value)}" for share, value in numbers["quantiles"].items())
+    ends = ", ".join(
+        f"{title} {_shown(numbers[name])}" for title, name in (("least", "min"), ("most", "max"), ("mean", "mean"))
+    )
     return f"{ends}; quantiles (to within {numbers['relative_error']:.1%}): {quantiles}."
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 1_000 else f"{number:.4g}"
 
 
 def _histogram(what: str, bars: Sequence[tuple[str, str, int]], found: Json, said: str) -> Iterator[str]:
