@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test cluster-test fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test cluster-test fixtures pins rules docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -131,8 +131,20 @@ conformance: $(VENV)/.develops
 	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance dist
 
 ## Write the page of rules and the list of their codes.
-docs: $(VENV)/.develops
+rules: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
+
+## Build the documentation site in its own environment, strictly, and test it: build/site/html.
+DOCS ?= build/docs
+$(DOCS)/.installed: locks/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/docs.txt
+	@touch $@
+
+docs: rules $(DOCS)/.installed
+	PYTHONPATH=docs $(BIN)/python -m website build/site
+	$(DOCS)/bin/zensical build --strict --config-file build/site/zensical.toml
+	CORPUSFMT_SITE=$(abspath build/site/html) $(BIN)/python -m pytest -n auto tests/documentation/test_site.py
 
 ## Store the state of an unfinished build and conversion, after raising their CODE_FORMAT.
 unfinished: $(VENV)/.develops

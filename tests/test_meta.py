@@ -297,6 +297,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
         "attacks",
         "browser",
         "cluster-test",
+        "docs",
         "engines-test",
         "fuzz-native",
         "hub",

@@ -301,6 +301,7 @@ lines             5         1  20.00%
 most repeated lines  times
 eins                     2
 
+0 domains, 3 documents without one
 in: dolma 1.0, 3 documents, 39 bytes of text, 1 shard
 """
 
@@ -327,7 +328,7 @@ def test_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, repeats, attributes"),
+        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, domains, repeats, attributes"),
         (["--output-format", "html"], "unknown output format 'html'; known: text, json, markdown"),
     ],
 )

@@ -19,8 +19,15 @@ With = Annotated[
     typer.Option(
         "--with",
         metavar="NAMES",
-        help="Count these, too, comma-separated: words (and scripts), repeats, attributes; all or none.",
+        help="Count these, too, comma-separated: words (and scripts), domains, repeats, attributes; all or none.",
     ),
+]
+Domains = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Count domains, and list all of them in this CSV file.")
+]
+TokenizerFile = Annotated[
+    str | None,
+    typer.Option("--tokenizer", metavar="FILE", help="Count tokens with the tokenizer of this tokenizer.json."),
 ]
 OutputFormat = Annotated[str, typer.Option(help="text, json or markdown.")]
 
@@ -30,6 +37,8 @@ def command(
     corpus: Corpus,
     format_name: FormatName = "auto",
     count: With = "words",
+    domains: Domains = None,
+    tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -42,7 +51,7 @@ def command(
     engine: Engine = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, repeats."""
+    """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
     from corpusfmt.statistics import stats
@@ -58,6 +67,8 @@ def command(
             corpus,
             format=format_name,
             count=names([count]) if asked is None else asked,
+            domains=domains,
+            tokenizer=tokenizer,
             record_set=record_set,
             text_field=text_field,
             id_field=id_field,

@@ -18,7 +18,9 @@ from corpusfmt.conversion.documents import CUT
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Json
+from corpusfmt.statistics.domains import DomainWriter
 from corpusfmt.statistics.sketch import COARSE, FINE, Numbers, Sketch
+from corpusfmt.statistics.tokens import tokens_in
 from corpusfmt.statistics.words import words_in
 from corpusfmt.wording import clipped
 
@@ -38,8 +40,8 @@ _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 LENGTHS = ("lines", "words", "characters", "bytes", "tokens")
 #: What documents are grouped by.
 GROUPINGS = ("language", "source", "variant")
-#: Folders of hashes in the scratch folder.
-LINES, DOCUMENTS = "lines", "documents"
+#: In the scratch folder: folders of hashes and of domains, and the file of the tokenizer.
+LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
@@ -110,7 +112,7 @@ class Attribute(Struct):
 
 
 class Part(Struct, frozen=True):
-    """Shards that one task counts. `scratch` is the folder for hashes of lines and documents."""
+    """Shards that one task counts. `scratch` is the folder for hashes and domains, with the tokenizer."""
 
     format: str
     options: CheckOptions
@@ -234,6 +236,7 @@ class _Counting:
         self._part = part
         self.result = Counted()
         self._texts: list[bytes] = []
+        self._strings: list[str] = []
         self._characters = array("q")
         self._lengths = _Lengths(self.result)
         self._scores: list[float] = []
@@ -242,6 +245,7 @@ class _Counting:
         kept = (LINES, DOCUMENTS) if "repeats" in part.count else ()
         self._keys = {each: KeyWriter(part.scratch / each, part.task) for each in kept}
         self._rows = dict.fromkeys(self._keys, 0)
+        self._domains = DomainWriter(part.scratch / DOMAINS, part.task) if "domains" in part.count else None
 
     def read(self, shard: Shard) -> None:
         """Count the documents of a shard."""
@@ -270,6 +274,8 @@ class _Counting:
     def _take(self, document: Document, variant: str) -> None:
         text = document.text.encode()
         self._texts.append(text)
+        if "tokens" in self._part.count:
+            self._strings.append(document.text)
         self._characters.append(len(document.text))
         self._lengths.label((clipped(document.lang or ""), clipped(document.source or ""), variant))
         self._bytes += len(text) + _DOCUMENT_BYTES
@@ -279,14 +285,16 @@ class _Counting:
         if document.added:
             _count(result.added, _month(document.added))
         if document.metadata:
-            self._note(document.metadata)
+            self._note(document.metadata, len(text))
         if "attributes" in self._part.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
         if self._bytes >= _BATCH_BYTES:
             self._pass_on()
 
-    def _note(self, metadata: Json) -> None:
+    def _note(self, metadata: Json, size: int) -> None:
+        if self._domains is not None and isinstance(address := metadata.get("url"), str):
+            self._domains.add(address, size)
         score = metadata.get("language_score")
         if score is None:
             score = _score_of_oscar(metadata.get("oscar"))
@@ -325,7 +333,7 @@ class _Counting:
         self._values = {}
         if self._keys:
             self._add_keys(data, texts)
-        self._texts, self._scores, self._bytes = [], [], 0
+        self._texts, self._strings, self._scores, self._bytes = [], [], [], 0
         self._characters = array("q")
 
     def _measured(self, data: bytes, texts: Sequence[bytes]) -> dict[str, Numbers]:
@@ -341,6 +349,9 @@ class _Counting:
             ends = np.cumsum(characters) + np.arange(len(texts))
             found["words"] = np.diff(words.before(ends), prepend=0)
             self.result.scripts.update(words.scripts)
+        if "tokens" in self._part.count:
+            counts = tokens_in(self._strings, self._part.scratch / TOKENIZER)
+            found["tokens"] = np.fromiter(counts, np.int64, len(texts))
         return found
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
@@ -364,6 +375,8 @@ class _Counting:
         self._lengths.flush()
         for writer in self._keys.values():
             writer.close()
+        if self._domains is not None:
+            self._domains.close()
         return self.result
 
 

@@ -14,6 +14,7 @@ from corpusfmt.wording import markdown as code
 
 _MOST_ROWS = 50
 _MOST_FINDINGS = 10
+_MOST_DOMAINS = 20
 _SHOWN = ("0.05", "0.25", "0.5", "0.75", "0.95")
 
 # An array of numbers in indented JSON: line feeds never occur in its strings.
@@ -96,6 +97,12 @@ def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
     for title, head, numbers in counts:
         if numbers:
             yield title, [head], [[named(name), f"{count:,}"] for name, count in numbers.items()]
+    if found.domains is not None and found.domains.most:
+        yield (
+            "domain",
+            ["documents", "bytes"],
+            [[named(name), f"{documents:,}", f"{size:,}"] for name, documents, size in found.domains.most],
+        )
     if found.attributes:
         heads = ["documents", "spans", "min", "50%", "max", "mean"]
         yield "attribute", heads, [[named(name), *_attribute(each)] for name, each in found.attributes.items()]
@@ -139,6 +146,8 @@ def _notes(found: Statistics) -> Iterator[str]:
         first = found.findings[:_MOST_FINDINGS]
         yield f"{plural(found.rejected, 'record')} not counted{', the first ones' if found.rejected > len(first) else ''}:"
         yield from (f"{each.location}: {each.code} {each.message}" for each in first)
+    if found.domains is not None:
+        yield f"{plural(found.domains.distinct, 'domain')}, {plural(found.domains.without, 'document')} without one"
     for what, count in found.left_out.items():
         yield f"not counted: {what}, {plural(count, 'time')}"
     if found.unread:

@@ -6,18 +6,21 @@ from collections import Counter
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json
 from corpusfmt.statistics.count import LENGTHS, Attribute, Size
+from corpusfmt.statistics.domains import Domains
 from corpusfmt.statistics.repeats import Repeats
 from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.tokens import TokenizerFile
 
 
 class Statistics(Struct):
     """What a corpus contains, and how much of it was counted.
 
-    `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes` and both of repeats likewise. `broken`
+    `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes`, `domains` and both of repeats likewise. `broken`
     has one finding for each file that could not be read to its end: what is in the rest of it is unknown.
     """
 
@@ -34,6 +37,8 @@ class Statistics(Struct):
     added: Mapping[str, int]
     snapshots: Mapping[str, int]
     attributes: Mapping[str, Attribute] | None = None
+    domains: Domains | None = None
+    tokenizer: TokenizerFile | None = None
     repeated_documents: Repeats | None = None
     repeated_lines: Repeats | None = None
     rejected: int = 0
@@ -102,8 +107,17 @@ class Statistics(Struct):
             "added": dict(self.added),
             "snapshots": dict(self.snapshots),
         }
+        return found | self._asked_for()
+
+    def _asked_for(self) -> Json:
+        found: Json = {}
+        if self.tokenizer is not None:
+            found["tokenizer"] = asdict(self.tokenizer)
         if self.scripts is not None:
             found["scripts"] = dict(self.scripts)
+        if self.domains is not None:
+            most = [{"domain": name, "documents": number, "bytes": size} for name, number, size in self.domains.most]
+            found["domains"] = asdict(self.domains) | {"most": most}
         if self.attributes is not None:
             found["attributes"] = {
                 name: {"documents": each.documents, "spans": each.spans, "values": each.values.as_json()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 from corpusfmt.conversion.corpus import Corpus, corpus_at
@@ -14,16 +14,20 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.io.publish import output_at
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import DOCUMENTS, LENGTHS, LINES, Counted, Part, Size, count_part
+from corpusfmt.statistics.count import DOCUMENTS, DOMAINS, LENGTHS, LINES, TOKENIZER, Counted, Part, Size, count_part
+from corpusfmt.statistics.domains import domains_in
 from corpusfmt.statistics.repeats import repeats_in
 from corpusfmt.statistics.result import Statistics, by_number, largest_first
 from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.tokens import kept_tokenizer
 from corpusfmt.wording import unknown
 
 #: What is counted only if asked for.
-OPTIONAL = ("words", "repeats", "attributes")
+OPTIONAL = ("words", "domains", "repeats", "attributes")
 DEFAULT = ("words",)
+_UNITS_ASKED_FOR = frozenset({"words", "tokens"})
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
@@ -34,6 +38,8 @@ def stats(
     *,
     format: str = "auto",  # noqa: A002 - the name that users type
     count: Sequence[str] = DEFAULT,
+    domains: str | Path | None = None,
+    tokenizer: str | Path | None = None,
     record_set: str | None = None,
     text_field: str | None = None,
     id_field: str | None = None,
@@ -45,7 +51,9 @@ def stats(
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
-    `count` names what takes more time: `words` (with scripts), `repeats` of lines and documents, and `attributes`.
+    `count` names what takes more time: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
+    `domains` is a CSV file for all domains, which are then counted. `tokenizer` is the `tokenizer.json` of a tokenizer, whose tokens
+    are then counted.
     `record_set`, `text_field` and `id_field` name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
     Records that are not documents, and the rest of files that cannot be read to their ends, are not counted, and listed.
 
@@ -55,6 +63,8 @@ def stats(
     for name in count:
         if name not in OPTIONAL:
             raise UsageError(unknown("statistic", name, OPTIONAL))
+    listed = None if domains is None else output_at(domains, "the domains")
+    asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
     reading = ReadOptions(record_set, text_field=text_field, id_field=id_field)
@@ -65,17 +75,19 @@ def stats(
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder, Workers(engine, jobs) as workers:
         scratch = Path(folder)
-        for name in (LINES, DOCUMENTS):
+        used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else None
+        for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        parts = list(_parts(corpus, scratch, frozenset(count)))
-        counted = Counted(
-            Size({unit: Sketch() for unit in LENGTHS if unit not in {"words", "tokens"} or unit in count})
-        )
+        parts = list(_parts(corpus, scratch, frozenset(asked)))
+        counted = Counted(Size({unit: Sketch() for unit in LENGTHS if unit not in _UNITS_ASKED_FOR or unit in asked}))
         for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
             counted.merge(each)
-        found = _statistics(corpus, counted, count)
-        if "repeats" in count:
-            with limited(limits.of_own_files):
+        found = _statistics(corpus, counted, asked)
+        found.tokenizer = used
+        with limited(limits.of_own_files):
+            if "domains" in asked:
+                found.domains = domains_in(scratch / DOMAINS, found.total.documents, listed)
+            if "repeats" in asked:
                 found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
                 found.repeated_lines = repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
     found.path = str(path)
@@ -124,7 +136,7 @@ def _counted(
         )
 
 
-def _statistics(corpus: Corpus, counted: Counted, count: Sequence[str]) -> Statistics:
+def _statistics(corpus: Corpus, counted: Counted, count: Container[str]) -> Statistics:
     losses = Losses("allow")
     count_unread(corpus.reader, corpus.plan, losses)
     return Statistics(

@@ -1,0 +1,24 @@
+"""Write the pages of the site and its configuration into a folder: `python -m website FOLDER`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from website import pages, rules
+
+SETTINGS = Path(__file__).parent / "zensical.toml"
+
+
+def main(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, text in (pages.written() | rules.pages()).items():
+        target = folder / "pages" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+    shutil.copy(SETTINGS, folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
