@@ -16,7 +16,7 @@ import corpusfmt
 
 PARTS = (
     *("What it is", "Verdict", "How much", "Languages", "Lengths"),
-    *("Dates", "Repetition", "Scripts", "Samples", "Provenance"),
+    *("Domains", "Dates", "Repetition", "Scripts", "Samples", "Provenance"),
 )
 
 
@@ -74,7 +74,7 @@ def test_it_requests_nothing(of_oscar: Page) -> None:
 
 def test_the_same_corpus_gives_the_same_bytes(of_oscar: Page, oscar_corpus: Path, tmp_path: Path) -> None:
     again = written(oscar_corpus, tmp_path, "--jobs", "2")
-    assert again.texts == of_oscar.texts
+    assert (again.texts, again.tags) == (of_oscar.texts, of_oscar.tags)
 
 
 def test_samples_are_documents_of_their_language(of_oscar: Page, oscar_corpus: Path, tmp_path: Path) -> None:
@@ -199,6 +199,20 @@ def test_the_fields_of_the_public_summary_are_filled_or_marked(tmp_path: Path) -
     shown = (tmp_path / "datasheet.eu.md").read_text("utf-8")
     assert shown.count("**[to be filled in]**") == sum(each["value"] == "[to be filled in]" for each in found)
     assert shown.count("\n| ") == len(found) + 2, "and two heads"
+
+
+def test_the_largest_tenth_of_the_domains_is_listed(tmp_path: Path) -> None:
+    rows = [
+        document(number, text="x" * number, metadata={"url": f"https://www.site-{number}.example.co.uk/{number}"})
+        for number in range(1, 12)
+    ]
+    write_rows(tmp_path / "in/documents/a.jsonl.gz", [*rows, document(12, text="", metadata={"url": "https://a.org"})])
+    page = written(tmp_path / "in", tmp_path, "--eu")
+    assert "2 registered domains of 12 documents; 0 documents without an address." in text_of(page)
+    lines = (tmp_path / "datasheet.eu.csv").read_text("utf-8").split("\n")
+    assert "2.3,most relevant domain names,the largest 1 of 2 registered domains by bytes of text,12," in lines
+    assert [line for line in lines if line.startswith("2.3,domain,")] == ["2.3,domain,example.co.uk,11,66"]
+    assert "| domain | `example.co.uk` | 11 | 66 |" in (tmp_path / "datasheet.eu.md").read_text("utf-8").split("\n")
 
 
 def test_what_is_asked_for_wrongly_is_refused_before_anything_is_read(tmp_path: Path) -> None:

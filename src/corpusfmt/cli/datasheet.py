@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Time
 from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.cli.stats import Corpus, FormatName
+from corpusfmt.cli.stats import Corpus, FormatName, TokenizerFile
 from corpusfmt.model import UsageError
 
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
@@ -40,6 +41,7 @@ def command(
     verdict: Verdict = None,
     samples: Samples = 2,
     eu: Eu = False,
+    tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
@@ -63,8 +65,8 @@ def command(
 
     if corpus == "-":
         raise UsageError("datasheet does not read standard input: write it to a file and pass that file")
-    beside = {kind: output.removesuffix(".html") + f".eu.{kind}" for kind in ("md", "csv")} if eu else {}
-    for path in (output, *beside.values()):
+    beside = [output.removesuffix(".html") + f".eu.{kind}" for kind in ("md", "csv")] if eu else []
+    for path in (output, *beside):
         output_at(path, "--output")
     report = None if verdict is None else (Path(verdict).name, load(verdict))
     options: dict[str, Any] = {
@@ -75,12 +77,19 @@ def command(
         "follow_links": follow_links,
         "limits": limits_of(max_expansion, max_total_bytes, timeout),
     }
-    with shown_progress("counting") as show:
-        found = stats(corpus, count=OPTIONAL, jobs=jobs, engine=engine, progress=show, **options)
-    documents = read(corpus, on_error="skip", **options)
-    sheet = datasheet(corpus, found.to_dict(), documents, samples=samples, report=report)
-    for kind, lines in (("md", summary.markdown), ("csv", summary.table)):
-        if kind in beside:
-            save(lines(sheet), beside[kind])
-    save(html(sheet), output)
+    with TemporaryDirectory(prefix="corpusfmt-") as scratch:
+        listed = Path(scratch) / "domains.csv"
+        more: dict[str, Any] = {
+            "domains": listed if eu else None,
+            "tokenizer": tokenizer,
+            "jobs": jobs,
+            "engine": engine,
+        }
+        with shown_progress("counting") as show:
+            found = stats(corpus, count=OPTIONAL, progress=show, **more, **options)
+        documents = read(corpus, on_error="skip", **options)
+        sheet = datasheet(corpus, found.to_dict(), documents, samples=samples, report=report)
+        for path, lines in zip(beside, (summary.markdown, summary.table), strict=False):
+            save(lines(sheet, listed), path)
+        save(html(sheet), output)
     raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)

@@ -10,6 +10,8 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -41,13 +43,12 @@ class Field(Struct, frozen=True):
         return [self.section, self.name, plain(self.value), *numbers]
 
 
-def fields(sheet: Datasheet) -> list[Field]:
-    """Return the fields in the order of the template."""
-    found = sheet.statistics
-    every = [*_public_data_sets(sheet), *_crawled(found)]
-    if partly := not_counted(found):
-        every.insert(0, Field("2", "not counted", partly))
-    return every
+def fields(sheet: Datasheet, listed: Path) -> Iterator[Field]:
+    """Yield the fields in the order of the template; `listed` is a CSV file with all domains, the largest first."""
+    if partly := not_counted(sheet.statistics):
+        yield Field("2", "not counted", partly)
+    yield from _public_data_sets(sheet)
+    yield from _crawled(sheet.statistics, listed)
 
 
 def _public_data_sets(sheet: Datasheet) -> Iterator[Field]:
@@ -72,7 +73,7 @@ def _public_data_sets(sheet: Datasheet) -> Iterator[Field]:
     yield Field("2.1", "additional comments")
 
 
-def _crawled(found: Json) -> Iterator[Field]:
+def _crawled(found: Json, listed: Path) -> Iterator[Field]:
     yield Field("2.3", "crawlers are used by the provider or on its behalf")
     yield Field("2.3", "names of the crawlers")
     yield Field("2.3", "purposes of the crawlers")
@@ -84,22 +85,21 @@ def _crawled(found: Json) -> Iterator[Field]:
         yield Field("2.3", "snapshot of Common Crawl", name, count)
     yield Field("2.3", "type of content and online sources")
     yield Field("2.3", "modality", "text")
-    yield from _domains(found)
+    yield from _domains(found, listed)
     yield Field("2.3", "additional comments")
 
 
-def _domains(found: Json) -> Iterator[Field]:
-    domains = found.get("domains")
-    if not domains or not domains["documents"]:
+def _domains(found: Json, listed: Path) -> Iterator[Field]:
+    domains = found["domains"]
+    wanted = math.ceil(domains["distinct"] / _SHARE_OF_DOMAINS)
+    if not wanted:
         yield Field("2.3", "most relevant domain names")
         return
-    wanted = math.ceil(domains["distinct"] / _SHARE_OF_DOMAINS)
-    listed = domains["most"][:wanted]
-    said = f"the largest {len(listed):,} of {plural(domains['distinct'], 'registered domain')} by bytes of text"
-    if len(listed) < wanted:
-        said += f"; the largest tenth is {wanted:,}, of which the statistics do not list more"
+    said = f"the largest {wanted:,} of {plural(domains['distinct'], 'registered domain')} by bytes of text"
     yield Field("2.3", "most relevant domain names", said, domains["documents"])
-    yield from (Field("2.3", "domain", each["domain"], each["documents"], each["bytes"]) for each in listed)
+    with listed.open(encoding="utf-8", newline="") as file:
+        for each in islice(csv.DictReader(file), wanted):
+            yield Field("2.3", "domain", each["domain"], int(each["documents"]), int(each["bytes"]))
 
 
 def _groups(section: str, title: str, groups: Json) -> Iterator[Field]:
@@ -107,27 +107,28 @@ def _groups(section: str, title: str, groups: Json) -> Iterator[Field]:
         yield Field(section, title, name or "none stated", size["documents"], size["bytes"])
 
 
-def markdown(sheet: Datasheet) -> Iterator[str]:
+_TITLES = {
+    "2": "Coverage",
+    "2.1": "2.1 Publicly available data sets",
+    "2.3": "2.3 Data crawled and scraped from online sources",
+}
+
+
+def markdown(sheet: Datasheet, listed: Path) -> Iterator[str]:
     """Yield lines with a table for each section; what is to be filled in is in bold."""
     yield f"# {code(sheet.title)}"
-    for section, title in (
-        ("2", "Coverage"),
-        ("2.1", "2.1 Publicly available data sets"),
-        ("2.3", "2.3 Data crawled and scraped from online sources"),
-    ):
-        rows = [each for each in fields(sheet) if each.section == section]
-        if rows:
-            yield from ("", f"## {title}", "", "| field | value | documents | bytes |", "|---|---|--:|--:|")
+    for section, rows in groupby(fields(sheet, listed), key=lambda each: each.section):
+        yield from ("", f"## {_TITLES[section]}", "", "| field | value | documents | bytes |", "|---|---|--:|--:|")
         for each in rows:
             shown = f"**{UNFILLED}**" if each.value == UNFILLED else code(each.value)
             numbers = ("" if number is None else f"{number:,}" for number in (each.documents, each.bytes))
             yield f"| {each.name} | {shown} | {' | '.join(numbers)} |"
 
 
-def table(sheet: Datasheet) -> Iterator[str]:
+def table(sheet: Datasheet, listed: Path) -> Iterator[str]:
     """Yield lines of CSV (RFC 4180, with line feeds)."""
     yield _row(_HEADS)
-    yield from (_row(each.cells) for each in fields(sheet))
+    yield from (_row(each.cells) for each in fields(sheet, listed))
 
 
 def _row(cells: Sequence[str]) -> str:
