@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-_SOURCE = "https://github.com/corpusfmt/corpusfmt/blob/main"
+SOURCE = "https://github.com/corpusfmt/corpusfmt/blob/main"
 #: Pages outside docs/, and where the site has them; the page of all rules is one page for each rule there.
 _ELSEWHERE = {
     "README.md": "index.md",
@@ -53,7 +53,7 @@ def adapted(source: str, target: str) -> str:
             return posixpath.relpath(place(path), posixpath.dirname(target) or ".") + fragment
         if path.startswith(IMAGES):
             return posixpath.relpath(place(path), posixpath.dirname(target) or ".")
-        return f"{_SOURCE}/{path}"
+        return f"{SOURCE}/{path}"
 
     text = (REPOSITORY / source).read_text("utf-8")
     return "".join(part if code else _LINK.sub(moved, _COMMENT.sub("", part)) for part, code in _parts(text))

@@ -255,7 +255,7 @@ _ATTRIBUTES = {
     "data-severities": r"[a-z ]+",
     "width": r"\d+\.\d%",
     "height": "100%",
-    "href": r"https://corpusfmt\.github\.io/corpusfmt/latest/rules/[A-Z0-9]+/",
+    "href": r"https://corpusfmt\.github\.io/latest/rules/[A-Z0-9]+/",
     "type": "search|checkbox",
     "value": "",
     "checked": "",

@@ -178,7 +178,7 @@ def test_html_is_a_whole_page() -> None:
     assert texts[f"{rule}/div/ol/li/code"] == ["ä \\ud800<&>\\x01.gz", "af/af.txt.gz:1:3", "af/af.txt.gz:2:3"]
     assert texts[f"{rule}/div/ol/li/span"][:2] == ["cut\\nshort (7 times, first here)", "line of 1 | characters"]
     assert texts[f"{rule}/div/p"][-1] == "3 more were counted but not kept."
-    assert 'href="https://corpusfmt.github.io/corpusfmt/latest/rules/GEN101/"' in page
+    assert 'href="https://corpusfmt.github.io/latest/rules/GEN101/"' in page
     assert [len(re.findall(what, page)) for what in ("src=", "@import", r"url\(")] == [0, 0, 0], "requests nothing"
 
 

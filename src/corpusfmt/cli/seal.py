@@ -25,6 +25,14 @@ Sign = Annotated[
         "--sign", metavar="KEY", help="Sign with a private key (a PEM file), or as an identity with `sigstore`."
     ),
 ]
+TrustConfig = Annotated[
+    str | None,
+    typer.Option(
+        "--trust-config",
+        metavar="FILE",
+        help="The trust configuration of an instance of sigstore (default: the public one).",
+    ),
+]
 FormatName = Annotated[str, typer.Option("--format", help="auto, or a format as `corpusfmt formats` lists it.")]
 Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
 
@@ -34,6 +42,7 @@ def command(
     corpus: Corpus,
     attest: Attest = False,
     sign: Sign = None,
+    trust_config: TrustConfig = None,
     format_name: FormatName = "auto",
     profile: Profile = "standard",
     max_expansion: MaxExpansion = None,
@@ -52,6 +61,7 @@ def command(
             corpus,
             attest=attest,
             sign=sign,
+            trust_config=trust_config,
             format=format_name,
             profile=profile,
             jobs=jobs,

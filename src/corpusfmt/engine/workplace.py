@@ -245,7 +245,18 @@ class Workplace(Struct, frozen=True):
         """Remove the state: all files under final names are complete."""
         if isinstance(self.destination, StorePath):
             (self.destination / STATE / "run").remove()
+        for folder in self.state.iterdir():
+            if folder.is_dir():
+                _empty(folder)
         shutil.rmtree(self.state)
+
+
+def _empty(folder: Path) -> None:
+    """Remove the files in a folder one by one: `rmtree` would list hundreds of thousands first."""
+    with os.scandir(folder) as found:
+        for each in found:
+            if not each.is_dir(follow_symlinks=False):
+                os.unlink(each.path)  # noqa: PTH108 - a `Path` for each would take as long
 
 
 def _in_use(who: str, destination: Place) -> str:

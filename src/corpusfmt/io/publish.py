@@ -29,7 +29,7 @@ from corpusfmt.model import Incomplete, UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]
 
-PARTIAL_PREFIX = ".corpusfmt-"
+PARTIAL_PREFIX, PARTIAL_SUFFIX = ".corpusfmt-", ".partial"
 #: The list of published paths in a folder for unfinished files.
 PUBLISHED = "published"
 _CHECKSUM_DIGITS = 16
@@ -55,7 +55,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial"
+    partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
     try:
         with writing(target), partial.open("xb") as file:
             yield file
@@ -75,7 +75,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
 @contextmanager
 def _putting(target: StorePath, aside: Path | None) -> Iterator[BinaryIO]:
     with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX) as folder:
-        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial"
+        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
         partial.parent.mkdir(parents=True, exist_ok=True)
         try:
             with writing(partial), partial.open("xb") as file:

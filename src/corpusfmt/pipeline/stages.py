@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from corpusfmt.engine.stages import Stages, StageTask
@@ -15,6 +18,7 @@ from corpusfmt.io.containers import is_container
 from corpusfmt.io.publish import all_there
 from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups
 from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
+from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.package.goclassy import empty_files
 from corpusfmt.pipeline.package.variants import Variant, variants
 from corpusfmt.pipeline.package.write import Packaged, PackageTask, package
@@ -35,7 +39,7 @@ class Division(Struct, frozen=True):
     """
 
     inputs: int
-    groups: Sequence[Sequence[int]]
+    groups: Sequence[int]
     ranges: Sequence[tuple[tuple[Bucket, ...], int]] | None
     languages: Sequence[tuple[tuple[str, ...], int]]
     variants: Sequence[Variant]
@@ -43,7 +47,7 @@ class Division(Struct, frozen=True):
     @classmethod
     def of(cls, recipe: Recipe, inputs: int, lines: Mapping[str, int]) -> Self:
         """Return the division of a build."""
-        joined = groups(range(inputs))
+        joined = groups(inputs)
         of_hashes = [(bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label])]
         return cls(
             inputs,
@@ -58,7 +62,7 @@ class Division(Struct, frozen=True):
         """The expected durations of the tasks of each stage, in any unit, in the order of the stages."""
         return {
             "process": [1] * self.inputs,
-            **({"compact": [len(group) for group in self.groups]} if self.groups else {}),
+            **({"compact": list(self.groups)} if self.groups else {}),
             **({"dedup": [size for _, size in self.ranges]} if self.ranges is not None else {}),
             "package": [size for _, size in self.languages] * len(self.variants),
         }
@@ -73,13 +77,10 @@ class Run(Struct, frozen=True):
     stages: Stages
 
 
-def packaged(run: Run, usable: Sequence[tuple[str, str]], lines: Mapping[str, int]) -> dict[str, Packaged]:
-    """Return the packaged files of each language.
-
-    `usable` are the names of the containers of inputs, in order, each with the SHA-256 of its input.
-    """
-    basis = _basis(run, usable)
-    division = Division.of(run.recipe, len(usable), lines)
+def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
+    """Return the packaged files of each language."""
+    basis = _basis(run, usable.containers)
+    division = Division.of(run.recipe, usable.number, usable.lines)
     containers = _compact(run, usable, division)
     drops = _dedup(run, division, containers, basis)
     # From here on published files are replaced.
@@ -105,9 +106,12 @@ def packaged(run: Run, usable: Sequence[tuple[str, str]], lines: Mapping[str, in
     return by_label
 
 
-def _basis(run: Run, usable: Sequence[tuple[str, str]]) -> str:
-    """Return a fingerprint of everything that the results of these inputs depend on."""
-    return digest(run.fingerprint, usable)
+def _basis(run: Run, containers: Iterable[tuple[str, str]]) -> str:
+    """Return a fingerprint of everything that the results of these inputs depend on, given as in `Usable.containers`."""
+    whole = hashlib.sha256()
+    for each in containers:
+        whole.update(msgspec.json.encode(each))
+    return digest(run.fingerprint, whole.hexdigest())
 
 
 def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
@@ -115,28 +119,23 @@ def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
     return all(all_there(task.destination, each.files) for each in packaged.values())
 
 
-def _compact(run: Run, usable: Sequence[tuple[str, str]], division: Division) -> tuple[Path, ...]:
+def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
     folder = run.workplace.state / "process"
     if not division.groups:
-        return tuple(folder / name for name, _ in usable)
+        return tuple(folder / name for name, _ in usable.containers)
     tasks = []
-    for number, members in enumerate(division.groups):
-        group = [usable[member] for member in members]
+    containers = usable.containers
+    for number, size in enumerate(division.groups):
+        group = list(islice(containers, size))
         compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = compact_task([folder / name for name, _ in group], compacted, run.recipe)
+        argument = CompactTask.of(folder, [name for name, _ in group], compacted, run.recipe.deduplication.hash)
         tasks.append(StageTask(str(number), argument, _basis(run, group)))
     weights = division.weights["compact"]
     run.stages.of_own_files.run_whole(
         "compact", compact, tasks, Compacted, weights, reusable=lambda task, _: is_container(task.compacted)
     )
     return tuple(task.argument.compacted for task in tasks)
-
-
-def compact_task(group: Sequence[Path], compacted: Path, recipe: Recipe) -> CompactTask:
-    """Return the task that joins the containers of some inputs, which are in one folder."""
-    names = tuple(path.name for path in group)
-    return CompactTask(group[0].parent, names, compacted, recipe.deduplication.hash)
 
 
 def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
