@@ -303,6 +303,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
         "hub",
         "lint",
         "mlcroissant",
+        "parts-test",
         "remote-test",
         "test",
         "types",

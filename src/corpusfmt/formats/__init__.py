@@ -222,6 +222,8 @@ class Format(Struct, frozen=True):
     check: Callable[[Shard, CheckOptions], ShardResult]
     #: Judge the dataset by the facts of all shards, given in shard order.
     finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None] = lambda _plan, _facts, _judge, _options: None
+    #: The type of a shard's facts, which JSON can represent; None if there are none.
+    facts: Any = None
     #: Read its documents; None for a format that cannot be read.
     reader: Reader | None = None
     #: Other names on the command line, each with its version ("" for any).
