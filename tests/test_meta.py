@@ -223,6 +223,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "seal",
         "show",
         "stats",
+        "datasheet",
         "doctor",
         "verify",
     }
