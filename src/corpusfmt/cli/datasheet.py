@@ -12,7 +12,8 @@ from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Time
 from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.cli.stats import Corpus, FormatName, TokenizerFile
+from corpusfmt.cli.show import Corpus, FormatName
+from corpusfmt.cli.stats import TokenizerFile
 from corpusfmt.model import UsageError
 
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
