@@ -32,10 +32,11 @@ class Editor:
         self.published: dict[str, list[lsp.PublishDiagnosticsParams]] = defaultdict(list)
         self.arrived = asyncio.Event()
 
-        @client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        def _publish(params: lsp.PublishDiagnosticsParams) -> None:
-            self.published[params.uri].append(params)
-            self.arrived.set()
+        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(self._publish)
+
+    def _publish(self, params: lsp.PublishDiagnosticsParams) -> None:
+        self.published[params.uri].append(params)
+        self.arrived.set()
 
     def open(self, path: Path | str, text: str) -> str:
         uri = path.as_uri() if isinstance(path, Path) else path
@@ -75,6 +76,7 @@ async def editing(*arguments: str, encoding: str = "utf-16") -> AsyncIterator[Ed
     capabilities = lsp.ClientCapabilities(general=general)
     await client.initialize_async(lsp.InitializeParams(capabilities))
     client.initialized(lsp.InitializedParams())
+    stop: Callable[[], Awaitable[None]] = client.stop
     server = client._server
     assert server is not None
     assert server.stderr is not None
@@ -87,7 +89,7 @@ async def editing(*arguments: str, encoding: str = "utf-16") -> AsyncIterator[Ed
     finally:
         if server.returncode is None:
             server.kill()
-        await client.stop()
+        await stop()
 
 
 def session(scene: Callable[[Editor], Awaitable[None]], *arguments: str, encoding: str = "utf-16") -> None:
@@ -202,7 +204,8 @@ def test_hover_completion_and_definition() -> None:
         assert hover.contents.value.startswith("**contentUrl**\n\nA URL, or a path")
         in_name = lsp.CompletionParams(*cursor(uri, '"fileObject": {'))
         completed = await editor.client.text_document_completion_async(in_name)
-        labels = {each.label for each in getattr(completed, "items", completed) or ()}
+        assert isinstance(completed, Sequence)
+        labels = {each.label for each in completed}
         assert labels >= {"fileObject", "fileSet", "recordSet", "transform"}
         used = cursor(uri, '"@id": "films.csv"', 10)
         defined = await editor.client.text_document_definition_async(lsp.DefinitionParams(*used))
