@@ -29,6 +29,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A layer may import those to its right, and itself.
 LAYERS = (
     ("cli",),
+    ("datasheet",),
     ("comparison", "gate", "reading", "statistics"),
     ("release",),
     ("pipeline", "conversion"),
@@ -40,7 +41,7 @@ LAYERS = (
     ("profiles",),
     ("io", "_resources"),
     ("rules",),
-    ("extensions",),
+    ("extensions", "page"),
     ("model", "safe_path", "wording"),
     ("_version",),
 )
@@ -222,6 +223,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "seal",
         "show",
         "stats",
+        "datasheet",
         "doctor",
         "verify",
     }

@@ -15,6 +15,7 @@ from corpusfmt.cli import (
     catalogue,
     compare,
     convert,
+    datasheet,
     describe,
     doctor,
     fix,
@@ -52,6 +53,7 @@ app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
 app.command("stats")(stats.command)
+app.command("datasheet")(datasheet.command)
 app.command("build", cls=GroupedCommand)(build.command)
 app.command("plan")(plan.command)
 app.command("gate")(gate.command)
