@@ -224,14 +224,16 @@ def test_what_parts_have_read_is_not_read_again(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (corpus / "documents").mkdir(parents=True, exist_ok=True)
         row = {"id": name, "text": f"a text of {name}", "source": "s"}
-        (corpus / f"documents/{name}.jsonl.gz").write_bytes(gzipped(json.dumps(row).encode() + b"\n"))
+        (corpus / f"documents/{name}.jsonl").write_text(json.dumps(row) + "\n")
     (corpus / "NOTES").write_bytes(b"how it was made\n")
     assert run_cli("seal", corpus, "--format", "dolma").returncode == 0
     alone = seen(validate(corpus, profile=["hub", "strict"]))
     files = divided(tmp_path, corpus, 2, profile=["hub", "strict"])
-    for path in (corpus / "documents/b.jsonl.gz", corpus / "documents/c.jsonl.gz", corpus / "NOTES"):
-        path.write_bytes(bytes(path.stat().st_size))
-    assert seen(joined(files, corpus, profile=["hub", "strict"])) == alone
+    (corpus / "documents/b.jsonl").write_text('{"id": 123, "text": "a text of b", "source": "s"}\n')
+    (corpus / "NOTES").write_bytes(b"how it was faked")
+    found = joined(files, corpus, profile=["hub", "strict"])
+    assert seen(found) == alone
+    assert {"HUB202", "MAN204"} <= validate(corpus, profile=["hub", "strict"]).by_rule.keys() - found.by_rule.keys()
 
 
 def test_a_flipped_bit_or_a_lost_end_is_noticed(tmp_path: Path) -> None:
