@@ -287,7 +287,7 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
         (["--shard", "1/2", "--engine", "dask"], "--engine is dask, and shards run on their own machines: remove one of the two"),
         (["--finish", "--delete-input"], "shards cannot share --delete-input: remove it, and name inputs that all machines see"),
         (["--shard", "1/2", "-"], "shards cannot share standard input: remove it, and name inputs that all machines see"),
-        (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store, and shards need an output in a file system that all of them see"),
+        (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store where shards cannot write side by side: choose a folder, s3:// or gs://"),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import defaultdict
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
+from support import Page
 
 import corpusfmt
 from corpusfmt._resources import resource
@@ -162,29 +161,6 @@ def test_text_has_as_many_notes_of_a_kind_as_findings(name: str) -> None:
 )
 def test_sizes_are_shown_in_decimal_units(size: int, shown: str) -> None:
     assert human_size(size) == shown
-
-
-class Page(HTMLParser):
-    """The texts of a page by the names of the elements that they are in; every element has to be closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.within: list[str] = []
-        self.texts: dict[str, list[str]] = defaultdict(list)
-        self.feed(text)
-        self.close()
-        assert self.within == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in {"meta", "input"}:
-            self.within.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.within.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts["/".join(self.within)].append(data)
 
 
 def test_html_is_a_whole_page() -> None:

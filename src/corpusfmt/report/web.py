@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
 
 from corpusfmt.model import Finding, Report, Rule, Severity
+from corpusfmt.page import bar, document
 from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import coverage_line, verdict_line
 from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs
@@ -18,27 +19,16 @@ from corpusfmt.wording import markup, plural
 #: The most files or folders that are listed for a rule.
 _MOST_PLACES = 10
 
-# Contrasts of text are at least 4.5 to 1 in both schemes (WCAG 2.2, 1.4.3).
 _STYLE = """
-:root{color-scheme:light dark;--back:#fff;--text:#1b1b1f;--faint:#5c5f66;--line:#d5d7db;--soft:#f3f4f6;--bar:#b9c4d6;
---error:#b3261e;--warning:#855300;--info:#0b57a4;--good:#146c2e}
-@media(prefers-color-scheme:dark){:root{--back:#17181b;--text:#e6e7ea;--faint:#a9adb5;--line:#3b3e45;--soft:#222429;--bar:#44506a;
---error:#ffb4ab;--warning:#f5c26b;--info:#9ecaff;--good:#8fd8a0}}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:75rem;padding:1.5rem;background:var(--back);color:var(--text)}
-h1{margin:0}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}
-a{color:var(--info)}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
-span.error,.error>code,.invalid{color:var(--error)}span.warning,.warning>code,.incomplete{color:var(--warning)}
-span.info,.info>code{color:var(--info)}.valid{color:var(--good)}.faint{color:var(--faint)}
+span.error,.error>code{color:var(--error)}span.warning,.warning>code{color:var(--warning)}span.info,.info>code{color:var(--info)}
 form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:1rem 0}
-form[hidden],[hidden]{display:none}label{display:block}
+form[hidden]{display:none}label{display:block}
 input,select{font:inherit;padding:.2rem .4rem;background:var(--soft);color:var(--text);border:1px solid var(--faint);border-radius:4px}
 details.rule{border:1px solid var(--line);border-radius:6px;margin:.4rem 0}
 details.rule>div{padding:0 1rem 1rem}
-summary{cursor:pointer;padding:.5rem 1rem}summary b{font-family:ui-monospace,monospace}
+summary{padding:.5rem 1rem}summary b{font-family:ui-monospace,monospace}
 .count{float:right;font-variant-numeric:tabular-nums}
 .about{white-space:pre-wrap;background:var(--soft);padding:.6rem 1rem;border-radius:6px}
-table{border-collapse:collapse}td{padding:.1rem .6rem .1rem 0}td.n{text-align:right;font-variant-numeric:tabular-nums}
-td.bar{width:16rem}td.bar i{display:block;height:.7rem;min-width:2px;background:var(--bar);border-radius:2px}
 ol{list-style:none;margin:0;padding:0}
 ol li{border-top:1px solid var(--line);padding:.35rem 0}
 ol code{user-select:all;font-weight:600}ol span{display:block}
@@ -102,25 +92,22 @@ _SCRIPT = """
 
 def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield a self-contained page with all kept findings."""
+    script = _SCRIPT if report.by_severity else ""
+    yield from document(f"corpusfmt report: {report.verdict.value}", _body(report), style=_STYLE, script=script)
+
+
+def _body(report: Report) -> Iterator[str]:
     verdict = report.verdict.value
-    yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    yield f"<title>corpusfmt report: {verdict}</title><style>{_STYLE}</style></head><body><main>"
     yield f'<h1>corpusfmt: <span class="{verdict}">{verdict}</span></h1>'
     kind = f"{report.format} {report.version}".strip()
     yield f"<p>{markup(verdict_line(report))}</p>"
     yield f'<p class="faint">{markup(kind)} · {coverage_line(report.coverage)}</p>'
-    counts = report.by_severity
-    if counts:
+    if counts := report.by_severity:
         yield from _rules(report, counts)
     if listed := notes(report):
         yield "<h2>What qualifies the verdict</h2><ul>"
         yield from (f"<li>{markup(note.line())}</li>" for note in listed)
         yield "</ul>"
-    yield "</main>"
-    if counts:
-        yield f"<script>{_SCRIPT}</script>"
-    yield "</body></html>"
 
 
 def _rules(report: Report, counts: Mapping[str, Mapping[Severity, int]]) -> Iterator[str]:
@@ -181,8 +168,7 @@ def _places(report: Report, code: str) -> Iterator[str]:
     most = max(places.values())
     yield "<table>"
     for place, count in sorted(places.items(), key=lambda each: (-each[1], each[0]))[:_MOST_PLACES]:
-        bar = f'<td class="bar"><i style="width:{100 * count / most:.0f}%"></i></td>'
-        yield f'<tr><td><code>{markup(place)}</code></td><td class="n">{count:,}</td>{bar}</tr>'
+        yield f'<tr><td><code>{markup(place)}</code></td><td class="n">{count:,}</td><td>{bar(count / most)}</td></tr>'
     yield "</table>"
     if len(places) > _MOST_PLACES:
         yield f"<p>{plural(len(places) - _MOST_PLACES, 'more folder')}</p>"
