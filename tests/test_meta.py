@@ -30,7 +30,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("cli",),
     ("datasheet",),
-    ("comparison", "gate", "reading", "statistics"),
+    ("comparison", "gate", "lsp", "reading", "statistics"),
     ("release",),
     ("pipeline", "conversion"),
     ("description", "recordsets"),

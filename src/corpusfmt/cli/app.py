@@ -20,6 +20,7 @@ from corpusfmt.cli import (
     doctor,
     fix,
     gate,
+    lsp,
     plan,
     records,
     render,
@@ -63,6 +64,7 @@ app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
 app.command("formats")(catalogue.formats)
 app.command("detect")(catalogue.detect)
+app.command("lsp")(lsp.command)
 app.command("doctor")(doctor.command)
 app.add_typer(render.app, name="report")
 

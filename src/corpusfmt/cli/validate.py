@@ -121,7 +121,7 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    from corpusfmt.cli.inputs import maps_of, names, share
+    from corpusfmt.cli.inputs import judged_by, maps_of, share
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.parts import Asked
     from corpusfmt.report.saved import Baseline, load_baseline
@@ -135,13 +135,9 @@ def command(
     asked = Asked(
         paths,
         format=format_name,
-        profile=list(profile or settings.profiles),
         data=data or bool(maps),
         dedup=dedup,
         columns=columns,
-        select=list(names(select) or settings.select),
-        ignore=[*names(ignore), *settings.ignore],
-        overrides=list(settings.overrides),
         baseline=known.name,
         known=[(*key, count) for key, count in known.occurrences.items()],
         fail_on=fail_on or _fail_on(settings.fail_on),
@@ -153,6 +149,7 @@ def command(
         max_line_bytes=max_line_bytes,
         limits=limits_of(max_expansion, max_total_bytes, timeout, settings),
         blocklist=blocklist,
+        **judged_by(settings, profile, select, ignore),
     )
     if array is not None:
         raise typer.Exit(_write_part(asked, array, report, jobs, engine))

@@ -236,6 +236,8 @@ class Format(Struct, frozen=True):
     records: OpenRecords | None = None
     #: Write descriptions; None for formats of corpora.
     descriptions: Descriptions | None = None
+    #: Return the JSON Schema of its descriptions in a version, for editors.
+    schema: Callable[[str], Mapping[str, Any]] | None = None
     #: Whether findings about a file of a shard may carry edits that repair it.
     offers_edits: bool = False
     #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.
