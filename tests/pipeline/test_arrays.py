@@ -255,11 +255,11 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
     wet: Path, alone: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    inner = import_module("corpusfmt.pipeline.stages").package
+    inner = import_module("corpusfmt.pipeline.package.tasks").package
 
     def overtaken(task: Any) -> Any:
         result = inner(task)
-        monkeypatch.setattr("corpusfmt.pipeline.stages.package", inner)
+        monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", inner)
         dead(out)
         monkeypatch.setattr("corpusfmt.engine.lock._taken", lambda *_, **__: True)  # a file system without locks
         corpusfmt.build(wet, out, shard="2/2", wait=0)
@@ -267,7 +267,7 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
         return result
 
     monkeypatch.setattr(arrays, "_RENEWALS_A_LEASE", 1e-6)
-    monkeypatch.setattr("corpusfmt.pipeline.stages.package", overtaken)
+    monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", overtaken)
     with pytest.raises(Incomplete, match="this shard stood still for so long"):
         corpusfmt.build(wet, out, shard="1/2")
     assert tree(out) == alone
@@ -287,7 +287,7 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
         (["--shard", "1/2", "--engine", "dask"], "--engine is dask, and shards run on their own machines: remove one of the two"),
         (["--finish", "--delete-input"], "shards cannot share --delete-input: remove it, and name inputs that all machines see"),
         (["--shard", "1/2", "-"], "shards cannot share standard input: remove it, and name inputs that all machines see"),
-        (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store, and shards need an output in a file system that all of them see"),
+        (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store where shards cannot write side by side: choose a folder, s3:// or gs://"),
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -255,7 +255,7 @@ def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, 
     stop("packaged", sourcing=sourcing)
     assert list(wet.iterdir()) == []
     again = Selection(min_lines=2)
-    with pytest.raises(UsageError, match=r"0\.warc\.wet\.gz is gone, and its stored result is unusable"):
+    with pytest.raises(UsageError, match=r"[0-4]\.warc\.wet\.gz is gone, and its stored result is unusable"):
         corpusfmt.build(wet / "*.gz", tmp_path / "out", selection=again, sourcing=sourcing)
     with pytest.raises(UsageError):
         corpusfmt.build(wet, tmp_path / "out", selection=NO_SELECTION)

@@ -272,8 +272,8 @@ def test_findings_are_where_they_are_however_rows_are_cut_into_pieces(
 
 @pytest.mark.parametrize("inputs", [1, 7, 64, 1000])
 def test_every_container_is_in_one_group(inputs: int) -> None:
-    found = groups(range(inputs))
-    assert [each for group in found for each in group] == list(range(inputs))
+    found = groups(inputs)
+    assert (sum(found), min(found) > 0) == (inputs, True)
 
 
 def test_a_million_rows_are_kept_to_tell_what_happened() -> None:

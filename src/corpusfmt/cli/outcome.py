@@ -171,17 +171,18 @@ def write_outputs(
         if path == "-":
             write(lines(name), utf8=True)
         else:
-            _save(lines(name), path)
+            save(lines(name), path)
 
 
 def save_report(report: Report, output_format: str, path: str, view: View = DEFAULT_VIEW) -> None:
     """Publish a report as a file."""
     from corpusfmt.report import renderer
 
-    _save(renderer(output_format)(report, view), path)
+    save(renderer(output_format)(report, view), path)
 
 
-def _save(lines: Iterable[str], path: str) -> None:
+def save(lines: Iterable[str], path: str) -> None:
+    """Publish lines as a file."""
     from corpusfmt.io.outputs import place_of
     from corpusfmt.io.publish import publish
 

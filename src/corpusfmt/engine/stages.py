@@ -6,6 +6,7 @@ marker has another fingerprint, or whose files are gone, runs again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -228,9 +229,16 @@ class Stages(Struct, frozen=True):
         if self.progress:
             self.progress(stage, progress)
 
+    def files(self, name: str, suffix: str = "") -> Iterator[Path]:
+        """Yield the files of a stage whose names end so, in any order: there may be hundreds of thousands."""
+        folder = self.folder / name
+        if folder.is_dir():
+            with os.scandir(folder) as found:
+                yield from (folder / each.name for each in found if each.name.endswith(suffix))
+
     def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
         """Yield the fingerprint and result of every marker of a stage."""
-        for path in sorted((self.folder / name).glob("*.json")):
+        for path in self.files(name, ".json"):
             marker = _decoded(path, kind)
             if marker is not None:
                 yield marker
@@ -310,9 +318,8 @@ def _with_results(
     tasks: Iterable[StageTask[T] | None], folder: Path, kind: type[R]
 ) -> Iterator[tuple[StageTask[T] | None, R | None]]:
     """Yield tasks, each with the result in its marker, or None without a valid marker."""
-    present = {path.name for path in folder.iterdir()}
     for task in tasks:
-        marker = _decoded(folder / _marker_name(task), kind) if task and _marker_name(task) in present else None
+        marker = _decoded(folder / _marker_name(task), kind) if task else None
         yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
 
 

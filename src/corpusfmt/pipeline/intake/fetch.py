@@ -76,8 +76,8 @@ class Fetched:
         return {"fetched": True}
 
     @property
-    def plan(self) -> list[Input]:
-        return []
+    def plan(self) -> str:
+        return ""
 
     def remembers(self, known: Input) -> bool:
         return known.key in self._wanted

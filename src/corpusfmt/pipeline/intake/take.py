@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,12 +15,13 @@ from corpusfmt.engine.stages import Stages, StageTask, is_damaged
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.publish import PARTIAL_PREFIX, sync_published
+from corpusfmt.io.publish import PARTIAL_SUFFIX, sync_published
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.pipeline.choices import Choices
 from corpusfmt.pipeline.dedup.compact import groups
 from corpusfmt.pipeline.dedup.repetitions import DROP_BYTES
 from corpusfmt.pipeline.intake.inputs import Arrival, Input
+from corpusfmt.pipeline.intake.ranked import Ranked
 from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
@@ -52,14 +52,14 @@ class Inputs(Struct, frozen=True):
     """All inputs by rank, with the results that have no marker by key; iterating reads the others from their markers."""
 
     stages: Stages
-    ordered: Sequence[Input]
+    known: Ranked[Input]
     apart: Mapping[str, Taken]
 
     def __len__(self) -> int:
-        return len(self.ordered)
+        return len(self.known)
 
     def __iter__(self) -> Iterator[Taken]:
-        for each in self.ordered:
+        for each in self.known.ranked():
             taken = self.apart.get(each.key) or self.stages.result(_STAGE, each.task_id, Taken)
             # The run that stored the input may have used another name for it.
             yield replace(taken, input=each)
@@ -105,11 +105,11 @@ class Intake(Struct):
         shared = isinstance(self.stages.array, Member)
         self._begin(shared=shared)
         languages: set[str] = set()
-        known = dict(self._known(languages))
-        taken = dict(known)
+        known = Ranked(Input, lambda each: each.rank, self._known(languages))
+        taken = Ranked(Input, lambda each: each.rank, known.ranked())
         inputs, size = self.supply.expected(known)
         done = [sum(each.size for each in known.values())]
-        self.scratch.twice = not inputs or len(groups(range(inputs))) > 1
+        self.scratch.twice = not inputs or len(groups(inputs)) > 1
         for each in known.values() if self.scratch.limit else ():
             self._keep(self.stages.result(_STAGE, each.task_id, Taken))
 
@@ -126,7 +126,7 @@ class Intake(Struct):
             result.input = arrival.input
             self._end(arrival, result)
             before = taken.get(arrival.input.key)
-            taken[arrival.input.key] = arrival.input
+            taken.put(arrival.input)
             done[0] += arrival.input.size - (before.size if before else 0)
             languages.update(result.processed.original)
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
@@ -136,25 +136,25 @@ class Intake(Struct):
             raise Incomplete("no input has arrived: run the same command again once there are some")
         self.scratch.check()
         if not shared:
-            self._remove_others({each.task_id for each in taken.values()})
+            self._remove_others(taken)
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
-        return Inputs(self.stages, sorted(taken.values(), key=lambda each: each.rank), self._apart)
+        return Inputs(self.stages, taken, self._apart)
 
     def _begin(self, *, shared: bool) -> None:
         """Remove what a killed run was writing, and write the lists of addresses."""
-        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+        for path in () if shared else self.stages.files(_STAGE, PARTIAL_SUFFIX):
             path.unlink()
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
         self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
-        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
+        self.resumed = any(self.stages.files(_STAGE, ".json"))
 
-    def _known(self, languages: set[str]) -> Iterator[tuple[str, Input]]:
-        """Yield the inputs of `_remembered` by key; add their languages to others."""
+    def _known(self, languages: set[str]) -> Iterator[Input]:
+        """Yield the inputs of `_remembered`; add their languages to others."""
         for each in self._remembered():
             languages.update(each.processed.original)
-            yield each.input.key, each.input
+            yield each.input
 
     def _remembered(self) -> Iterator[Taken]:
         """Yield stored results of inputs that may not arrive again.
@@ -186,12 +186,13 @@ class Intake(Struct):
             return False
         return taken.processed.quarantined is not None or is_container(task.task.container)
 
-    def _remove_others(self, ids: AbstractSet[str]) -> None:
+    def _remove_others(self, taken: Ranked[Input]) -> None:
         """Remove stored results of inputs that are not part of this run.
 
         Raises `Incomplete` if an unreadable marker may be the last trace of an input.
         """
-        others = [path for path in (self.stages.folder / _STAGE).iterdir() if path.stem not in ids]
+        own = Ranked(str, lambda task_id: ("", "", task_id), (each.task_id for each in taken.ranked()))
+        others = [path for path in self.stages.files(_STAGE) if path.stem not in own]
         for path in others:
             if is_damaged(path):
                 raise Incomplete(
@@ -201,7 +202,7 @@ class Intake(Struct):
         for path in others:
             path.unlink()
 
-    def _tasks(self, known: dict[str, Input], taken: dict[str, Input]) -> Iterator[StageTask[_TakeTask] | None]:
+    def _tasks(self, known: Ranked[Input], taken: Ranked[Input]) -> Iterator[StageTask[_TakeTask] | None]:
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
             if arrival is None:
                 yield None
@@ -209,7 +210,7 @@ class Intake(Struct):
                 self._read += 1
                 failed = self._apart[arrival.input.key] = Taken(arrival.input, Processed(defect=arrival.defect))
                 self._end(arrival, failed)
-                taken[arrival.input.key] = arrival.input
+                taken.put(arrival.input)
             else:
                 if known.get(arrival.input.key) != arrival.input:
                     yield from self._admission(arrival.input)
