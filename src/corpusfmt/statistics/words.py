@@ -96,7 +96,7 @@ def words_in(data: bytes, ends: Places) -> tuple[Places, Counter[str]]:
     `ends` are the places of the byte after each text. Words do not cross an LF.
     """
     flags = np.frombuffer(data.translate(_ascii()), np.uint8)
-    scripts = Counter({"Latn": np.count_nonzero((flags & _LETTER).view(np.bool_))})
+    scripts = Counter({"Latn": int(np.count_nonzero((flags & _LETTER).view(np.bool_)))})
     if not data.isascii():
         flags, others = _with_others(data, flags)
         scripts += others
