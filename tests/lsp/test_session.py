@@ -32,11 +32,11 @@ class Editor:
         self.published: dict[str, list[lsp.PublishDiagnosticsParams]] = defaultdict(list)
         self.arrived = asyncio.Event()
 
-        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(self._publish)
+        def publish(params: lsp.PublishDiagnosticsParams) -> None:
+            self.published[params.uri].append(params)
+            self.arrived.set()
 
-    def _publish(self, params: lsp.PublishDiagnosticsParams) -> None:
-        self.published[params.uri].append(params)
-        self.arrived.set()
+        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(publish)
 
     def open(self, path: Path | str, text: str) -> str:
         uri = path.as_uri() if isinstance(path, Path) else path
