@@ -131,15 +131,12 @@ class Intake(Struct):
             taken.put(arrival.input)
             done[0] += arrival.input.size - (before.size if before else 0)
             languages.update(result.processed.original)
-            self._is_whole = self._is_whole and result.processed.is_whole
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
         self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._is_reusable)
         if not taken:
             raise Incomplete("no input has arrived: run the same command again once there are some")
-        if not self._is_whole and self.scratch.again:
-            self.scratch.keep_all_twice()
-        self.scratch.check()
+        self._check_scratch()
         if not shared:
             self._remove_others(taken)
         self._taken_over = max(0, len(taken) - self._read)
@@ -152,6 +149,11 @@ class Intake(Struct):
         if not self.supply.is_lasting:
             return float(not inputs or len(groups(inputs)) > 1)
         return share_joined(inputs, self.stages.workers.jobs)
+
+    def _check_scratch(self) -> None:
+        if not self._is_whole and self.scratch.again:
+            self.scratch.keep_all_twice()
+        self.scratch.check()
 
     def _begin(self, *, shared: bool) -> None:
         """Remove what a killed run was writing, and write the lists of addresses."""
@@ -241,7 +243,6 @@ class Intake(Struct):
                 yield None
             elif arrival.entry is None:
                 self._read += 1
-                self._is_whole = False
                 failed = self._apart[arrival.input.key] = Taken(arrival.input, Processed(defect=arrival.defect))
                 self._end(arrival, failed)
                 taken.put(arrival.input)
@@ -271,6 +272,7 @@ class Intake(Struct):
         self._running.discard(arrival.input.key)
         self.scratch.release(arrival.input.key)
         self._keep(result)
+        self._is_whole = self._is_whole and result.processed.is_whole
         reason = result.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": arrival.input.path, "reason": reason})
