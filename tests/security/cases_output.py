@@ -242,7 +242,7 @@ def _html(outcome: Outcome) -> None:
 _ELEMENTS = frozenset(
     {"html", "head", "meta", "title", "style", "script", "body", "main", "h1", "h2", "p", "a", "code", "span", "b", "i"}
     | {"ul", "ol", "li", "details", "summary", "div", "table", "tr", "td", "form", "label", "input", "select", "option"}
-    | {"output", "svg", "rect"}
+    | {"output", "svg", "rect", "noscript"}
 )
 _ATTRIBUTES = {
     "lang": "en",
@@ -253,10 +253,11 @@ _ATTRIBUTES = {
     "class": r"((in)?valid|incomplete|error|warning|info|faint|rule|count|about|n|bar)",
     "id": r"[A-Z]{3}\d{3}",
     "data-severities": r"[a-z ]+",
+    "data-kept": r"\d+",
     "width": r"\d+\.\d%",
     "height": "100%",
     "href": r"https://corpusfmt\.github\.io/latest/rules/[A-Z0-9]+/",
-    "type": "search|checkbox",
+    "type": "search|checkbox|application/json",
     "value": "",
     "checked": "",
     "hidden": "",

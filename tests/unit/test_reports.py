@@ -193,6 +193,21 @@ def test_html_shows_where_a_rule_fires_most() -> None:
     assert texts["html/body/main/details/div/table/tr/td"] == ["165", "45"]
 
 
+def test_further_findings_are_data_in_the_page() -> None:
+    report = Report("dolma", "1.0", Tally(cap=300), Coverage(1, 1))
+    for line in range(1, 204):
+        problem = Problem(f"</script><!--{line}\u2028", Location("a.gz", line), "hint" if line > 202 else "")
+        report.tally.add(Finding("DOL304", "text-missing", Severity.ERROR, problem))
+    page = Page(corpusfmt.render(report, "html"))
+    rule = "html/body/main/details/div"
+    assert len(page.texts[f"{rule}/ol/li/code"]) == 200
+    assert page.texts[f"{rule}/noscript/p"] == ["3 more are listed with JavaScript."]
+    (data,) = page.texts[f"{rule}/script"]
+    assert [row[:2] for row in json.loads(data)] == [["error", f"a.gz:{line}"] for line in (201, 202, 203)]
+    assert json.loads(data)[2][2:] == ["</script><!--203\\u2028", "help: hint"]
+    assert [attributes.get("data-kept") for tag, attributes in page.tags if tag == "details"] == ["203"]
+
+
 @pytest.mark.parametrize("name", RENDERERS)
 def test_every_output_names_every_rule_that_fired_and_what_is_left_out(name: str) -> None:
     text = corpusfmt.render(a_report(), name).replace("`ignored", "ignored")

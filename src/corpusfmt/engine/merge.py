@@ -19,8 +19,23 @@ from msgspec import MsgspecError, Struct, convert
 from msgspec.structs import asdict, replace
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.parts import SCHEMA, TOOL, Asked, End, Header, Input, Outcome, Planned, Result, Scratch
+from corpusfmt.engine.parts import (
+    SCHEMA,
+    TOOL,
+    Asked,
+    Columns,
+    End,
+    Hashed,
+    Header,
+    Input,
+    Outcome,
+    Planned,
+    Result,
+    Scratch,
+)
 from corpusfmt.formats import Format, Shard, ShardResult
+from corpusfmt.hub.check import Looked
+from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.limits import LimitReached, Meter
 from corpusfmt.io.paths import printable
@@ -61,6 +76,9 @@ class Parts:
     def __init__(self, parts: Sequence[_Part]) -> None:
         self._parts = parts
         self._number = 0
+        #: What is known of files of the present path, apart from the checks of shards.
+        self.columns: dict[str, Looked] = {}
+        self.hashed: dict[str, FileFacts] = {}
 
     @property
     def asked(self) -> Asked:
@@ -75,6 +93,7 @@ class Parts:
     def next_input(self) -> None:
         """Go on to the next path."""
         self._number += 1
+        self.columns, self.hashed = {}, {}
 
     def results(
         self, fmt: Format, planned: Planned, shards: Sequence[Shard], scratch: Path, meter: Meter
@@ -119,6 +138,11 @@ class Parts:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("ab") as file:
                     file.write(base64.b64decode(piece.data, validate=True))
+            elif record["kind"] == "columns":
+                self.columns[record["path"]] = convert(record, Columns).found
+            elif record["kind"] == "hashed":
+                found = convert(record, Hashed)
+                self.hashed[found.path] = FileFacts(found.size, found.sha256)
             else:
                 return
 
