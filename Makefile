@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test cluster-test fixtures pins rules docs conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub browser screenshots remote-test engines-test cluster-test fixtures pins rules docs conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -78,7 +78,7 @@ $(HUB)/.installed: locks/hub.txt
 hub: $(VENV)/.develops $(HUB)/.installed
 	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub
 
-## Use the HTML report in Chromium: filters, accessibility, 100,000 findings. Without Chromium or the package axe-core it says so.
+## Use the HTML report and the datasheet in Chromium: filters, sorting, accessibility, 100,000 findings. Without Chromium or the package axe-core it says so.
 BROWSER ?= build/browser
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 AXE = axe-core-4.14.1.tgz
@@ -99,6 +99,10 @@ browser: $(VENV)/.develops
 	elif ! $(MAKE) --no-print-directory $(BROWSER)/$(AXE); then echo "not run: npm cannot fetch axe-core"; \
 	else $(MAKE) --no-print-directory $(BROWSER)/.installed && \
 	  CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest tests/browser; fi
+
+## Take the screenshots of a report and of a datasheet that the docs show.
+screenshots: $(VENV)/.develops $(BROWSER)/.installed
+	PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images $(abspath $(BROWSER))/bin/python $(CHROMIUM)
 
 ## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
 KILLS ?= 4

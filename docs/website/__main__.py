@@ -17,6 +17,7 @@ def main(folder: Path) -> None:
         target = folder / "pages" / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
+    shutil.copytree(pages.REPOSITORY / pages.IMAGES, folder / "pages" / pages.place(pages.IMAGES))
     shutil.copy(SETTINGS, folder)
 
 

@@ -18,6 +18,7 @@ _ELSEWHERE = {
     "tests/fixtures/README.md": "conformance.md",
     "docs/rules.md": "rules/index.md",
 }
+IMAGES = "docs/images/"
 #: The site has other pages in their places.
 _REPLACED = {"README.md", "docs/rules.md"}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]*)(#[^)\s]*)?(?=\))")
@@ -50,6 +51,8 @@ def adapted(source: str, target: str) -> str:
             return posixpath.relpath(f"rules/{code}.md", posixpath.dirname(target) or ".")
         if path.endswith(".md"):
             return posixpath.relpath(place(path), posixpath.dirname(target) or ".") + fragment
+        if path.startswith(IMAGES):
+            return posixpath.relpath(place(path), posixpath.dirname(target) or ".")
         return f"{SOURCE}/{path}"
 
     text = (REPOSITORY / source).read_text("utf-8")

@@ -182,6 +182,21 @@ def publish_bytes(target: Place, data: bytes, *, aside: Path | None = None, sync
         file.write(data)
 
 
+def create_bytes(target: Path, data: bytes) -> None:
+    """Publish a small file, unless there is one: of several processes, one succeeds."""
+    partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial")
+    publish_bytes(partial, data)
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        if not target.exists():
+            partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:
     """Give written and synced files their final names on the same file system or in a store, and record these in `aside`."""
     note_published(aside, moves.values())
