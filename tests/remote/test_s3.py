@@ -153,6 +153,23 @@ def test_a_report_in_the_store_is_that_of_a_disk(store: Store, local: Path, tmp_
     assert store.objects("reports").keys() == {"a.json"}
 
 
+def test_a_corpus_in_the_store_is_validated_in_parts(store: Store, local: Path, tmp_path: Path) -> None:
+    for path, data in corpus(local / "dolma").items():
+        store.put(f"parted/{path}", data)
+    place = f"{BUCKET}/parted"
+    store.run("validate", place, "--profile", "strict", "--report", f"json={tmp_path}/alone.json")
+    for number in (1, 2):
+        part = f"part={BUCKET}/parts/{number}.jsonl"
+        store.run("validate", place, "--profile", "strict", "--shard", f"{number}/2", "--report", part)
+    for name, data in store.objects("parts").items():
+        (tmp_path / name).write_bytes(data)
+    parts = sorted(tmp_path.glob("*.jsonl"))
+    assert f"add --path {place} to read there" in store.run("report", "merge", *parts, status=2)
+    store.run("report", "merge", *parts, "--path", place, "--report", f"json={tmp_path}/joined.json")
+    found, expected = (json.loads((tmp_path / f"{name}.json").read_bytes()) for name in ("joined", "alone"))
+    assert found | {"started": "", "finished": ""} == expected | {"started": "", "finished": ""}
+
+
 def test_kills(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
     """Builds are killed until they have been killed often enough; each that ends is compared."""
     chosen = random.Random(3)

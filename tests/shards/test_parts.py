@@ -209,14 +209,31 @@ def test_the_lines_conform_to_the_schema(tmp_path: Path) -> None:
         "report.schema.json", referencing.Resource.from_contents(schemas[1])
     )
     check = jsonschema.Draft202012Validator(schemas[0], registry=registry).validate
-    limits = Limits(max_total_bytes=1_000)
     kinds = set()
-    for path in (TWICE, ACROSS, RELEASE):
-        for file in divided(tmp_path, path, 1, limits=limits, ignore=["OSC309"], dedup=True):
+    for path, most in ((TWICE, None), (ACROSS, 1_000), (RELEASE, None)):
+        limits = Limits(max_total_bytes=most)
+        for file in divided(tmp_path, path, 1, limits=limits, ignore=["OSC309"], dedup=True, profile="hub"):
             for line in Path(file).read_bytes().split(b"\n")[:-1]:
                 check(json.loads(line))
                 kinds.add(json.loads(line)["kind"])
     assert kinds == schemas[0]["$defs"].keys() - {"count", "sha256", "by_reason"}
+
+
+def test_what_parts_have_read_is_not_read_again(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    for name in ("a", "b", "c"):
+        (corpus / "documents").mkdir(parents=True, exist_ok=True)
+        row = {"id": name, "text": f"a text of {name}", "source": "s"}
+        (corpus / f"documents/{name}.jsonl").write_text(json.dumps(row) + "\n")
+    (corpus / "NOTES").write_bytes(b"how it was made\n")
+    assert run_cli("seal", corpus, "--format", "dolma").returncode == 0
+    alone = seen(validate(corpus, profile=["hub", "strict"]))
+    files = divided(tmp_path, corpus, 2, profile=["hub", "strict"])
+    (corpus / "documents/b.jsonl").write_text('{"id": 123, "text": "a text of b", "source": "s"}\n')
+    (corpus / "NOTES").write_bytes(b"how it was faked")
+    found = joined(files, corpus, profile=["hub", "strict"])
+    assert seen(found) == alone
+    assert {"HUB202", "MAN204"} <= validate(corpus, profile=["hub", "strict"]).by_rule.keys() - found.by_rule.keys()
 
 
 def test_a_flipped_bit_or_a_lost_end_is_noticed(tmp_path: Path) -> None:

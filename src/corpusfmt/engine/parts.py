@@ -21,10 +21,11 @@ from corpusfmt._version import VERSION
 from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.run import now
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.hub.check import Looked
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter
-from corpusfmt.io.paths import is_remote, printable
+from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits
+from corpusfmt.io.paths import Entry, is_remote, printable
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped
@@ -36,6 +37,7 @@ TOOL = {"name": "corpusfmt", "version": VERSION}
 _PIECE_BYTES = 1 << 19
 # What checks leave in the scratch folder: a folder, perhaps one with a number in it, and a file named for its shard.
 _SCRATCH_NAME = r"^[a-z-]+(/[0-9]{1,9})?/[0-9]{9}[0-9a-f-]{0,64}\.[a-z]+\Z"
+_Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 #: A checked shard, and what that gave.
@@ -143,7 +145,7 @@ class Result(Struct, frozen=True, forbid_unknown_fields=True):
     findings: list[FindingRecord]
     passed_over: list[FindingRecord]
     facts: Any
-    read: dict[str, tuple[Count, Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]]]
+    read: dict[str, tuple[Count, _Sha256]]
 
     def result(self, fmt: Format) -> ShardResult:
         """Return the result, as the check gave it. Raises `msgspec.ValidationError` for facts of another type."""
@@ -190,6 +192,23 @@ class Scratch(Struct, frozen=True, forbid_unknown_fields=True):
     data: str
 
 
+class Columns(Struct, frozen=True, forbid_unknown_fields=True):
+    """The columns of a file, for the check of how it is loaded."""
+
+    kind: Literal["columns"]
+    path: str
+    found: Looked
+
+
+class Hashed(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of a release that belongs to no shard."""
+
+    kind: Literal["hashed"]
+    path: str
+    size: Count
+    sha256: _Sha256
+
+
 class End(Struct, frozen=True, forbid_unknown_fields=True):
     """The line after all results: the bytes read for them, and reason and hint of a limit that ended the part early."""
 
@@ -214,17 +233,16 @@ class PartWriter:
         """Go on to the next path."""
         self._number += 1
 
-    def positions(self, shards: Sequence[Shard]) -> list[int]:
-        """Return the positions of the shards to check: parts take turns at the largest, so that all take as long."""
-        largest_first = sorted(range(len(shards)), key=lambda position: -shards[position].size)
+    def positions(self, found: Sequence[Shard] | Sequence[Entry]) -> list[int]:
+        """Return the positions of what this part takes: parts take turns at the largest, so that all take as long."""
+        largest_first = sorted(range(len(found)), key=lambda position: -found[position].size)
         return sorted(largest_first[self._share.number - 1 :: self._share.of])
 
     def noted(
-        self, fmt: Format, planned: Planned, positions: Sequence[int], results: Iterator[Outcome], meter: Meter
+        self, fmt: Format, planned: Planned, positions: Sequence[int], results: Iterator[Outcome]
     ) -> Iterator[Outcome]:
-        """Write results as they pass; `meter` counts the bytes read for them."""
+        """Write results as they pass."""
         self._write(Input("input", self._number, planned))
-        before = meter.read
         try:
             for position, (shard, result) in zip(positions, results, strict=True):
                 self._write(_record_of(fmt, position, result))
@@ -232,11 +250,17 @@ class PartWriter:
         except LimitReached as limit:
             self._limit = self._limit or limit
             raise
-        finally:
-            self._read += meter.read - before
 
-    def keep(self, scratch: Path) -> None:
-        """Write what the checks left in the scratch folder."""
+    def note(self, found: Looked | FileFacts, path: str) -> None:
+        """Write what is known of a file, apart from the check of its shard."""
+        if isinstance(found, FileFacts):
+            self._write(Hashed("hashed", path, found.size, found.sha256))
+        else:
+            self._write(Columns("columns", path, found))
+
+    def keep(self, scratch: Path, read: int) -> None:
+        """Write what the checks left in the scratch folder, and add the bytes that were read."""
+        self._read += read
         for path in sorted(each for each in scratch.rglob("*") if each.is_file()):
             name = path.relative_to(scratch).as_posix()
             if not re.match(_SCRATCH_NAME, name):

@@ -259,15 +259,16 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
             if isinstance(part, Parts):
                 results = part.results(fmt, planned, shards, scratch, run.meter)
             else:
-                results = part.noted(fmt, planned, positions, results, run.meter)
+                results = part.noted(fmt, planned, positions, results)
+        before = run.meter.read
         facts, checked, is_whole = _merged(run, plan, len(shards), results, release)
-        if isinstance(part, PartWriter):
-            part.keep(scratch)
-        else:
+        if not isinstance(part, PartWriter):
             shown.compared(0)
             _judge_whole(fmt, plan, facts, options, run.meter, shown)
-            if is_whole:
-                _judge_release(run, root, plan, shards, release, manifest_judge, open_executor, workers)
+        if is_whole:
+            _judge_files(run, root, plan, shards, release, manifest_judge, open_executor, workers)
+        if isinstance(part, PartWriter):
+            part.keep(scratch, run.meter.read - before)
     plan.tally.merge(manifest_judge.tally)
     coverage.add(manifest_judge.coverage)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
@@ -303,7 +304,7 @@ def _checks(
         yield shard, _ended(run.fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
 
 
-def _judge_release(
+def _judge_files(
     run: _Run,
     root: Entry,
     plan: Plan,
@@ -313,17 +314,22 @@ def _judge_release(
     open_executor: Callable[[], Executor],
     workers: int,
 ) -> None:
-    """Judge how a folder is loaded, if that is asked for, and whether it is what its manifest says."""
-    fmt, options, meter = run.fmt, run.options, run.meter
+    """Judge how a folder is loaded, if that is asked for, and whether it is what its manifest says.
+
+    For a part, only a share of the files is read, and nothing is judged.
+    """
+    fmt, options, meter, part = run.fmt, run.options, run.meter, run.part
+    judges = not isinstance(part, PartWriter)
     if options.grading.loading:
-        loading_judge = check_loading(root, fmt, plan.shards, options, open_executor, workers, meter)
-        plan.tally.merge(loading_judge.tally)
-        plan.coverage.add(loading_judge.coverage)
+        loading_judge = check_loading(root, fmt, plan.shards, options, open_executor, workers, meter, part)
+        if judges:
+            plan.tally.merge(loading_judge.tally)
+            plan.coverage.add(loading_judge.coverage)
     if release is not None:
-        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards))
+        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards if judges else ()))
         with within_limits(manifest_judge, "."):
-            unread = hash_unread(release, open_executor, workers, meter, unseen)
-            if release.manifest is not None:
+            unread = hash_unread(release, open_executor, workers, meter, unseen, part)
+            if release.manifest is not None and judges:
                 judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
 
 
