@@ -100,6 +100,7 @@ POINTS = [
     "corpusfmt.pipeline.stages:groups:1",
     "corpusfmt.pipeline.dedup.compact:ContainerWriter.finish:1",
     "corpusfmt.pipeline.stages:compact:1",
+    "corpusfmt.pipeline.stages:remove_joined:1",
     "corpusfmt.engine.stages:_mark:1",
     "corpusfmt.formats.parts:publish_all:1",
     "corpusfmt.formats.parts:publish_all:2",
@@ -302,7 +303,22 @@ def test_a_task_that_two_members_run_always_has_its_marker(tmp_path: Path) -> No
     member.touch()
     for fingerprint, there in (("one", False), ("one", True), ("other", False), ("other", True)):
         task = StageTask("task", there, fingerprint)
-        assert _run_and_mark(tmp_path, lambda there: marker.exists() is there, member, task)
+        assert _run_and_mark(tmp_path, lambda there: marker.exists() is there, bool, member, task)
+
+
+def test_a_task_whose_files_another_member_removed_has_its_result(tmp_path: Path) -> None:
+    member, task = tmp_path / "member", StageTask("task", "x", "one")
+    member.touch()
+
+    def overtaken(_: str) -> str:
+        _run_and_mark(tmp_path, str.upper, str, member, task)
+        raise Incomplete("x.box is missing")
+
+    assert _run_and_mark(tmp_path, overtaken, str, member, task) == "X"
+    with pytest.raises(Incomplete, match="is missing"):
+        _run_and_mark(tmp_path, overtaken, str, None, task)
+    with pytest.raises(Incomplete, match="is missing"):
+        _run_and_mark(tmp_path, overtaken, str, member, StageTask("task", "x", "other"))
 
 
 def test_a_member_that_ends_after_its_last_task_does_not_free_it(tmp_path: Path) -> None:

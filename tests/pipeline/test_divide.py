@@ -132,6 +132,8 @@ def test_killed_runs_lose_nothing_of_a_language(tmp_path: Path, wet: Path, monke
     corpusfmt.build(wet, tmp_path / "one", recipe=own)
     divide(monkeypatch)
     points = [
+        "corpusfmt.pipeline.stages:remove_joined:2",
+        "corpusfmt.pipeline.run:lost_containers:1",
         "corpusfmt.pipeline.package.tasks:divide:3",
         "corpusfmt.pipeline.package.divide:ContainerWriter.finish:2",
         "corpusfmt.pipeline.package.tasks:package:1",

@@ -73,7 +73,8 @@ def test_a_plan_of_many_inputs() -> None:
         "divide": (2 * 16, 80_000.0, 3750.0),
         "package": (2 + 6, 200_000.0, 25_000.0),
     }
-    assert plan.scratch_bytes == 2 * 60_000_000 + 4_000_000 * 8
+    # Ten workers join ten of the groups at a time.
+    assert plan.scratch_bytes == 60_000_000 * (1 + 10 / 16) + 4_000_000 * 8
     assert plan.memory_bytes == 10**8 + (1_500_000 - 40) * 64
     assert plan.hours == round((30_000 + 5_000 + 37_500 + 8_000 + 25_000) / 3600, 6)
 

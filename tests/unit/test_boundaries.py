@@ -187,7 +187,10 @@ def test_scratch_counts_what_compacting_writes_once_more() -> None:
     scratch.keep("a", 100, 100, 50)
     assert (scratch.used, scratch.need(100), scratch.admits(100)) == (150, 150, True)
     scratch.check()
-    scratch = Scratch(limit=249, twice=True)
+    scratch = Scratch(limit=249, again=0.5)
+    scratch.keep("a", 100, 100, 50)
+    assert (scratch.used, scratch.need(100)) == (200, 200)
+    scratch.keep_all_twice()
     scratch.keep("a", 100, 100, 50)
     assert (scratch.used, scratch.need(100), scratch.admits(1)) == (250, 250, False)
     with pytest.raises(Incomplete, match="the remaining stages may need up to 250 B"):

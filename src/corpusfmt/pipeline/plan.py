@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from corpusfmt.model import UsageError
+from corpusfmt.pipeline.dedup.compact import share_joined
 from corpusfmt.pipeline.dedup.repetitions import BYTES_OF_A_SORTED_LINE
 from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.take import bytes_of_later_stages
@@ -77,7 +78,7 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
         longest = seconds * max(weights, default=0) / max(1, sum(weights))
         stages.append(StagePlan(name, len(weights), round(seconds, 3), round(longest, 3)))
     text = Size(lines=scaled(rates.text.lines), text_bytes=scaled(rates.text.text_bytes))
-    scratch = Scratch(0, twice=bool(division.groups))
+    scratch = Scratch(0, again=share_joined(inputs, jobs))
     scratch.keep("", input_bytes, scaled(rates.stored_bytes), bytes_of_later_stages(recipe, {"": text}, lines))
     before = Division.of(recipe, rates.inputs, rates.lines)
     memory = max(0, _largest_range(division) - _largest_range(before)) * BYTES_OF_A_SORTED_LINE

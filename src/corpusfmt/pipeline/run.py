@@ -36,7 +36,7 @@ from corpusfmt.pipeline.seal.files import seal
 from corpusfmt.pipeline.seal.finished import is_finished, report_of_finished
 from corpusfmt.pipeline.seal.manifest import fates, made
 from corpusfmt.pipeline.seal.summary import sizes_of
-from corpusfmt.pipeline.stages import Run, data_files, packaged
+from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
 
 
 def build(
@@ -163,7 +163,8 @@ class _Build(Struct, frozen=True):
                     return Report("wet", "", Tally(), Coverage())
                 stages = replace(self.stages, array=array)
                 intake = Intake(stages, self.supply, Scratch(self.scratch_limit), self.choices, self.log)
-                run = Run(self.workplace.of(array), self.choices.recipe, self.choices.fingerprint, stages)
+                recipe, fingerprint = self.choices.recipe, self.choices.fingerprint
+                run = Run(self.workplace.of(array), recipe, fingerprint, stages, self.supply.is_lasting)
                 return _made(run, intake, self.choices.manifest, self.cause)
         except Left as left:
             return Report("wet", "", Tally(), Coverage(), results=left.results)
@@ -179,6 +180,10 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     """Make the corpus; return the report. `cause` is a possible reason why no input can be read."""
     inputs = intake.take_all()
     report, usable = report_of(inputs)
+    if lost := list(lost_containers(run, usable)):
+        intake.forget(lost)
+        inputs = intake.take_all()
+        report, usable = report_of(inputs)
     refuse_none(report, cause)
     written = packaged(run, usable)
     if isinstance(run.stages.array, Member):

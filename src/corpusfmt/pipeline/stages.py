@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal, Self, TypeVar
@@ -15,7 +15,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
-from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups
+from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups, remove_joined
 from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.package.goclassy import empty_files
@@ -87,12 +87,13 @@ class Division(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """What every stage needs."""
+    """What every stage needs; `can_read_again` is whether the inputs stay where they are."""
 
     workplace: Workplace
     recipe: Recipe
     fingerprint: str
     stages: Stages
+    can_read_again: bool
 
 
 def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
@@ -117,21 +118,39 @@ def _basis(run: Run, containers: Iterable[tuple[str, str]]) -> str:
 
 def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
-    folder = run.workplace.state / "process"
     if not division.groups:
-        return tuple(folder / name for name, _ in usable.containers)
-    tasks = []
-    containers = usable.containers
-    for number, size in enumerate(division.groups):
-        group = list(islice(containers, size))
-        compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = CompactTask.of(folder, [name for name, _ in group], compacted, run.recipe.deduplication.hash)
-        tasks.append(StageTask(str(number), argument, _basis(run, group)))
-    weights = division.weights["compact"]
+        return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
+    tasks = list(_joining(run, usable, division.groups))
+    # An input that was left out may be added later, and then others are joined.
+    frees = run.can_read_again and usable.is_whole
     run.stages.of_own_files.run_whole(
-        "compact", compact, tasks, Compacted, weights, reusable=lambda task, _: is_container(task.compacted)
+        "compact",
+        compact,
+        tasks,
+        Compacted,
+        division.weights["compact"],
+        reusable=lambda task, _: is_container(task.compacted),
+        done=remove_joined if frees else lambda _: None,
     )
     return tuple(task.argument.compacted for task in tasks)
+
+
+def _joining(run: Run, usable: Usable, sizes: Sequence[int]) -> Iterator[StageTask[CompactTask]]:
+    containers, state = usable.containers, run.workplace.state
+    for number, size in enumerate(sizes):
+        group = list(islice(containers, size))
+        names, joined = [name for name, _ in group], state / "compact" / f"{number}.box"
+        argument = CompactTask.of(state / "process", names, joined, run.recipe.deduplication.hash)
+        yield StageTask(str(number), argument, _basis(run, group))
+
+
+def lost_containers(run: Run, usable: Usable) -> Iterator[str]:
+    """Yield the names of containers that are neither there nor in a joined one of an earlier run."""
+    sizes = Division.of(run.recipe, usable.number, {}).groups or [usable.number]
+    for task in _joining(run, usable, sizes):
+        gone = [name for name in task.argument.names if not (task.argument.folder / name).exists()]
+        if gone and not (run.stages.has_ended("compact", task) and is_container(task.argument.compacted)):
+            yield from gone
 
 
 def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:

@@ -67,6 +67,12 @@ def groups(containers: int) -> list[int]:
     return [min(size, containers - first) for first in range(0, containers, size)]
 
 
+def share_joined(containers: int, jobs: int) -> float:
+    """Return the share of containers that so many workers join at a time; each is removed when it has been joined."""
+    number = len(groups(containers))
+    return min(1.0, jobs / number) if number > 1 else 0.0
+
+
 def compact(task: CompactTask) -> Compacted:
     """Join containers as if their inputs had been one: line numbers continue from one to the next."""
     with publish(task.compacted, sync="data") as file:
@@ -86,6 +92,12 @@ def compact(task: CompactTask) -> Compacted:
         keys.finish()
         joined.finish()
     return Compacted(len(names))
+
+
+def remove_joined(task: CompactTask) -> None:
+    """Remove the containers that have been joined."""
+    for name in task.names:
+        (task.folder / name).unlink(missing_ok=True)
 
 
 class _Keys:

@@ -79,6 +79,10 @@ class Fetched:
     def plan(self) -> str:
         return ""
 
+    @property
+    def is_lasting(self) -> bool:
+        return False
+
     def remembers(self, known: Input) -> bool:
         return known.key in self._wanted
 

@@ -39,6 +39,10 @@ class Supply(Protocol):
     def plan(self) -> str:
         """A digest of the inputs, as far as they are known from the start."""
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the inputs stay where they are, so that they can be read again."""
+
     def remembers(self, known: Input) -> bool:
         """Return whether an input of an earlier run still counts if it does not arrive again."""
 
@@ -87,6 +91,10 @@ class Listed(Struct):
         for each in self.inputs:
             whole.update(digest(each.input).encode())
         return whole.hexdigest()
+
+    @property
+    def is_lasting(self) -> bool:
+        return not self.delete
 
     def remembers(self, known: Input) -> bool:
         del known
@@ -169,6 +177,10 @@ class Watched(Struct):
     @property
     def plan(self) -> str:
         return ""
+
+    @property
+    def is_lasting(self) -> bool:
+        return False
 
     def remembers(self, known: Input) -> bool:
         del known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.publish import PARTIAL_SUFFIX, sync_published
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.pipeline.choices import Choices
-from corpusfmt.pipeline.dedup.compact import groups
+from corpusfmt.pipeline.dedup.compact import groups, share_joined
 from corpusfmt.pipeline.dedup.repetitions import DROP_BYTES
 from corpusfmt.pipeline.intake.inputs import Arrival, Input
 from corpusfmt.pipeline.intake.ranked import Ranked
@@ -30,6 +30,7 @@ from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.size import Size
+from corpusfmt.wording import plural
 
 _STAGE = "process"
 # Folder in the state for lists of addresses.
@@ -89,6 +90,7 @@ class Intake(Struct):
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
     _read: int = 0
+    _is_whole: bool = True
     #: Whether an earlier run had stored anything.
     resumed: bool = False
 
@@ -109,7 +111,7 @@ class Intake(Struct):
         taken = Ranked(Input, lambda each: each.rank, known.ranked())
         inputs, size = self.supply.expected(known)
         done = [sum(each.size for each in known.values())]
-        self.scratch.twice = not inputs or len(groups(inputs)) > 1
+        self.scratch.again = self._joined_again(inputs)
         for each in known.values() if self.scratch.limit else ():
             self._keep(self.stages.result(_STAGE, each.task_id, Taken))
 
@@ -134,13 +136,24 @@ class Intake(Struct):
         self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._is_reusable)
         if not taken:
             raise Incomplete("no input has arrived: run the same command again once there are some")
-        self.scratch.check()
+        self._check_scratch()
         if not shared:
             self._remove_others(taken)
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
         return Inputs(self.stages, taken, self._apart)
+
+    def _joined_again(self, inputs: int) -> float:
+        """Return the share of containers that exist twice at a time: all, or those that workers join."""
+        if not self.supply.is_lasting:
+            return float(not inputs or len(groups(inputs)) > 1)
+        return share_joined(inputs, self.stages.workers.jobs)
+
+    def _check_scratch(self) -> None:
+        if not self._is_whole and self.scratch.again:
+            self.scratch.keep_all_twice()
+        self.scratch.check()
 
     def _begin(self, *, shared: bool) -> None:
         """Remove what a killed run was writing, and write the lists of addresses."""
@@ -149,6 +162,9 @@ class Intake(Struct):
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
         self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
         self.resumed = any(self.stages.files(_STAGE, ".json"))
+        if self.supply.is_lasting:
+            # They are instead of some containers of inputs, or will be replaced.
+            self.scratch.hold(sum(map(_size_of, self.stages.files("compact", ".box"))))
 
     def _known(self, languages: set[str]) -> Iterator[Input]:
         """Yield the inputs of `_remembered`; add their languages to others."""
@@ -184,7 +200,26 @@ class Intake(Struct):
         """
         if self.stages.array is None and not taken.processed.is_whole:
             return False
-        return taken.processed.quarantined is not None or is_container(task.task.container)
+        if taken.processed.quarantined is not None or is_container(task.task.container):
+            return True
+        # It may be part of a joined container: whether it is will be seen once all inputs are known.
+        return (
+            self.supply.is_lasting and not task.task.container.exists() and any(self.stages.files("compact", ".json"))
+        )
+
+    def forget(self, containers: Iterable[str]) -> None:
+        """Remove the results of inputs whose containers are gone, so that they are read again.
+
+        Raises `Incomplete` in an array: its members have claimed these inputs already.
+        """
+        number = 0
+        for name in containers:
+            (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
+            number += 1
+        if self.stages.array is not None:
+            raise Incomplete(
+                f"what is stored of {plural(number, 'input')} is gone: run the same command again to read them"
+            )
 
     def _remove_others(self, taken: Ranked[Input]) -> None:
         """Remove stored results of inputs that are not part of this run.
@@ -237,6 +272,7 @@ class Intake(Struct):
         self._running.discard(arrival.input.key)
         self.scratch.release(arrival.input.key)
         self._keep(result)
+        self._is_whole = self._is_whole and result.processed.is_whole
         reason = result.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": arrival.input.path, "reason": reason})
@@ -248,7 +284,7 @@ class Intake(Struct):
     def _keep(self, taken: Taken) -> None:
         if self.scratch.limit and taken.processed.quarantined is None:
             container = self._container(taken.input)
-            left = container.stat().st_size + container.with_suffix(".json").stat().st_size
+            left = _size_of(container) + _size_of(container.with_suffix(".json"))
             later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
             self.scratch.keep(taken.input.key, taken.input.size, left, later)
 
@@ -257,6 +293,13 @@ class Intake(Struct):
 
     def _fingerprint(self, each: Input) -> str:
         return digest(self.choices.fingerprint, each.key, each.size, each.version)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def bytes_of_later_stages(recipe: Recipe, original: Mapping[str, Size], stored: Mapping[str, int]) -> int:
