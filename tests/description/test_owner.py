@@ -185,6 +185,30 @@ def test_a_sealed_corpus_of_dolma_has_the_statistics_next_to_it(tmp_path: Path) 
     assert statistics_of(documents) == {"count": 4}
 
 
+def test_a_sealed_corpus_has_the_statistics_that_were_counted(tmp_path: Path) -> None:
+    rows = [
+        {"id": str(number), "text": "x y\n" * number, "source": "s", "metadata": {"language": language}}
+        for number, language in enumerate(["de", "fr", None])
+    ]
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "a.jsonl").write_bytes(jsonl(*rows))
+    assert run_cli("stats", tmp_path, "--report", f"json={tmp_path}/stats.json").returncode == 0
+    assert run_cli("seal", tmp_path).returncode == 0
+    described = corpusfmt.describe(tmp_path)
+    (documents,) = described["recordSet"]
+    assert statistics_of(documents) == {"count": 3, "languages": 2, "documents_by_language": {"de": 1, "fr": 1}}
+    found = statistics_of(next(each for each in documents["field"] if each["name"] == "text"))
+    assert {name: found[name] for name in ("lines", "words", "characters", "bytes")} == {
+        "lines": 3,
+        "words": 6,
+        "characters": 12,
+        "bytes": 12,
+    }
+    assert found["words_of_a_document"] == {"minimum": 0, "median": 2, "maximum": 4, "mean": 2.0}
+    (tmp_path / "croissant.json").write_text(json.dumps(described))
+    assert run_cli("validate", tmp_path / "croissant.json").returncode == 0
+
+
 def test_a_manifest_of_other_data_says_nothing(oscar_corpus: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     shutil.copytree(oscar_corpus, corpus)

@@ -236,7 +236,6 @@ def test_quantiles_are_within_their_error_however_they_are_merged(draw: Callable
         merged.merge(part)
     assert (merged.least, merged.most) == (min(numbers), max(numbers))
     assert merged.as_json() | {"total": 0, "mean": 0} == whole.as_json() | {"total": 0, "mean": 0}
-    assert Sketch.of_json(json.loads(json.dumps(merged.as_json()))).as_json() == merged.as_json()
     ordered = sorted(numbers)
     for share, value in whole.quantiles().items():
         exact = ordered[math.ceil(float(share) * len(ordered)) - 1]

@@ -15,10 +15,12 @@ from corpusfmt.cli import (
     catalogue,
     compare,
     convert,
+    datasheet,
     describe,
     doctor,
     fix,
     gate,
+    lsp,
     plan,
     records,
     render,
@@ -52,6 +54,7 @@ app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
 app.command("stats")(stats.command)
+app.command("datasheet")(datasheet.command)
 app.command("build", cls=GroupedCommand)(build.command)
 app.command("plan")(plan.command)
 app.command("gate")(gate.command)
@@ -61,6 +64,7 @@ app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
 app.command("formats")(catalogue.formats)
 app.command("detect")(catalogue.detect)
+app.command("lsp")(lsp.command)
 app.command("doctor")(doctor.command)
 app.add_typer(render.app, name="report")
 

@@ -33,6 +33,11 @@ def write(lines: Iterable[str], *, utf8: bool = False) -> None:
         sys.stdout.flush()
 
 
+def links_are_shown() -> bool:
+    """Whether standard output is a terminal that shows links (OSC 8), or at least ignores them."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "linux"}
+
+
 def encoded(lines: Iterable[str]) -> Iterator[bytes]:
     """Yield lines in UTF-8, each with its line end."""
     return (f"{line}\n".encode("utf-8", "backslashreplace") for line in lines)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import unified_diff
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,7 +40,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Repair findings that need no decision by the author; the rest of each file stays as it is."""
-    from corpusfmt.cli.inputs import expanded, names, one_report
+    from corpusfmt.cli.inputs import expanded, judged_by, one_report
     from corpusfmt.engine.config import Config, load_config
     from corpusfmt.engine.fix import fix
     from corpusfmt.engine.validate import validate
@@ -48,13 +48,7 @@ def command(
 
     settings = load_config(config) if config else Config()
     follow = follow_links or settings.follow_links
-    judged: dict[str, Any] = {
-        "profile": profile or settings.profiles,
-        "select": names(select) or tuple(settings.select),
-        "ignore": (*names(ignore), *settings.ignore),
-        "overrides": settings.overrides,
-        "data": data,
-    }
+    judged = {**judged_by(settings, profile, select, ignore), "data": data}
     changed, reports = False, []
     for shown, entry in list(expanded([(path, path) for path in paths], follow_links=follow)):
         fixed = fix(entry, format=format_name, to=to, unsafe=unsafe, write=not diff, follow_links=follow, **judged)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageErro
 from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
+    from corpusfmt.engine.config import Config
     from corpusfmt.report.saved import Baseline
 
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links that lead out of the input.")]
@@ -221,6 +222,18 @@ def size(text: str) -> int:
     if not 1 <= found < math.inf:
         raise UsageError(f"size is {clipped(text)!r}, expected a size like 500MB, 1.5GB or 2GiB")
     return int(found)
+
+
+def judged_by(
+    settings: Config, profiles: Sequence[str], select: Sequence[str], ignore: Sequence[str]
+) -> dict[str, Any]:
+    """Return the arguments of `validate` on what is reported, from the settings and the options."""
+    return {
+        "profile": list(profiles or settings.profiles),
+        "select": list(names(select) or settings.select),
+        "ignore": [*names(ignore), *settings.ignore],
+        "overrides": list(settings.overrides),
+    }
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ def command(
         matching = (each for each in documents if pattern is None or pattern.search(each.text))
         found = chosen(matching, number, seed if at_random else None)
     else:
-        found = _named(documents, what)
+        found = _named(documents, corpus, what)
     _print(found, output_format or (Output.TEXT if sys.stdout.isatty() else Output.JSONL))
     if documents.skipped:
         warn(f"{plural(documents.skipped, 'record')} skipped because of errors: run `corpusfmt validate`")
@@ -106,17 +106,16 @@ def _pattern(grep: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"--grep is {clipped(grep or '')!r}, not a regular expression: {error}") from None
 
 
-_LOCATION = re.compile(r"(?P<path>.+?):(?P<line>[1-9]\d{0,17})(?::\d+)?:?", re.DOTALL)
+_LINE = re.compile(r":([1-9]\d{0,17})(?=[:\s]|$)")
 
 
-def _named(documents: Documents, what: str) -> list[Document | Excerpt]:
-    """Return what is at a location, or the first document with an id."""
-    at = _LOCATION.fullmatch(what)
-    shard = documents.shard_of(at["path"]) if at is not None else None
-    if at is None or shard is None:
-        return [each for each in [next((each for each in documents if each.id == what), None)] if each is not None]
-    found = documents.at(shard, at["path"], int(at["line"]))
-    return [] if found is None else [found]
+def _named(documents: Documents, corpus: str, what: str) -> list[Document | Excerpt]:
+    """Return what is at a location, which may be a whole line that a report prints, or the first document with an id."""
+    for match in _LINE.finditer(what):
+        if (named := documents.file_named(what[: match.start()], corpus)) is not None:
+            found = documents.at(*named, int(match[1]))
+            return [] if found is None else [found]
+    return [each for each in [next((each for each in documents if each.id == what), None)] if each is not None]
 
 
 def _print(found: Sequence[Document | Excerpt], output: Output) -> None:

@@ -27,7 +27,11 @@ from corpusfmt.rules import Grading, Judge
 # With more inputs only their folders are named.
 _MOST_INPUTS = 1000
 _STATISTICS = "stats.json"
-_OF_TEXT = ("lines", "words", "text_bytes")
+# Those of a build and of `corpusfmt stats`.
+_OF_TEXT = ("lines", "words", "text_bytes", "characters", "bytes", "tokens")
+_MEDIAN = "0.5"
+# Documents without a language, and of those that are too many to list.
+_NO_LANGUAGES = frozenset({"", "…"})
 
 
 class Release(Struct, frozen=True):
@@ -70,9 +74,9 @@ class Release(Struct, frozen=True):
     @property
     def documents_by_language(self) -> Mapping[str, int]:
         """The documents of each language, as far as the statistics have them."""
-        languages = self.statistics.get("languages")
+        languages = self.statistics.get("languages") or self.statistics.get("by_language")
         sizes = languages.items() if isinstance(languages, dict) else ()
-        found = {name: _final(each).get("documents") for name, each in sizes}
+        found = {name: _final(each).get("documents") for name, each in sizes if name not in _NO_LANGUAGES}
         return {name: count for name, count in found.items() if type(count) is int}
 
     @property
@@ -95,11 +99,16 @@ class Release(Struct, frozen=True):
         return made + ([Statistic("documents_by_language", (), 0, parts=parts)] if parts else [])
 
     def of_text(self) -> list[Statistic]:
-        """Return the amount of text, if the statistics have it for all files together."""
+        """Return the amount of text, and the lengths of documents, if the statistics have them for all files together."""
         if len({each.corpus for each in self.files.values() if each.documents is not None}) != 1:
             return []
         final = _final(self.statistics.get("total"))
-        return [Statistic(name, ("sc:Integer",), final[name]) for name in _OF_TEXT if type(final.get(name)) is int]
+        lengths: Any = self.statistics.get("lengths")
+        made = [Statistic(name, ("sc:Integer",), final[name]) for name in _OF_TEXT if type(final.get(name)) is int]
+        for name in _OF_TEXT if isinstance(lengths, dict) else ():
+            parts = list(_of_lengths(lengths.get(name)))
+            made += [Statistic(f"{name}_of_a_document", (), 0, parts=parts)] if parts else []
+        return made
 
 
 def revision_as_source(corpus: Entry) -> Json:
@@ -132,8 +141,19 @@ def release_at(corpus: Entry) -> Release | None:
     return Release(manifest.files, manifest.whole, statistics)
 
 
+def _of_lengths(known: Any) -> Iterator[Statistic]:
+    known = known if isinstance(known, dict) else {}
+    quantiles = known.get("quantiles")
+    median = quantiles.get(_MEDIAN) if isinstance(quantiles, dict) else None
+    values = {"minimum": known.get("min"), "median": median, "maximum": known.get("max"), "mean": known.get("mean")}
+    for name, value in values.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield Statistic(name, ("sc:Integer" if isinstance(value, int) else "sc:Float",), value)
+
+
 def _final(sizes: Any) -> Mapping[str, Any]:
-    final = sizes.get("final") if isinstance(sizes, dict) else None
+    """Return the sizes after deduplication in the statistics of a build, and the only ones in others."""
+    final = sizes.get("final", sizes) if isinstance(sizes, dict) else None
     return final if isinstance(final, dict) else {}
 
 

@@ -6,9 +6,10 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
@@ -16,11 +17,15 @@ from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
 
 
-class _RuleTable(Struct, forbid_unknown_fields=True):
-    rules: tuple[str, ...]
-    severity: str
-    reason: str
-    paths: tuple[str, ...] = ("*",)
+class RuleTable(Struct, forbid_unknown_fields=True):
+    """Another severity for some rules, in some files."""
+
+    rules: Annotated[tuple[str, ...], Meta(description="Codes, beginnings of codes, or slugs.")]
+    severity: Annotated[str, Meta(description="error, warning, info or ignore.")]
+    reason: Annotated[str, Meta(description="Why, for the report, which counts what was regraded or ignored.")]
+    paths: Annotated[tuple[str, ...], Meta(description="Patterns of paths as findings have them (default: `*`).")] = (
+        "*",
+    )
 
 
 class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
@@ -103,8 +108,8 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     fail_on: str | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    rule: tuple[_RuleTable, ...] = ()
-    describe: Details = Details()
+    rule: Annotated[tuple[RuleTable, ...], Meta(description="Tables `[[rule]]`; the first that matches decides.")] = ()
+    describe: Annotated[Details, Meta(description="The table `[describe]`.")] = Details()
     follow_links: bool = False
     #: Local copies by the `@id` in the description; paths are relative to the folder of the settings.
     map: dict[str, str] = {}
@@ -129,7 +134,7 @@ def load_config(path: str | Path) -> Config:
     return config
 
 
-def _override(table: _RuleTable) -> Override:
+def _override(table: RuleTable) -> Override:
     if not table.reason.strip():
         raise UsageError(f"configuration: the entry for {', '.join(table.rules)} needs a `reason`")
     grades = {"ignore": None} | {severity.value: severity for severity in Severity}

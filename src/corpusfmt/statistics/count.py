@@ -38,6 +38,7 @@ _MOST_FINDINGS = 100
 _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 #: What documents are counted in, and their lengths, whose quantiles are known.
 LENGTHS = ("lines", "words", "characters", "bytes", "tokens")
+UNITS_ASKED_FOR = frozenset({"words", "tokens"})
 #: What documents are grouped by.
 GROUPINGS = ("language", "source", "variant")
 #: In the scratch folder: folders of hashes and of domains, and the file of the tokenizer.

@@ -97,14 +97,13 @@ class Sketch(Struct):
         return known | {"histogram": {"from": bounds, "count": self.counts.tolist()}}
 
     @classmethod
-    def of_json(cls, known: Json) -> Sketch:
-        """Return the sketch whose `as_json` was given."""
-        if not known["number"]:
-            return cls()
-        bits = round(-math.log2(known["relative_error"]))
-        keys = _keys_of(np.array(known["histogram"]["from"]), bits)
-        counts = np.array(known["histogram"]["count"], np.int64)
-        return cls(bits, known["number"], known["min"], known["max"], known["total"], keys, counts)
+    def of(
+        cls, bits: int, ends: tuple[float, float], total: float, histogram: tuple[Sequence[float], Sequence[int]]
+    ) -> Sketch:
+        """Return the sketch that has these ends, and the buckets of a histogram that `as_json` has returned."""
+        found = cls(bits, sum(histogram[1]), *ends, total)
+        found._count(_keys_of(np.array(histogram[0]), bits), np.array(histogram[1], np.int64))
+        return found
 
 
 def _keys_of(array: npt.NDArray[Any], bits: int) -> Numbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -30,7 +30,12 @@ def unseal(place: Workplace) -> None:
 
 
 def seal(
-    place: Workplace, recipe: Recipe, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json
+    place: Workplace,
+    recipe: Recipe,
+    outputs: Mapping[str, FileFacts],
+    sizes: Mapping[str, Sizes],
+    manifest: Json,
+    inputs: Iterable[Json],
 ) -> Json:
     """Remove files that are not part of the corpus, and write statistics, description, card and manifest; return the
     statistics.
@@ -54,7 +59,7 @@ def seal(
     for name, data in written.items():
         publish_bytes(root / name, data, aside=place.state)
     files = {**outputs, **{name: facts_of_bytes(data) for name, data in written.items()}}
-    publish_manifest(root, target, files, manifest, aside=place.state)
+    publish_manifest(root, target, files, manifest, inputs, aside=place.state)
     return summary
 
 
