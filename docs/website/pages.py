@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
-_SOURCE = "https://github.com/corpusfmt/corpusfmt/blob/main"
+SOURCE = "https://github.com/corpusfmt/corpusfmt/blob/main"
 #: Pages outside docs/, and where the site has them; the page of all rules is one page for each rule there.
 _ELSEWHERE = {
     "README.md": "index.md",
@@ -18,6 +18,7 @@ _ELSEWHERE = {
     "tests/fixtures/README.md": "conformance.md",
     "docs/rules.md": "rules/index.md",
 }
+IMAGES = "docs/images/"
 #: The site has other pages in their places.
 _REPLACED = {"README.md", "docs/rules.md"}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]*)(#[^)\s]*)?(?=\))")
@@ -50,7 +51,9 @@ def adapted(source: str, target: str) -> str:
             return posixpath.relpath(f"rules/{code}.md", posixpath.dirname(target) or ".")
         if path.endswith(".md"):
             return posixpath.relpath(place(path), posixpath.dirname(target) or ".") + fragment
-        return f"{_SOURCE}/{path}"
+        if path.startswith(IMAGES):
+            return posixpath.relpath(place(path), posixpath.dirname(target) or ".")
+        return f"{SOURCE}/{path}"
 
     text = (REPOSITORY / source).read_text("utf-8")
     return "".join(part if code else _LINK.sub(moved, _COMMENT.sub("", part)) for part, code in _parts(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import StreamFault, open_chunks
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Location, UsageError
 from corpusfmt.rules import finding_of
-from corpusfmt.wording import clipped, unknown
+from corpusfmt.wording import clipped, leading, unknown
 
 OnError = Literal["raise", "skip"] | Callable[[Finding], object]
 #: The fields that `read` can leave out; a document always has an id and a text.
@@ -69,24 +70,38 @@ class Documents:
             else:
                 self._reject(each)
 
-    def shard_of(self, path: str) -> Shard | None:
-        """Return the shard that a file belongs to, given the path as findings state it."""
-        return next(
-            (each for each in self._corpus.shards if any(file.path == path for file in each.files.values())), None
-        )
+    def heads(self, number: int) -> Iterator[Document]:
+        """Yield the first `number` documents of each shard, as far as shards can be read; records that are none are left out."""
+        return in_own_context(self._heads(number))
 
-    def at(self, shard: Shard, path: str, line: int) -> Document | Excerpt | None:
-        """Return the document at a line, from 1, or the lines around it if they are not one row; None beyond the end.
+    def _heads(self, number: int) -> Generator[Document]:
+        with limited(self._limits, interrupting=False):
+            for shard in self._corpus.shards:
+                with suppress(BadInput):
+                    yield from islice((each for each in self._read(shard) if isinstance(each, Document)), number)
+
+    def file_named(self, shown: str, root: str) -> tuple[Shard, Entry] | None:
+        """Return a file with its shard from its path, also as findings print it: quoted if needed, or below the `root`."""
+        for shard in self._corpus.shards:
+            for file in shard.files.values():
+                if shown in {file.path, leading(file.path), leading(f"{root.rstrip('/')}/{file.path}")}:
+                    return shard, file
+        return None
+
+    def at(self, shard: Shard, file: Entry, line: int) -> Document | Excerpt | None:
+        """Return the document at a line, from 1, or the lines around it if there is none; None beyond the end.
 
         Raises `BadInput` for a file that cannot be read so far.
         """
         with limited(self._limits, interrupting=False):
-            if self._corpus.reader.by_row:
+            reader = self._corpus.reader
+            if reader.by_row:
                 found = next(islice(self._read(shard), line - 1, None), None)
                 if isinstance(found, Document):
                     return found
-            file = next(file for file in shard.files.values() if file.path == path)
-            return excerpt_at(file, line, alone=self._corpus.reader.by_row)
+            elif (document := reader.at(shard, self._corpus.options, file.path, line)) is not None:
+                return document
+            return excerpt_at(file, line, alone=reader.by_row)
 
     def _chosen(self) -> Generator[Document | Finding]:
         choice, random, left = self._choice, Random(self._choice.seed), self._choice.limit

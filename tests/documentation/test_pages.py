@@ -11,8 +11,9 @@ from typing import Any
 import make_rules
 import pytest
 from support import REPOSITORY
-from website import examples, pages, rules
+from website import examples, pages, reference, rules
 
+import corpusfmt
 from corpusfmt.cli.catalogue import known_rules
 
 # Their examples are conditions that no folder of files has, or output of commands: see tests/test_rules.py.
@@ -31,7 +32,8 @@ def listed(nav: Any) -> Iterator[str]:
 
 def test_every_page_is_in_the_navigation_once() -> None:
     settings = tomllib.loads((Path(pages.__file__).with_name("zensical.toml")).read_text("utf-8"))
-    assert sorted(listed(settings["project"]["nav"])) == sorted({*pages.written(), "rules/index.md"})
+    generated = {path for path in reference.pages() if path.endswith("/index.md") or "/" not in path}
+    assert sorted(listed(settings["project"]["nav"])) == sorted({*pages.written(), *generated, "rules/index.md"})
 
 
 def test_a_link_to_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +92,26 @@ def test_a_retired_rule_keeps_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rules.pages()["rules/OLD101.md"].startswith("# OLD101 gone\n\nThis rule was added in 0.1.0")
 
 
+def test_references_have_everything_once() -> None:
+    made = reference.pages()
+    for words, command in reference.commands().items():
+        page = made[f"commands/{words.replace(' ', '-')}.md"]
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                assert len(re.findall(rf"^\| `(?:-\w, )?{parameter.opts[0]}[ `,]", page, re.MULTILINE)) == 1, (
+                    words,
+                    parameter.name,
+                )
+    assert sorted(re.findall(r"^### (\w+)$", made["python.md"], re.MULTILINE)) == sorted(
+        {*corpusfmt.__all__} - {"__version__"}
+    )
+    assert not re.findall(r"^\| .* \|  \|$", made["settings.md"], re.MULTILINE), "each key has a meaning"
+    linked = re.findall(r"schemas/(\S+\.schema\.json)\)", "".join(made.values()))
+    assert sorted(linked) == sorted(
+        path.relative_to(REPOSITORY / "schemas").as_posix() for path in (REPOSITORY / "schemas").rglob("*.schema.json")
+    )
+
+
 def test_no_page_names_a_folder_of_this_machine(made: dict[str, str]) -> None:
-    for path, page in made.items():
+    for path, page in (made | reference.pages()).items():
         assert str(REPOSITORY) not in page, path

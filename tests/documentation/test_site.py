@@ -21,7 +21,7 @@ from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.report.explained import address_of
 
 SITE = Path(os.environ.get("CORPUSFMT_SITE", ""))
-HOME = "https://corpusfmt.github.io/corpusfmt/latest/"
+HOME = "https://corpusfmt.github.io/latest/"
 pytestmark = pytest.mark.skipif(not SITE.name, reason="CORPUSFMT_SITE is not set")
 
 
@@ -58,7 +58,7 @@ def paths() -> list[str]:
 def target_of(path: str, link: str) -> str:
     """Return the file to which a link of a page leads; the page for unknown addresses is served at any of them."""
     base = "" if path == "404.html" else posixpath.dirname(path)
-    address = unquote(urlsplit(link).path).removeprefix("/corpusfmt/latest/" if path == "404.html" else "")
+    address = unquote(urlsplit(link).path).removeprefix("/latest/" if path == "404.html" else "")
     found = posixpath.normpath(posixpath.join(base, address)) if address else path
     return posixpath.normpath(f"{found}/index.html") if (SITE / found).is_dir() else found
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from corpusfmt.model import Rule
 
 #: The newest version of the documentation: a code keeps its meaning, and its page, in all versions.
-_SITE = "https://corpusfmt.github.io/corpusfmt/latest"
+_SITE = "https://corpusfmt.github.io/latest"
 
 
 def rules_of(codes: Collection[str]) -> dict[str, Rule]:

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json
-from corpusfmt.statistics.count import LENGTHS, Attribute, Size
+from corpusfmt.statistics.count import LENGTHS, Attribute, Counted, Size
 from corpusfmt.statistics.domains import Domains
 from corpusfmt.statistics.repeats import Repeats
 from corpusfmt.statistics.sketch import Sketch
@@ -20,8 +20,10 @@ from corpusfmt.statistics.tokens import TokenizerFile
 class Statistics(Struct):
     """What a corpus contains, and how much of it was counted.
 
-    `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes`, `domains` and both of repeats likewise. `broken`
-    has one finding for each file that could not be read to its end: what is in the rest of it is unknown.
+    `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes`, `domains` and
+    both of repeats likewise. `broken` has one finding for each file that could not be read to its end: what is in the rest of it
+    is unknown. `merged` has the paths of the corpora whose statistics these are together, if there are several, and `not_merged`
+    names what could not be added up.
     """
 
     path: str
@@ -46,6 +48,30 @@ class Statistics(Struct):
     broken: list[Finding] = field(default_factory=list)
     left_out: Mapping[str, int] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    not_merged: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, counted: Counted, path: str, kind: tuple[str, str], shards: int, *, attributes: bool) -> Statistics:
+        """Return the statistics of what was counted in a corpus: its path, format and version, and the number of its shards."""
+        return cls(
+            path,
+            *kind,
+            shards,
+            counted.shards,
+            counted.total,
+            {name: _largest_first(groups) for name, groups in counted.groups.items()},
+            counted.scores,
+            _by_number(counted.scripts) if "words" in counted.total.lengths else None,
+            dict(sorted(counted.created.items())),
+            dict(sorted(counted.added.items())),
+            dict(sorted(counted.snapshots.items())),
+            dict(sorted(counted.attributes.items())) if attributes else None,
+            rejected=counted.rejected,
+            findings=counted.findings,
+            broken=counted.broken,
+            left_out=_by_number(counted.left_out),
+        )
 
     @property
     def by_language(self) -> Mapping[str, Size]:
@@ -87,6 +113,7 @@ class Statistics(Struct):
             "path": self.path,
             "format": self.format,
             "version": self.version,
+            **({"merged": self.merged} if self.merged else {}),
             "coverage": {
                 "shards": self.shards,
                 "whole_shards": self.whole_shards,
@@ -95,6 +122,7 @@ class Statistics(Struct):
                 "broken": [_finding(each) for each in self.broken],
                 "left_out": dict(self.left_out),
                 "unread": self.unread,
+                **({"not_merged": self.not_merged} if self.merged else {}),
             },
             "total": self._size(self.total),
             **{
@@ -145,11 +173,11 @@ def _finding(found: Finding) -> Json:
     return {"rule": found.code, "message": found.message, "path": found.location.path, "line": found.location.line}
 
 
-def largest_first(groups: Mapping[str, Size]) -> dict[str, Size]:
+def _largest_first(groups: Mapping[str, Size]) -> dict[str, Size]:
     """Return groups, those with the most bytes first."""
     return dict(sorted(groups.items(), key=lambda each: (-each[1].bytes, each[0])))
 
 
-def by_number(counts: Counter[str]) -> dict[str, int]:
+def _by_number(counts: Counter[str]) -> dict[str, int]:
     """Return counts by name, the largest first."""
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

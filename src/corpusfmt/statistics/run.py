@@ -16,10 +16,21 @@ from corpusfmt.formats import ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.publish import output_at
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import DOCUMENTS, DOMAINS, LENGTHS, LINES, TOKENIZER, Counted, Part, Size, count_part
+from corpusfmt.statistics.count import (
+    DOCUMENTS,
+    DOMAINS,
+    LENGTHS,
+    LINES,
+    TOKENIZER,
+    UNITS_ASKED_FOR,
+    Counted,
+    Part,
+    Size,
+    count_part,
+)
 from corpusfmt.statistics.domains import domains_in
 from corpusfmt.statistics.repeats import repeats_in
-from corpusfmt.statistics.result import Statistics, by_number, largest_first
+from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.sketch import Sketch
 from corpusfmt.statistics.tokens import kept_tokenizer
 from corpusfmt.wording import unknown
@@ -27,7 +38,6 @@ from corpusfmt.wording import unknown
 #: What is counted only if asked for.
 OPTIONAL = ("words", "domains", "repeats", "attributes")
 DEFAULT = ("words",)
-_UNITS_ASKED_FOR = frozenset({"words", "tokens"})
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
@@ -79,10 +89,10 @@ def stats(
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
         parts = list(_parts(corpus, scratch, frozenset(asked)))
-        counted = Counted(Size({unit: Sketch() for unit in LENGTHS if unit not in _UNITS_ASKED_FOR or unit in asked}))
+        counted = Counted(Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked}))
         for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
             counted.merge(each)
-        found = _statistics(corpus, counted, asked)
+        found = _statistics(corpus, str(path), counted, asked)
         found.tokenizer = used
         with limited(limits.of_own_files):
             if "domains" in asked:
@@ -90,7 +100,6 @@ def stats(
             if "repeats" in asked:
                 found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
                 found.repeated_lines = repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
-    found.path = str(path)
     return found
 
 
@@ -136,26 +145,11 @@ def _counted(
         )
 
 
-def _statistics(corpus: Corpus, counted: Counted, count: Container[str]) -> Statistics:
+def _statistics(corpus: Corpus, path: str, counted: Counted, count: Container[str]) -> Statistics:
     losses = Losses("allow")
     count_unread(corpus.reader, corpus.plan, losses)
-    return Statistics(
-        "",
-        corpus.format.name,
-        corpus.plan.version,
-        len(corpus.shards),
-        counted.shards,
-        counted.total,
-        {name: largest_first(groups) for name, groups in counted.groups.items()},
-        counted.scores,
-        by_number(counted.scripts) if "words" in count else None,
-        dict(sorted(counted.created.items())),
-        dict(sorted(counted.added.items())),
-        dict(sorted(counted.snapshots.items())),
-        dict(sorted(counted.attributes.items())) if "attributes" in count else None,
-        rejected=counted.rejected,
-        findings=counted.findings,
-        broken=counted.broken,
-        left_out=by_number(losses.counts + counted.left_out),
-        unread=unread_files(corpus.entry, corpus.reader, corpus.plan),
-    )
+    counted.left_out += losses.counts
+    kind = (corpus.format.name, corpus.plan.version)
+    found = Statistics.of(counted, path, kind, len(corpus.shards), attributes="attributes" in count)
+    found.unread = unread_files(corpus.entry, corpus.reader, corpus.plan)
+    return found

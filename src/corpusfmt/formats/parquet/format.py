@@ -19,6 +19,7 @@ FORMAT = Format(
     plan=plan,
     check=check,
     finish=finish,
+    facts=tuple[str, list[tuple[str, str]]],
     reader=Reader(read, by_row=True, left_unread=left_unread, source_name=SOURCE, names_fields=True),
     writers={VERSION: PARQUET},
     describers=DESCRIBERS,
