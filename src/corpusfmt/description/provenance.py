@@ -5,11 +5,10 @@ and how much text it has.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt.description.owner import activity
@@ -21,6 +20,7 @@ from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
 from corpusfmt.manifest.rules import RULES
+from corpusfmt.manifest.statements import inputs_of
 from corpusfmt.model import Json
 from corpusfmt.rules import Grading, Judge
 
@@ -35,10 +35,11 @@ _NO_LANGUAGES = frozenset({"", "…"})
 
 
 class Release(Struct, frozen=True):
-    """What a manifest says of a corpus: its files, and how it was `made`; and the statistics of a build."""
+    """What a manifest says of a corpus: its files, how it was `made`, and of which inputs; and the statistics of a build."""
 
     files: Mapping[str, ListedFile]
     made: Json
+    inputs: Iterable[Json]
     statistics: Json
 
     def difference(self, files: Mapping[str, FileFacts], prefix: str) -> str:
@@ -53,14 +54,11 @@ class Release(Struct, frozen=True):
     @property
     def provenance(self) -> Json:
         """`wasDerivedFrom` and `wasGeneratedBy`, as far as they are known."""
-        tool, inputs, recipe, model = (self.made.get(name) for name in ("tool", "inputs", "recipe", "model"))
-        if not isinstance(tool, dict) or not isinstance(inputs, list):
+        tool, recipe, model = (self.made.get(name) for name in ("tool", "recipe", "model"))
+        if not isinstance(tool, dict) or "inputs" not in self.made:
             return {}
         made: Json = {}
-        names = list(_names(inputs))
-        if len(names) > _MOST_INPUTS:
-            names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
-        names = [*_repositories(self.made.get("conversion")), *names]
+        names = [*_repositories(self.made.get("conversion")), *_names(self.inputs)]
         if names:
             made["prov:wasDerivedFrom"] = [_source(name) for name in names]
         label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
@@ -138,7 +136,7 @@ def release_at(corpus: Entry) -> Release | None:
             statistics = object_in(content_of(beside))[0]
     except (OSError, Refused):
         pass
-    return Release(manifest.files, manifest.whole, statistics)
+    return Release(manifest.files, manifest.whole, inputs_of(manifest.whole), statistics)
 
 
 def _of_lengths(known: Any) -> Iterator[Statistic]:
@@ -165,12 +163,18 @@ def _how(recipe: Any, conversion: Any) -> str:
     return ""
 
 
-def _names(inputs: list[Any]) -> Iterator[str]:
-    """Yield the names of the inputs that were taken; those of a build may still be JSON."""
-    for item in inputs:
-        each = msgspec.json.decode(item) if isinstance(item, msgspec.Raw) else item
-        if isinstance(each, dict) and isinstance(each.get("name"), str) and "sha256" in each:
-            yield each["name"]
+def _names(inputs: Iterable[Json]) -> list[str]:
+    """Return the names of the inputs that were taken, or of their folders: there may be a hundred thousand inputs."""
+    names: list[str] = []
+    folders: set[str] = set()
+    for each in inputs:
+        name = each.get("name")
+        if isinstance(name, str) and "sha256" in each:
+            names += [name] if len(names) <= _MOST_INPUTS else []
+            folders.add(name.rpartition("/")[0] or name)
+            if len(folders) > 2 * _MOST_INPUTS:
+                folders = set(sorted(folders)[:_MOST_INPUTS])
+    return names if len(names) <= _MOST_INPUTS else sorted(folders)[:_MOST_INPUTS]
 
 
 def _source(name: str) -> Json:

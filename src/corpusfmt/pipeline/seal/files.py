@@ -15,8 +15,10 @@ from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME
 from corpusfmt.model import Json
+from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.package.variants import form_of, variants
 from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.seal.manifest import fates
 from corpusfmt.pipeline.seal.summary import stats, stats_table
 from corpusfmt.pipeline.size import Sizes
 
@@ -35,7 +37,7 @@ def seal(
     outputs: Mapping[str, FileFacts],
     sizes: Mapping[str, Sizes],
     manifest: Json,
-    inputs: Iterable[Json],
+    inputs: Iterable[Taken],
 ) -> Json:
     """Remove files that are not part of the corpus, and write statistics, description, card and manifest; return the
     statistics.
@@ -46,7 +48,15 @@ def seal(
     summary = stats(sizes, manifest.get("cleaned", {}))
     below, form = variants(recipe)[0].root, form_of(target)
     description = described(
-        target, form.describer, outputs, below, root=root, name=recipe.name, made=manifest, statistics=summary
+        target,
+        form.describer,
+        outputs,
+        below,
+        root=root,
+        name=recipe.name,
+        made=manifest,
+        inputs=fates(inputs),
+        statistics=summary,
     )
     # Attribute sets change the paths of a writer, not how they are loaded.
     release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
@@ -59,7 +69,7 @@ def seal(
     for name, data in written.items():
         publish_bytes(root / name, data, aside=place.state)
     files = {**outputs, **{name: facts_of_bytes(data) for name, data in written.items()}}
-    publish_manifest(root, target, files, manifest, inputs, aside=place.state)
+    publish_manifest(root, target, files, manifest, fates(inputs), aside=place.state)
     return summary
 
 
