@@ -229,5 +229,5 @@ def test_a_description_names_the_commit_of_its_source() -> None:
     assert revision_as_source(source) == {"prov:wasDerivedFrom": [{"@id": source.url}]}
     assert revision_as_source(Entry("n", "s3://bucket/n", "directory")) == {}
     whole = {"tool": {}, "inputs": [], "conversion": {"revisions": {"hf://datasets/o/n": commit}}}
-    release = Release({}, whole, [], {})
+    release = Release({}, whole, {})
     assert release.provenance["prov:wasDerivedFrom"] == [{"@id": source.url}]

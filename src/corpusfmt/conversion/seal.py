@@ -83,15 +83,7 @@ def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of
     describer = way.target.describers[way.target_version]
     # Not the name of the folder: the same conversion gives the same bytes wherever it is written.
     description = described(
-        way.target_name,
-        describer,
-        files,
-        below,
-        root=root,
-        name=way.target_name,
-        made=made_of,
-        inputs=made_of["inputs"],
-        statistics={},
+        way.target_name, describer, files, below, root=root, name=way.target_name, made=made_of, statistics={}
     )
     text = (json.dumps(description, ensure_ascii=False, indent=2) + "\n").encode()
     release = Release(

@@ -263,21 +263,19 @@ def described(
     root: Place,
     name: str,
     made: Json,
-    inputs: Iterable[Json],
     statistics: Json,
 ) -> Json:
     """Return the description of files below `root`, given their facts; `target` is like `oscar-1.1` or `dolma`.
 
     Records come from the files in the folder `below`, if it is given. The first document decides which fields there are.
-    `made` is the content of the manifest about the whole release, whose `inputs` may be elsewhere; `statistics` is that of
-    `stats.json`, if there is one.
+    `made` is the content of the manifest about the whole release, `statistics` that of `stats.json`, if there is one.
     """
     listed = {
         path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
         for path, facts in files.items()
         if _is_below(path, below)
     }
-    release = Release(listed, made, inputs, statistics)
+    release = Release(listed, made, statistics)
     contents = Contents(_languages(describer, (path for path, facts in files.items() if facts.size)))
     if files and describer.language is None:
         fmt, version = named_format(target)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +21,6 @@ from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
 from corpusfmt.manifest.rules import RULES
-from corpusfmt.manifest.statements import inputs_of
 from corpusfmt.model import Json
 from corpusfmt.rules import Grading, Judge
 
@@ -35,11 +35,10 @@ _NO_LANGUAGES = frozenset({"", "…"})
 
 
 class Release(Struct, frozen=True):
-    """What a manifest says of a corpus: its files, how it was `made`, and of which inputs; and the statistics of a build."""
+    """What a manifest says of a corpus: its files, and how it was `made`; and the statistics of a build."""
 
     files: Mapping[str, ListedFile]
     made: Json
-    inputs: Iterable[Json]
     statistics: Json
 
     def difference(self, files: Mapping[str, FileFacts], prefix: str) -> str:
@@ -54,11 +53,12 @@ class Release(Struct, frozen=True):
     @property
     def provenance(self) -> Json:
         """`wasDerivedFrom` and `wasGeneratedBy`, as far as they are known."""
-        tool, recipe, model = (self.made.get(name) for name in ("tool", "recipe", "model"))
-        if not isinstance(tool, dict) or "inputs" not in self.made:
+        tool, inputs, recipe, model = (self.made.get(name) for name in ("tool", "inputs", "recipe", "model"))
+        if not isinstance(tool, dict) or not isinstance(inputs, list | Iterator):
             return {}
         made: Json = {}
-        names = [*_repositories(self.made.get("conversion")), *_names(self.inputs)]
+        names = _few(_names(inputs))
+        names = [*_repositories(self.made.get("conversion")), *names]
         if names:
             made["prov:wasDerivedFrom"] = [_source(name) for name in names]
         label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
@@ -136,7 +136,7 @@ def release_at(corpus: Entry) -> Release | None:
             statistics = object_in(content_of(beside))[0]
     except (OSError, Refused):
         pass
-    return Release(manifest.files, manifest.whole, inputs_of(manifest.whole), statistics)
+    return Release(manifest.files, manifest.whole, statistics)
 
 
 def _of_lengths(known: Any) -> Iterator[Statistic]:
@@ -163,18 +163,19 @@ def _how(recipe: Any, conversion: Any) -> str:
     return ""
 
 
-def _names(inputs: Iterable[Json]) -> list[str]:
-    """Return the names of the inputs that were taken, or of their folders: there may be a hundred thousand inputs."""
-    names: list[str] = []
-    folders: set[str] = set()
+def _few(names: Iterator[str]) -> list[str]:
+    """Return names, or of many the first of their folders."""
+    few = list(islice(names, _MOST_INPUTS + 1))
+    if len(few) <= _MOST_INPUTS:
+        return few
+    return sorted({name.rpartition("/")[0] or name for name in chain(few, names)})[:_MOST_INPUTS]
+
+
+def _names(inputs: Iterable[Any]) -> Iterator[str]:
+    """Yield the names of the inputs that were taken."""
     for each in inputs:
-        name = each.get("name")
-        if isinstance(name, str) and "sha256" in each:
-            names += [name] if len(names) <= _MOST_INPUTS else []
-            folders.add(name.rpartition("/")[0] or name)
-            if len(folders) > 2 * _MOST_INPUTS:
-                folders = set(sorted(folders)[:_MOST_INPUTS])
-    return names if len(names) <= _MOST_INPUTS else sorted(folders)[:_MOST_INPUTS]
+        if isinstance(each, dict) and isinstance(each.get("name"), str) and "sha256" in each:
+            yield each["name"]
 
 
 def _source(name: str) -> Json:

@@ -92,12 +92,12 @@ def _internal(whole: Json, tool: Json) -> Json:
     if "format" in tool:
         found["format"] = tool["format"]
     # Without a digest an input is not a dependency; it was left out of the release.
-    left_out = [each for each in inputs_of(whole) if not _has_digest(each)]
+    left_out = [each for each in _listed(whole) if not _has_digest(each)]
     return found | ({"quarantined": left_out} if left_out else {})
 
 
 def _dependencies(whole: Json) -> Iterator[Json]:
-    for each in inputs_of(whole):
+    for each in _listed(whole):
         if _has_digest(each):
             yield _described(str(each.get("name")), each["sha256"])
     model = whole.get("model")
@@ -106,8 +106,7 @@ def _dependencies(whole: Json) -> Iterator[Json]:
         yield _described("model", model["sha256"]) | {"annotations": more}
 
 
-def inputs_of(whole: Json) -> list[Json]:
-    """Return the inputs that a manifest lists."""
+def _listed(whole: Json) -> list[Json]:
     inputs = whole.get("inputs")
     return [each for each in inputs if isinstance(each, dict)] if isinstance(inputs, list) else []
 

@@ -34,7 +34,7 @@ from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal.files import seal
 from corpusfmt.pipeline.seal.finished import is_finished, report_of_finished
-from corpusfmt.pipeline.seal.manifest import made
+from corpusfmt.pipeline.seal.manifest import fates, made
 from corpusfmt.pipeline.seal.summary import sizes_of
 from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
 
@@ -193,7 +193,7 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     outputs = data_files(run, written)
     refuse_changed(inputs)
     manifest |= made(usable, sizes)
-    summary = seal(run.workplace, run.recipe, outputs, sizes, manifest, inputs)
+    summary = seal(run.workplace, run.recipe, outputs, sizes, manifest, lambda: fates(inputs))
     if usable.is_whole:
         run.workplace.release()
     elif isinstance(run.stages.array, Array):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -15,10 +15,8 @@ from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME
 from corpusfmt.model import Json
-from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.package.variants import form_of, variants
 from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.pipeline.seal.manifest import fates
 from corpusfmt.pipeline.seal.summary import stats, stats_table
 from corpusfmt.pipeline.size import Sizes
 
@@ -37,7 +35,7 @@ def seal(
     outputs: Mapping[str, FileFacts],
     sizes: Mapping[str, Sizes],
     manifest: Json,
-    inputs: Iterable[Taken],
+    inputs: Callable[[], Iterator[Json]],
 ) -> Json:
     """Remove files that are not part of the corpus, and write statistics, description, card and manifest; return the
     statistics.
@@ -47,16 +45,9 @@ def seal(
     place.withdraw(place.published() - outputs.keys())
     summary = stats(sizes, manifest.get("cleaned", {}))
     below, form = variants(recipe)[0].root, form_of(target)
+    made = {**manifest, "inputs": inputs()}
     description = described(
-        target,
-        form.describer,
-        outputs,
-        below,
-        root=root,
-        name=recipe.name,
-        made=manifest,
-        inputs=fates(inputs),
-        statistics=summary,
+        target, form.describer, outputs, below, root=root, name=recipe.name, made=made, statistics=summary
     )
     # Attribute sets change the paths of a writer, not how they are loaded.
     release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
@@ -69,7 +60,7 @@ def seal(
     for name, data in written.items():
         publish_bytes(root / name, data, aside=place.state)
     files = {**outputs, **{name: facts_of_bytes(data) for name, data in written.items()}}
-    publish_manifest(root, target, files, manifest, fates(inputs), aside=place.state)
+    publish_manifest(root, target, files, manifest, inputs(), aside=place.state)
     return summary
 
 
