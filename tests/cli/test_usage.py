@@ -121,7 +121,7 @@ def test_a_terminal_gets_codes_as_links_and_a_file_does_not(term: str, links: in
     (tmp_path / "\x1b]8;;\x07 a.jsonl").write_bytes(b'{"id": "1", "text": "caf\xe9", "source": "s"}\n')
     terminal, end = os.openpty()
     command = [sys.executable, "-m", "corpusfmt", "validate", ".", "--format", "jsonl", "--report", "full=report.txt"]
-    environment = {**os.environ, "TERM": term}
+    environment = {**os.environ, "TERM": term, "NO_COLOR": "1"}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=end, stderr=subprocess.DEVNULL) as run:
         os.close(end)
         shown = b""

@@ -30,7 +30,7 @@ from corpusfmt.cli import (
     validate,
     verify,
 )
-from corpusfmt.cli.console import read_or_not
+from corpusfmt.cli.console import Colour, read_or_not, set_colour
 from corpusfmt.cli.grouped import GroupedCommand
 from corpusfmt.wording import clipped_message, plain
 
@@ -80,8 +80,12 @@ def _options(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    color: Annotated[
+        Colour, typer.Option(help="auto (a terminal; NO_COLOR and FORCE_COLOR are respected), always or never.")
+    ] = Colour.AUTO,
 ) -> None:
     del show_version
+    set_colour(color)
 
 
 def main() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from corpusfmt.cli.inputs import ConfigFile
 from corpusfmt.cli.outcome import guarded
-from corpusfmt.cli.validate import ConfigFile, Ignore, Profile, Select
+from corpusfmt.cli.validate import Ignore, Profile, Select
 from corpusfmt.model import UsageError
 
 
@@ -15,8 +16,7 @@ def command(
     config: ConfigFile = None,
 ) -> None:
     """Serve an editor: findings while typing, hover, completion and repairs, over standard input and output."""
-    from corpusfmt.cli.inputs import judged_by
-    from corpusfmt.engine.config import Config, load_config
+    from corpusfmt.cli.inputs import judged_by, settings_of
 
     try:
         from corpusfmt.lsp.server import serve
@@ -24,4 +24,4 @@ def command(
         if not (error.name or "").startswith(("pygls", "lsprotocol")):
             raise
         raise UsageError("the language server needs a package: run `pip install 'corpusfmt[lsp]'`") from error
-    serve(judged_by(load_config(config) if config else Config(), profile, select, ignore))
+    serve(judged_by(settings_of(config), profile, select, ignore))

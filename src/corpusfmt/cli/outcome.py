@@ -13,7 +13,7 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
-from corpusfmt.cli.console import encoded, leave_unread, links_are_shown, warn, write
+from corpusfmt.cli.console import colours_are_shown, encoded, leave_unread, links_are_shown, warn, write
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.model import (
     INCOMPLETE_CODES,
@@ -139,16 +139,13 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
 def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
     """Print a report on standard output and write each `FORMAT=PATH`; `-` is standard output, too."""
     from corpusfmt.report import FOR_TERMINALS, renderer
-    from corpusfmt.report.explained import with_links
+    from corpusfmt.report.terminal import coloured, with_links
 
-    codes = report.by_rule if links_are_shown() else ()
-    write_outputs(
-        lambda name: renderer(name)(report, view),
-        output_format,
-        destinations,
-        FOR_TERMINALS,
-        lambda lines: with_links(lines, codes),
-    )
+    def for_terminal(lines: Iterable[str]) -> Iterable[str]:
+        lines = coloured(lines) if colours_are_shown() else lines
+        return with_links(lines, report.by_rule) if links_are_shown() else lines
+
+    write_outputs(lambda name: renderer(name)(report, view), output_format, destinations, FOR_TERMINALS, for_terminal)
 
 
 def write_outputs(

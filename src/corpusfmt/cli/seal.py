@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
 from corpusfmt.cli.outcome import explain, guarded
@@ -33,7 +34,12 @@ TrustConfig = Annotated[
         help="The trust configuration of an instance of sigstore (default: the public one).",
     ),
 ]
-FormatName = Annotated[str, typer.Option("--format", help="auto, or a format as `corpusfmt formats` lists it.")]
+FormatName = Annotated[
+    str,
+    typer.Option(
+        "--format", help="auto, or a format as `corpusfmt formats` lists it.", autocompletion=completion.format_names
+    ),
+]
 Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.console import read_or_not, warn, write
+from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FINDINGS, guarded
 from corpusfmt.io.text import json_line
@@ -41,7 +42,12 @@ What = Annotated[
     str | None,
     typer.Argument(metavar="[ID|PATH:LINE]", help="The id of a document, or a location as a finding states it."),
 ]
-FormatName = Annotated[str, typer.Option("--format", help="Format of the corpus, like dolma or oscar-1.1.")]
+FormatName = Annotated[
+    str,
+    typer.Option(
+        "--format", help="Format of the corpus, like dolma or oscar-1.1.", autocompletion=completion.format_names
+    ),
+]
 Languages = Annotated[list[str], typer.Option("--language", metavar="CODE", help="Only this language; repeatable.")]
 Sources = Annotated[list[str], typer.Option("--source", metavar="NAME", help="Only this source; repeatable.")]
 Number = Annotated[int, typer.Option("-n", "--number", min=1, metavar="N", help="Most documents to show.")]
@@ -124,10 +130,13 @@ def _print(found: Sequence[Document | Excerpt], output: Output) -> None:
         return
     from rich.console import Console
 
-    # Colours and a pager on a terminal only; NO_COLOR and PAGER are respected.
+    # A pager on a terminal only; PAGER is respected.
     os.environ.setdefault("LESS", "FRX")
-    console = Console(highlight=False, markup=False, emoji=False)
-    with read_or_not(), console.pager(styles=True) if console.is_terminal else nullcontext():
+    coloured = colours_are_shown()
+    console = Console(
+        highlight=False, markup=False, emoji=False, no_color=not coloured, force_terminal=coloured or None
+    )
+    with read_or_not(), console.pager(styles=True) if sys.stdout.isatty() else nullcontext():
         for each in found:
             console.print(_shown(each), soft_wrap=True, end="")
 

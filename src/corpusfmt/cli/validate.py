@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, Maps
+from corpusfmt.cli.inputs import ColumnProfile, ConfigFile, FollowLinks, Maps
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.engine.arrays import Share, share_of
@@ -38,6 +39,7 @@ FormatName = Annotated[
     typer.Option(
         "--format",
         help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
+        autocompletion=completion.format_names,
     ),
 ]
 Profile = Annotated[
@@ -45,13 +47,18 @@ Profile = Annotated[
     typer.Option(
         metavar="NAME|FILE",
         help="standard (default), strict, common-crawl, hub, neurips-2026, or a TOML file; repeatable.",
+        autocompletion=completion.profiles,
     ),
 ]
 Data = Annotated[bool, typer.Option("--data/--no-data", help="Also check the data that a Croissant description names.")]
 Dedup = Annotated[bool, typer.Option("--dedup", help="Report repeated lines: the corpus is declared deduplicated.")]
-Select = Annotated[list[str], typer.Option(help="Report only these rules: codes, prefixes or slugs, comma-separated.")]
-Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.")]
-ConfigFile = Annotated[str | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
+Select = Annotated[
+    list[str],
+    typer.Option(
+        help="Report only these rules: codes, prefixes or slugs, comma-separated.", autocompletion=completion.rules
+    ),
+]
+Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.", autocompletion=completion.rules)]
 Baseline = Annotated[
     str | None, typer.Option(metavar="FILE", help="A saved JSON report: report only problems that it does not count.")
 ]
@@ -121,8 +128,7 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    from corpusfmt.cli.inputs import judged_by, maps_of, share
-    from corpusfmt.engine.config import Config, load_config
+    from corpusfmt.cli.inputs import judged_by, maps_of, settings_of, share
     from corpusfmt.engine.parts import Asked
     from corpusfmt.report.saved import Baseline, load_baseline
 
@@ -130,7 +136,7 @@ def command(
     if array is None:
         _refuse_part(report)
         check_outputs(output_format, report)
-    settings = load_config(config) if config else Config()
+    settings = settings_of(config, paths)
     known = load_baseline(baseline) if baseline else Baseline()
     asked = Asked(
         paths,

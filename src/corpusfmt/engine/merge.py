@@ -41,7 +41,7 @@ from corpusfmt.io.limits import LimitReached, Meter
 from corpusfmt.io.paths import printable
 from corpusfmt.io.text import has_too_many_values
 from corpusfmt.model import Incomplete, Json, UsageError
-from corpusfmt.report.saved import MOST_BYTES, MOST_VALUES
+from corpusfmt.report.saved import MOST_BYTES, MOST_VALUES, Count
 from corpusfmt.wording import clipped, plural
 
 _INPUT = b'{"kind":"input",'
@@ -104,11 +104,11 @@ class Parts:
         limit ended a part early, or all parts together exceed one.
         """
         places = array("Q", bytes(8 * len(shards)))
+        indexes = {shard.index for shard in shards}
         for number, part in enumerate(self._parts, 1):
             with _reading(part.path):
-                self._take(part, number << _OFFSET_BITS, planned, places, scratch)
-        with _reading(self._parts[0].path):
-            refuse_unsound(scratch, {shard.index for shard in shards})
+                left = self._take(part, number << _OFFSET_BITS, planned, places, scratch)
+                refuse_unsound((path for path in left if path.suffix == ".keys"), indexes)
         limit = next((part.end.limit for part in self._parts if part.end.limit), None)
         for shard, place in zip(shards, places, strict=True):
             if place:
@@ -120,15 +120,16 @@ class Parts:
         meter.read += sum(part.end.read for part in self._parts)
         meter.limits.check(meter.total)
 
-    def _take(self, part: _Part, base: int, planned: Planned, places: array[int], scratch: Path) -> None:
-        """Note where the results of a part are, and copy its scratch files."""
+    def _take(self, part: _Part, base: int, planned: Planned, places: array[int], scratch: Path) -> set[Path]:
+        """Note where the results of a part are, and copy its scratch files, which are returned."""
+        copied: set[Path] = set()
         if self._number not in part.inputs:
             raise UsageError(f"{part} has nothing about path {self._number}: run its shard again")
         records = part.records(part.inputs[self._number])
         _refuse_other_plan(part, convert(next(records)[1], Input).planned, planned)
         for offset, record in records:
             if record["kind"] == "shard":
-                position = convert(record, Result).position
+                position = convert(record["position"], Count)
                 if places[position]:
                     raise ValueError(f"a second result of shard {position}")
                 places[position] = base | offset
@@ -138,13 +139,15 @@ class Parts:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("ab") as file:
                     file.write(base64.b64decode(piece.data, validate=True))
+                copied.add(target)
             elif record["kind"] == "columns":
                 self.columns[record["path"]] = convert(record, Columns).found
             elif record["kind"] == "hashed":
                 found = convert(record, Hashed)
                 self.hashed[found.path] = FileFacts(found.size, found.sha256)
             else:
-                return
+                break
+        return copied
 
     def _result(self, fmt: Format, place: int) -> ShardResult:
         part = self._parts[(place >> _OFFSET_BITS) - 1]
@@ -155,10 +158,16 @@ class Parts:
 
 def parts_at(paths: Sequence[str]) -> Parts:
     """Return the parts in files. Raises `UsageError` for those that do not belong together, `Incomplete` if some are missing."""
-    parts = sorted((_part_at(path) for path in paths), key=lambda part: part.header.number)
+    parts: list[_Part] = []
+    for path in paths:
+        part = _part_at(path)
+        if parts:
+            _refuse_other_run(part, parts[0])
+            # Baselines may be large, and all parts have the same.
+            part = replace(part, header=replace(part.header, asked=parts[0].header.asked))
+        parts.append(part)
+    parts.sort(key=lambda part: part.header.number)
     first = parts[0].header
-    for part in parts[1:]:
-        _refuse_other_run(part, parts[0])
     for one, other in pairwise(parts):
         if one.header.number == other.header.number:
             raise UsageError(f"{one} and {other} are both part {one.header.number} of {first.of}: name one of them")

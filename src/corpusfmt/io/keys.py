@@ -107,9 +107,9 @@ def damaged_runs(folder: Path) -> Iterator[Path]:
             yield run
 
 
-def refuse_unsound(folder: Path, shards: Container[int]) -> None:
-    """Raise `ValueError` for a run below a folder that no writer of these shards can have made."""
-    for run in sorted(folder.rglob("*.keys")):
+def refuse_unsound(runs: Iterable[Path], shards: Container[int]) -> None:
+    """Raise `ValueError` for a run that no writer of these shards can have made."""
+    for run in runs:
         shard, size = int(run.name.partition("-")[0]), run.stat().st_size
         if shard not in shards or not size or size % _PAIR_BYTES:
             raise ValueError(f"{run.name} is not a run of a shard")

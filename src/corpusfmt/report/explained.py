@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from corpusfmt.model import Rule
 
@@ -26,16 +25,3 @@ def rules_of(codes: Collection[str]) -> dict[str, Rule]:
 def address_of(rule: Rule) -> str:
     """Return the address of a rule's page."""
     return f"{_SITE}/rules/{rule.code}/"
-
-
-def with_links(lines: Iterable[str], codes: Collection[str]) -> Iterable[str]:
-    """Return lines for a terminal in which the first of some rule codes is a link to its page (OSC 8)."""
-    pages = {code: address_of(rule) for code, rule in rules_of(codes).items()}
-    if not pages:
-        return lines
-    code = re.compile(rf"(?<=[ `])(?:{'|'.join(sorted(pages))})(?=[ `])")
-    return (code.sub(lambda found: _link(pages[found[0]], found[0]), line, count=1) for line in lines)
-
-
-def _link(address: str, text: str) -> str:
-    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
