@@ -245,10 +245,22 @@ def test_quantiles_are_within_their_error_however_they_are_merged(draw: Callable
     assert list(whole.quantiles()) == [str(each) for each in QUANTILES]
 
 
-def test_the_sum_of_large_integers_is_exact() -> None:
+@pytest.mark.parametrize("number", [10**15, -(10**15), 2**63 - 1, -(2**63)])
+def test_the_sum_of_large_integers_is_exact(number: int) -> None:
     found = Sketch()
-    found.add([10**15] * 20_000)
-    assert found.total == 20_000 * 10**15
+    found.add([number] * 20_000)
+    assert found.total == 20_000 * number
+
+
+def test_quantiles_of_ten_million_lengths_are_within_their_error() -> None:
+    lengths = np.random.default_rng(7).lognormal(7, 1.5, 10_000_000).astype(np.int64)
+    found = Sketch(COARSE)
+    for part in np.array_split(lengths, 150):
+        found.add(part)
+    assert (found.number, found.total) == (len(lengths), lengths.sum())
+    ranks = [math.ceil(share * len(lengths)) - 1 for share in QUANTILES]
+    exact = np.partition(lengths, ranks)[ranks]
+    assert list(found.quantiles().values()) == pytest.approx(exact.tolist(), rel=found.error)
 
 
 def test_documents_without_text_do_not_wait_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ GROUPINGS = ("language", "source", "variant")
 #: In the scratch folder: folders of hashes and of domains, and the file of the tokenizer.
 LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
+# A month, and what must not follow it.
+_OF_A_MONTH = len("2026-11-")
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
 _SNAPSHOT_FIELDS = ("dump", "snapshot", "cc_segment", "cc_dump", "file_path")
@@ -282,9 +285,9 @@ class _Counting:
         self._bytes += len(text) + _DOCUMENT_BYTES
         result = self.result
         if document.created:
-            _count(result.created, _month(document.created))
+            _count(result.created, _month(document.created[:_OF_A_MONTH]))
         if document.added:
-            _count(result.added, _month(document.added))
+            _count(result.added, _month(document.added[:_OF_A_MONTH]))
         if document.metadata:
             self._note(document.metadata, len(text))
         if "attributes" in self._part.count:
@@ -339,17 +342,15 @@ class _Counting:
 
     def _measured(self, data: bytes, texts: Sequence[bytes]) -> dict[str, Numbers]:
         """Return the lengths of the texts that wait, which `data` joins by line feeds."""
-        characters = np.array(self._characters, np.int64)
         found = {
             "lines": np.array([each.count(b"\n") + (each[-1:] not in {b"", b"\n"}) for each in texts], np.int64),
-            "characters": characters,
+            "characters": np.array(self._characters, np.int64),
             "bytes": np.array([len(each) for each in texts], np.int64),
         }
         if "words" in self._part.count:
-            words = words_in(data)
-            ends = np.cumsum(characters) + np.arange(len(texts))
-            found["words"] = np.diff(words.before(ends), prepend=0)
-            self.result.scripts.update(words.scripts)
+            ends = np.cumsum(found["bytes"]) + np.arange(len(texts))
+            found["words"], scripts = words_in(data, ends)
+            self.result.scripts.update(scripts)
         if "tokens" in self._part.count:
             counts = tokens_in(self._strings, self._part.scratch / TOKENIZER)
             found["tokens"] = np.fromiter(counts, np.int64, len(texts))
@@ -389,8 +390,10 @@ def _attributes(document: Document) -> Iterator[tuple[str, Any]]:
         yield from ((f"{set_name}/{name}", spans) for name, spans in row["attributes"].items())
 
 
-def _month(date: str) -> str:
-    found = _MONTH.match(date)
+@lru_cache(1 << 12)
+def _month(start: str) -> str:
+    """Return the month of a date, given its first characters."""
+    found = _MONTH.match(start)
     return found.group() if found else FURTHER
 
 

@@ -57,9 +57,10 @@ class Sketch(Struct):
         self.number += len(array)
         self.least = min(self.least, array.min().item())
         self.most = max(self.most, array.max().item())
-        # As numbers of Python, because the sum of large integers exceeds 64 bits.
-        self.total += sum(array.tolist())
-        self._count(_keys_of(array, self.bits), np.ones(len(array), np.int64))
+        self.total += _sum(array)
+        keys = np.sort(_keys_of(array, self.bits))
+        starts = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
+        self._count(keys[starts], np.diff(starts, append=len(keys)))
 
     def merge(self, other: Sketch) -> None:
         """Add the numbers of another sketch with the same buckets."""
@@ -104,6 +105,13 @@ class Sketch(Struct):
         found = cls(bits, sum(histogram[1]), *ends, total)
         found._count(_keys_of(np.array(histogram[0]), bits), np.array(histogram[1], np.int64))
         return found
+
+
+def _sum(array: npt.NDArray[Any]) -> float:
+    """Return the sum, which is exact for integers even if it exceeds 64 bits."""
+    fits = array.dtype == np.int64 and max(array.max().item(), -array.min().item()) < (1 << 62) // len(array)
+    total: float = array.sum().item() if fits else sum(array.tolist())
+    return total
 
 
 def _keys_of(array: npt.NDArray[Any], bits: int) -> Numbers:
