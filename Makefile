@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub browser screenshots remote-test engines-test cluster-test fixtures pins rules docs conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub browser screenshots remote-test engines-test cluster-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -152,7 +152,12 @@ $(DOCS)/.installed: locks/docs.txt
 docs: rules $(DOCS)/.installed
 	PYTHONPATH=docs $(BIN)/python -m website build/site
 	$(DOCS)/bin/zensical build --strict --config-file build/site/zensical.toml
-	CORPUSFMT_SITE=$(abspath build/site/html) $(BIN)/python -m pytest -n auto tests/documentation/test_site.py
+	CORPUSFMT_SITE=$(abspath build/site/html) $(BIN)/python -m pytest -n auto --dist worksteal tests/documentation/test_site.py tests/documentation/test_sessions.py
+
+## Write what the commands on PAGES print into these pages: read the diff before you commit it.
+PAGES ?= $(wildcard docs/tutorials/*.md)
+snippets: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m documentation.sessions $(PAGES)
 
 ## Store the state of an unfinished build and conversion, after raising their CODE_FORMAT.
 unfinished: $(VENV)/.develops

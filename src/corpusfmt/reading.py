@@ -94,13 +94,17 @@ class Documents:
         Raises `BadInput` for a file that cannot be read so far.
         """
         with limited(self._limits, interrupting=False):
-            reader = self._corpus.reader
-            if reader.by_row:
-                found = next(islice(self._read(shard), line - 1, None), None)
-                if isinstance(found, Document):
-                    return found
-            elif (document := reader.at(shard, self._corpus.options, file.path, line)) is not None:
-                return document
+            reader, options = self._corpus.reader, self._corpus.options
+            found: Document | Rejected | Finding | None
+            if reader.at is not None:
+                found = reader.at(shard, options, file.path, line)
+            else:
+                found = next(islice(self._read(shard), line - 1, None), None) if reader.by_row else None
+            if isinstance(found, Document):
+                return found
+            if reader.by_row and reader.at is not None:  # a row of a table, which has no lines
+                raw = found.raw if isinstance(found, Rejected) else b""
+                return Excerpt(file.path, line, raw.decode()) if raw else None
             return excerpt_at(file, line, alone=reader.by_row)
 
     def _chosen(self) -> Generator[Document | Finding]:

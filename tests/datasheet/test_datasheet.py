@@ -215,6 +215,34 @@ def test_the_largest_tenth_of_the_domains_is_listed(tmp_path: Path) -> None:
     assert "| domain | `example.co.uk` | 11 | 66 |" in (tmp_path / "datasheet.eu.md").read_text("utf-8").split("\n")
 
 
+def test_saved_statistics_are_those_of_the_page(of_oscar: Page, oscar_corpus: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "stats.json"
+    run_cli("stats", oscar_corpus, "--with", "all", "--report", f"json={saved}")
+    page = written(oscar_corpus, tmp_path, "--stats", saved, "--eu")
+    assert page.texts == of_oscar.texts
+    both = tmp_path / "both.json"
+    run_cli("stats", "--merge", saved, saved, "--report", f"json={both}")
+    page = written(oscar_corpus, tmp_path, "--stats", both, "--eu")
+    (note,) = (each for path, texts in page.texts.items() if path.endswith("main/p") for each in texts if "Not" in each)
+    assert note == "Not everything is counted: the merged statistics lack repeats."
+    assert "342" in page.texts["html/body/main/section/dl/dd"]
+    found = json.loads(saved.read_bytes())
+    found["domains"] = {"public_suffix_list": "", "documents": 1, "without": 0, "distinct": 99, "most": []}
+    saved.write_text(json.dumps(found), "utf-8")
+    written(oscar_corpus, tmp_path, "--stats", saved, "--eu")
+    said = "the largest 0 of 99 registered domains by bytes of text; the largest tenth is 10, and the statistics list no more"
+    assert said in (tmp_path / "datasheet.eu.md").read_text("utf-8")
+    del found["lengths"]["words"]["quantiles"]
+    for content, complaint in (
+        (json.dumps(found), "lengths without quantiles"),
+        ("{}", "'schema' is a required property"),
+    ):
+        saved.write_text(content, "utf-8")
+        done = run_cli("datasheet", oscar_corpus, "-o", tmp_path / "d.html", "--stats", saved)
+        assert done.returncode == 2
+        assert done.stderr.decode().startswith(f"error: {saved} is not the JSON of `corpusfmt stats`: {complaint}")
+
+
 def test_what_is_asked_for_wrongly_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     write_rows(tmp_path / "in/documents/a.jsonl.gz", [document(1)])
     page, report = tmp_path / "datasheet.html", tmp_path / "no.json"

@@ -24,6 +24,12 @@ Verdict = Annotated[
         help="A saved report of validate, in JSON or JSON Lines (default: MANIFEST.verification.json in the corpus).",
     ),
 ]
+Saved = Annotated[
+    str | None,
+    typer.Option(
+        "--stats", metavar="FILE", help="Statistics that `corpusfmt stats` saved as JSON, instead of counting again."
+    ),
+]
 Samples = Annotated[int, typer.Option(min=0, max=20, help="Documents to show of each language.")]
 Eu = Annotated[
     bool,
@@ -42,6 +48,7 @@ def command(
     verdict: Verdict = None,
     samples: Samples = 2,
     eu: Eu = False,
+    statistics: Saved = None,
     tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
     text_field: TextField = None,
@@ -57,6 +64,7 @@ def command(
     from corpusfmt.cli.outcome import save
     from corpusfmt.datasheet import eu as summary
     from corpusfmt.datasheet.content import datasheet
+    from corpusfmt.datasheet.saved import saved_statistics
     from corpusfmt.datasheet.web import html
     from corpusfmt.io.publish import output_at
     from corpusfmt.reading import read
@@ -79,18 +87,16 @@ def command(
         "limits": limits_of(max_expansion, max_total_bytes, timeout),
     }
     with TemporaryDirectory(prefix="corpusfmt-") as scratch:
-        listed = Path(scratch) / "domains.csv"
-        more: dict[str, Any] = {
-            "domains": listed if eu else None,
-            "tokenizer": tokenizer,
-            "jobs": jobs,
-            "engine": engine,
-        }
-        with shown_progress("counting") as show:
-            found = stats(corpus, count=OPTIONAL, progress=show, **more, **options)
+        listed = Path(scratch) / "domains.csv" if eu and statistics is None else None
+        if statistics is not None:
+            found = saved_statistics(statistics)
+        else:
+            more: dict[str, Any] = {"domains": listed, "tokenizer": tokenizer, "jobs": jobs, "engine": engine}
+            with shown_progress("counting") as show:
+                found = stats(corpus, count=OPTIONAL, progress=show, **more, **options).to_dict()
         documents = read(corpus, on_error="skip", **options)
-        sheet = datasheet(corpus, found.to_dict(), documents, samples=samples, report=report)
+        sheet = datasheet(corpus, found, documents, samples=samples, report=report)
         for path, lines in zip(beside, (summary.markdown, summary.table), strict=False):
             save(lines(sheet, listed), path)
         save(html(sheet), output)
-    raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
+    raise typer.Exit(UNFINISHED if found["coverage"]["broken"] else FINDINGS if found["coverage"]["rejected"] else 0)

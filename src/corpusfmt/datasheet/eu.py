@@ -10,6 +10,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -43,8 +44,8 @@ class Field(Struct, frozen=True):
         return [self.section, self.name, plain(self.value), *numbers]
 
 
-def fields(sheet: Datasheet, listed: Path) -> Iterator[Field]:
-    """Yield the fields in the order of the template; `listed` is a CSV file with all domains, the largest first."""
+def fields(sheet: Datasheet, listed: Path | None) -> Iterator[Field]:
+    """Yield the fields in the order of the template; `listed` is a CSV file with all domains, the largest first, if there is one."""
     if partly := not_counted(sheet.statistics):
         yield Field("2", "not counted", partly)
     yield from _public_data_sets(sheet)
@@ -73,7 +74,7 @@ def _public_data_sets(sheet: Datasheet) -> Iterator[Field]:
     yield Field("2.1", "additional comments")
 
 
-def _crawled(found: Json, listed: Path) -> Iterator[Field]:
+def _crawled(found: Json, listed: Path | None) -> Iterator[Field]:
     yield Field("2.3", "crawlers are used by the provider or on its behalf")
     yield Field("2.3", "names of the crawlers")
     yield Field("2.3", "purposes of the crawlers")
@@ -89,16 +90,19 @@ def _crawled(found: Json, listed: Path) -> Iterator[Field]:
     yield Field("2.3", "additional comments")
 
 
-def _domains(found: Json, listed: Path) -> Iterator[Field]:
-    domains = found["domains"]
-    wanted = math.ceil(domains["distinct"] / _SHARE_OF_DOMAINS)
-    if not wanted:
+def _domains(found: Json, listed: Path | None) -> Iterator[Field]:
+    domains = found.get("domains")
+    wanted = math.ceil(domains["distinct"] / _SHARE_OF_DOMAINS) if domains else 0
+    if domains is None or not wanted:
         yield Field("2.3", "most relevant domain names")
         return
-    said = f"the largest {wanted:,} of {plural(domains['distinct'], 'registered domain')} by bytes of text"
+    there = wanted if listed else min(wanted, len(domains["most"]))
+    said = f"the largest {there:,} of {plural(domains['distinct'], 'registered domain')} by bytes of text"
+    if there < wanted:
+        said += f"; the largest tenth is {wanted:,}, and the statistics list no more"
     yield Field("2.3", "most relevant domain names", said, domains["documents"])
-    with listed.open(encoding="utf-8", newline="") as file:
-        for each in islice(csv.DictReader(file), wanted):
+    with listed.open(encoding="utf-8", newline="") if listed else nullcontext() as file:
+        for each in islice(csv.DictReader(file) if file else domains["most"], there):
             yield Field("2.3", "domain", each["domain"], int(each["documents"]), int(each["bytes"]))
 
 
@@ -114,7 +118,7 @@ _TITLES = {
 }
 
 
-def markdown(sheet: Datasheet, listed: Path) -> Iterator[str]:
+def markdown(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
     """Yield lines with a table for each section; what is to be filled in is in bold."""
     yield f"# {code(sheet.title)}"
     for section, rows in groupby(fields(sheet, listed), key=lambda each: each.section):
@@ -125,7 +129,7 @@ def markdown(sheet: Datasheet, listed: Path) -> Iterator[str]:
             yield f"| {each.name} | {shown} | {' | '.join(numbers)} |"
 
 
-def table(sheet: Datasheet, listed: Path) -> Iterator[str]:
+def table(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
     """Yield lines of CSV (RFC 4180, with line feeds)."""
     yield _row(_HEADS)
     yield from (_row(each.cells) for each in fields(sheet, listed))

@@ -5,11 +5,11 @@ and how much text it has.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt.description.owner import activity
@@ -54,12 +54,10 @@ class Release(Struct, frozen=True):
     def provenance(self) -> Json:
         """`wasDerivedFrom` and `wasGeneratedBy`, as far as they are known."""
         tool, inputs, recipe, model = (self.made.get(name) for name in ("tool", "inputs", "recipe", "model"))
-        if not isinstance(tool, dict) or not isinstance(inputs, list):
+        if not isinstance(tool, dict) or not isinstance(inputs, list | Iterator):
             return {}
         made: Json = {}
-        names = list(_names(inputs))
-        if len(names) > _MOST_INPUTS:
-            names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
+        names = _few(_names(inputs))
         names = [*_repositories(self.made.get("conversion")), *names]
         if names:
             made["prov:wasDerivedFrom"] = [_source(name) for name in names]
@@ -165,10 +163,17 @@ def _how(recipe: Any, conversion: Any) -> str:
     return ""
 
 
-def _names(inputs: list[Any]) -> Iterator[str]:
-    """Yield the names of the inputs that were taken; those of a build may still be JSON."""
-    for item in inputs:
-        each = msgspec.json.decode(item) if isinstance(item, msgspec.Raw) else item
+def _few(names: Iterator[str]) -> list[str]:
+    """Return names, or of many the first of their folders."""
+    few = list(islice(names, _MOST_INPUTS + 1))
+    if len(few) <= _MOST_INPUTS:
+        return few
+    return sorted({name.rpartition("/")[0] or name for name in chain(few, names)})[:_MOST_INPUTS]
+
+
+def _names(inputs: Iterable[Any]) -> Iterator[str]:
+    """Yield the names of the inputs that were taken."""
+    for each in inputs:
         if isinstance(each, dict) and isinstance(each.get("name"), str) and "sha256" in each:
             yield each["name"]
 

@@ -193,7 +193,7 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     outputs = data_files(run, written)
     refuse_changed(inputs)
     manifest |= made(usable, sizes)
-    summary = seal(run.workplace, run.recipe, outputs, sizes, manifest, fates(inputs))
+    summary = seal(run.workplace, run.recipe, outputs, sizes, manifest, lambda: fates(inputs))
     if usable.is_whole:
         run.workplace.release()
     elif isinstance(run.stages.array, Array):

@@ -19,7 +19,18 @@ from corpusfmt.io.paths import entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.listed import listed, rules_of
-from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, encoded, tree_of
+from corpusfmt.manifest.model import (
+    NAME,
+    PROVENANCE,
+    SCHEMA,
+    SIGNATURE,
+    VERIFICATION,
+    Head,
+    ListedFile,
+    Manifest,
+    encoded,
+    tree_of,
+)
 from corpusfmt.manifest.read import fault_of, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
@@ -109,6 +120,9 @@ def _folder(path: str | Path) -> Path:
         raise UsageError(f"{root} is not a folder: name the folder of a corpus")
     if Workplace.is_unfinished(root):
         raise UsageError(f"{root} holds an unfinished run: finish it, or remove `.corpusfmt`, then seal it")
+    for name in (NAME, PROVENANCE, VERIFICATION, SIGNATURE):
+        if (root / name).is_dir():
+            raise UsageError(f"{root / name} is a folder, expected a file: rename it, then seal the corpus")
     return root
 
 
@@ -125,7 +139,8 @@ def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
         raise BadInput(finding_of(barred(entry, Location(entry.path)), RULES, ""))
     for path, entry in release.found.files.items():
         # The printed form of a name that is not UTF-8 differs from the name.
-        if fault := fault_of(path) or ("" if os.fsencode(entry.url).endswith(path.encode()) else "is not UTF-8"):
+        is_text = os.fsencode(entry.url).endswith(path.encode())
+        if fault := fault_of(path) if is_text else "is not UTF-8":
             raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
         if path not in release.read:
             raise Incomplete(f"{path}: not read, so the corpus is not sealed")

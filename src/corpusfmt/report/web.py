@@ -14,7 +14,7 @@ from corpusfmt.model import Finding, Report, Rule, Severity
 from corpusfmt.page import bar, document
 from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs
+from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs, worst_rules_first
 from corpusfmt.wording import markup, plain, plural
 
 #: The most files or folders that are listed for a rule.
@@ -136,7 +136,7 @@ def _rules(report: Report, counts: Mapping[str, Mapping[Severity, int]]) -> Iter
     for finding in report.findings:
         kept.setdefault(finding.code, []).append(finding)
     known, named = rules_of(counts), slugs(report)
-    ordered = sorted(counts, key=lambda code: (_rank(counts[code]), -sum(counts[code].values()), code))
+    ordered = worst_rules_first(counts)
     yield from _filters(ordered, counts)
     for code in ordered:
         yield from _rule(report, code, counts[code], kept.get(code, []), known.get(code), named.get(code, ""))
@@ -221,7 +221,3 @@ def _markup_lines(text: str) -> str:
 
 def _counted(count: int, severity: Severity) -> str:
     return f"{count:,} info" if severity is Severity.INFO else plural(count, severity)
-
-
-def _rank(counts: Mapping[Severity, int]) -> int:
-    return min(map(SEVERITIES.index, counts))
