@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import gzipped, run_cli
 
@@ -82,6 +84,21 @@ def test_the_document_at_a_line_of_text_is_shown(tmp_path: Path) -> None:
     assert (first["text"], second["text"]) == ("one\ntwo", "last")
     assert str(second["id"]).startswith("a.txt:3:")
     assert rows(tmp_path, "a.txt:5") == [{"path": "a.txt", "line": 5, "text": "b\\xffd"}]
+
+
+def test_the_row_of_a_table_is_shown(tmp_path: Path) -> None:
+    ids: list[str | None] = [*(str(number) for number in range(1, 26)), None]
+    table = pa.table({"id": ids, "text": [f"text {number}" for number in range(1, 26)] + [None]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    every = list(corpusfmt.read(tmp_path, on_error="skip"))
+    for line in (1, 10, 11, 25):
+        (found,) = rows(tmp_path, f"a.parquet:{line}")
+        assert (found["id"], found["text"]) == (every[line - 1].id, f"text {line}")
+    (rejected,) = rows(tmp_path, "a.parquet:26")
+    assert (rejected["path"], rejected["line"]) == ("a.parquet", 26)
+    assert json.loads(str(rejected["text"]))["text"] is None
+    done = run_cli("show", tmp_path, "a.parquet:27")
+    assert (done.returncode, done.stderr) == (1, b"no document found\n")
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.0-shuffled"])

@@ -164,8 +164,8 @@ class Reader(Struct, frozen=True):
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Return the names of the attribute sets next to the documents of a shard; `read` includes them.
     attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
-    #: Return the document at a line of a file, by its path, if documents are not rows; None if there is none.
-    at: Callable[[Shard, CheckOptions, str, int], Document | None] = lambda _shard, _options, _path, _line: None
+    #: Return the document at a line, or with the number of a row, of a file by its path, unless reading up to it finds it.
+    at: Callable[[Shard, CheckOptions, str, int], Document | Rejected | None] | None = None
     #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
     by_row: bool = False
     #: The `source` that `read` gives to documents without one.
