@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
 from corpusfmt.engine.executors import SerialExecutor
@@ -10,9 +10,10 @@ from corpusfmt.engine.release import SMALL
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard
 from corpusfmt.formats.general import within_limits
-from corpusfmt.hub.check import Looked, judge_loading, judge_without_data, look_at
+from corpusfmt.hub.check import judge_loading, judge_without_data, look_at
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
@@ -29,24 +30,28 @@ def check_loading(
     root: Entry,
     fmt: Format,
     shards: Sequence[Shard],
+    looked: Mapping[str, Looked],
     options: CheckOptions,
     open_executor: Callable[[], Executor],
     workers: int,
     meter: Meter,
 ) -> Judge:
-    """Return the judge of how a folder, or a file of documents, is loaded."""
+    """Return the judge of how a folder, or a file of documents, is loaded; `looked` are files that the check has looked at."""
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
 
     def look(entries: Sequence[Entry]) -> Iterator[Looked]:
-        is_small = sum(each.size for each in entries) < SMALL
+        rest = [entry for entry in entries if entry.path not in looked]
+        is_small = sum(each.size for each in rest) < SMALL
         opener = SerialExecutor if is_small else open_executor
-        found = run_tasks(look_at, entries, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
-        yield from each_ended(
+        found = run_tasks(look_at, rest, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
+        of_rest = each_ended(
             found,
-            [entry.path for entry in entries],
+            [entry.path for entry in rest],
             meter.limits,
             lambda path, reason: f"{path}: the worker that read it died ({reason})",
         )
+        for entry in entries:
+            yield looked[entry.path] if entry.path in looked else next(of_rest)
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     if fmt.descriptions is not None:

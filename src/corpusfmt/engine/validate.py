@@ -35,6 +35,7 @@ from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, w
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
@@ -249,11 +250,12 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
             gauge=shown.gauge,
             shared=options.scratch,
         )
-        facts, checked, is_whole = _merged(run, plan, shards, results, release)
+        looked: dict[str, Looked] = {}
+        facts, checked, is_whole = _merged(run, plan, shards, results, release, looked)
         shown.compared(0)
         _judge_whole(fmt, plan, facts, options, meter, shown)
         if options.grading.loading and is_whole:
-            loading_judge = check_loading(root, fmt, plan.shards, options, open_executor, workers, meter)
+            loading_judge = check_loading(root, fmt, plan.shards, looked, options, open_executor, workers, meter)
             plan.tally.merge(loading_judge.tally)
             coverage.add(loading_judge.coverage)
         if release is not None and is_whole:
@@ -277,8 +279,9 @@ def _merged(
     shards: Sequence[Shard],
     results: Iterator[ShardResult | Died | Late],
     release: Release | None,
+    looked: dict[str, Looked],
 ) -> tuple[list[object], list[Checked], bool]:
-    """Take what the checks of all shards gave; return their facts, what was checked, and whether that is all."""
+    """Take what the checks of all shards gave, also into `looked`; return their facts, what was checked, and whether that is all."""
     fmt, coverage = run.fmt, plan.coverage
     facts: list[object] = []
     checked: list[Checked] = []
@@ -289,6 +292,7 @@ def _merged(
             coverage.add(result.coverage)
             coverage.shards_seen += 1
             checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+            looked.update(result.looked)
             if result.facts is not None:
                 facts.append(result.facts)
             if release is not None:
