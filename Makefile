@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub browser remote-test engines-test cluster-test fixtures pins docs conformance unfinished lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub browser screenshots remote-test engines-test cluster-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -47,6 +47,10 @@ FLIPS ?= 500
 flips: $(VENV)/.develops
 	CORPUSFMT_FLIPS=$(FLIPS) $(BIN)/python -m pytest -n auto tests/golden/test_flipped_bits.py
 
+## Divide the validation of every fixture into 1, 2, 3 and 7 parts, and join them.
+parts-test: $(VENV)/.develops
+	CORPUSFMT_PARTS=1 $(BIN)/python -m pytest -n auto tests/shards
+
 ## Test properties with PROPERTIES times as many examples as `make test`, and others every time, from the seed that is printed.
 PROPERTIES ?= 10
 PROPERTIES_SEED ?= $(shell $(PYTHON) -c 'import random; print(random.randrange(2**32))')
@@ -74,7 +78,7 @@ $(HUB)/.installed: locks/hub.txt
 hub: $(VENV)/.develops $(HUB)/.installed
 	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub
 
-## Use the HTML report in Chromium: filters, accessibility, 100,000 findings. Without Chromium or the package axe-core it says so.
+## Use the HTML report and the datasheet in Chromium: filters, sorting, accessibility, 100,000 findings. Without Chromium or the package axe-core it says so.
 BROWSER ?= build/browser
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 AXE = axe-core-4.14.1.tgz
@@ -96,6 +100,10 @@ browser: $(VENV)/.develops
 	else $(MAKE) --no-print-directory $(BROWSER)/.installed && \
 	  CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest tests/browser; fi
 
+## Take the screenshots of a report and of a datasheet that the docs show.
+screenshots: $(VENV)/.develops $(BROWSER)/.installed
+	PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images $(abspath $(BROWSER))/bin/python $(CHROMIUM)
+
 ## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
 KILLS ?= 4
 remote-test: $(VENV)/.develops
@@ -111,7 +119,7 @@ $(RAY)/.installed: locks/ray.txt
 engines-test: $(VENV)/.develops $(RAY)/.installed
 	CORPUSFMT_RAY=$(abspath $(RAY))/bin/python $(BIN)/python -m pytest -n auto tests/engines
 
-## Run a build as an array of four under a Slurm of its own, on this machine; one of the four is killed. Without Slurm it says so.
+## Run a build, one of whose four tasks is killed, and a validation as arrays under a Slurm of their own, on this machine. Without Slurm it says so.
 cluster-test: $(VENV)/.develops
 	@if ! (PATH="$$PATH:/usr/sbin"; command -v slurmctld && command -v slurmd && command -v sbatch) >/dev/null; then \
 	  echo "not run: there is no Slurm (Debian: apt-get install slurmctld slurmd slurm-client)"; \
@@ -131,8 +139,25 @@ conformance: $(VENV)/.develops
 	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance dist
 
 ## Write the page of rules and the list of their codes.
-docs: $(VENV)/.develops
+rules: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
+
+## Build the documentation site in its own environment, strictly, and test it: build/site/html.
+DOCS ?= build/docs
+$(DOCS)/.installed: locks/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/docs.txt
+	@touch $@
+
+docs: rules $(DOCS)/.installed
+	PYTHONPATH=docs $(BIN)/python -m website build/site
+	$(DOCS)/bin/zensical build --strict --config-file build/site/zensical.toml
+	CORPUSFMT_SITE=$(abspath build/site/html) $(BIN)/python -m pytest -n auto --dist worksteal tests/documentation/test_site.py tests/documentation/test_sessions.py
+
+## Write what the commands on PAGES print into these pages: read the diff before you commit it.
+PAGES ?= $(wildcard docs/tutorials/*.md)
+snippets: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m documentation.sessions $(PAGES)
 
 ## Store the state of an unfinished build and conversion, after raising their CODE_FORMAT.
 unfinished: $(VENV)/.develops

@@ -14,7 +14,6 @@ temporary folder); synchronising files there is part of wall-clock time.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import resource
 import shutil
@@ -39,6 +38,7 @@ T = TypeVar("T")
 MB = 1_000_000
 LANGUAGES = 150
 JOINED = 300
+A_SEGMENT = 900
 HEADERS = (
     "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://site-{0}.example/\r\nWARC-Date: 2018-11-12T17:28:45Z\r\n"
     "WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{0:012d}>\r\nContent-Type: text/plain\r\nContent-Length: {1}\r\n\r\n"
@@ -50,11 +50,12 @@ LINE = (
 
 
 def make_inputs(folder: Path, number: int) -> None:
-    """Write WET files of one line each; every second line repeats an earlier one."""
-    folder.mkdir()
+    """Write WET files of one line each, in segments like a snapshot's; every second line repeats an earlier one."""
     for each in range(number):
+        segment = folder / f"{each // A_SEGMENT:03}"
+        segment.mkdir(parents=True, exist_ok=True)
         text = LINE.format(each // 2)
-        (folder / f"{each:06}.warc.wet").write_text(HEADERS.format(each, len(text)) + text + "\r\n\r\n", newline="")
+        (segment / f"{each:06}.warc.wet").write_text(HEADERS.format(each, len(text)) + text + "\r\n\r\n", newline="")
 
 
 class Watched(NamedTuple):
@@ -113,8 +114,7 @@ def _memory(pid: int | str, kind: str) -> float:
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith(kind)), 0) * 1024 / MB
 
 
-def measure_tasks(folder: Path, counts: list[int], jobs: int) -> None:
-    engines = ["processes", *(["dask"] if importlib.util.find_spec("distributed") else [])]
+def measure_tasks(folder: Path, counts: list[int], jobs: int, engines: list[str]) -> None:
     print("| engine | inputs | driver, MB | worker, MB | CPU per input, ms | wall-clock, s | descriptors |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for engine in engines:
@@ -237,13 +237,14 @@ def main() -> None:
     parser.add_argument("--containers", type=int, default=300, help="number of joined containers (0: skip)")
     parser.add_argument("--lines", type=numbers, default=[5, 50], help="millions of lines (none: skip)")
     parser.add_argument("--hosts", type=int, default=2_000_000, help="hosts in a list of addresses (0: skip)")
+    parser.add_argument("--engines", default="processes", help="like processes,dask (default: processes)")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         if options.inputs:
-            measure_tasks(folder, options.inputs, options.jobs)
+            measure_tasks(folder, options.inputs, options.jobs, options.engines.split(","))
         if options.containers:
             measure_containers(folder, options.containers)
         if options.hosts:

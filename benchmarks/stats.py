@@ -2,11 +2,17 @@
 
 python benchmarks/stats.py CORPUS [--format NAME]      any corpus; in turns, the median of five
 python benchmarks/stats.py --memory                    peak memory on 40 MB and on 400 MB of Dolma
+python benchmarks/stats.py --datatrove PYTHON          next to the statistics of datatrove, on 15 MB of Dolma
+
+PYTHON is the interpreter of an environment with `datatrove[io,processing]`. Its blocks of documents, lines and words make
+summaries and histograms; so does a block of our own with characters, bytes, lines and words only, with and without words,
+which are those of its tokenizer. What both count in the same way must be equal.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
 import subprocess
@@ -26,6 +32,36 @@ _COMMANDS = {
     "stats": ["stats"],
     "stats --with all": ["stats", "--with", "all"],
 }
+
+
+_DATATROVE = """
+import json, resource, sys
+from pathlib import Path
+from datatrove.pipeline.readers import JsonlReader
+from datatrove.pipeline.stats import DocStats, LineStats, WordStats
+from datatrove.pipeline.stats.base import BaseStats
+from datatrove.utils.word_tokenizers import load_word_tokenizer
+from loguru import logger
+
+class Sizes(BaseStats):
+    def extract_stats(self, document):
+        text = document.text
+        found = {"length": len(text), "bytes": len(text.encode()), "n_lines": text.count("\\n") + 1}
+        return found if without_words else found | {"n_words": len(load_word_tokenizer("eng_Latn").word_tokenize(text))}
+
+logger.remove()
+which, corpus, to = sys.argv[1:]
+without_words, groups = which == "sizes without words", ["summary", "histogram"]
+kinds = [DocStats, LineStats, WordStats] if which == "blocks" else [Sizes]
+documents = JsonlReader(corpus).run()
+for kind in kinds:
+    documents = kind(to, groups_to_compute=groups).run(documents)
+for _ in documents:
+    pass
+used = resource.getrusage(resource.RUSAGE_SELF)
+totals = [json.loads(Path(to, "summary", name, "00000.json").read_text())["summary"]["total"] for name in ("length", "n_lines")]
+print(used.ru_utime + used.ru_stime, *totals)
+"""
 
 
 def spent(arguments: list[str]) -> tuple[float, float]:
@@ -49,13 +85,38 @@ def times(corpus: str, name: str) -> None:
         print(f"{each:20} {median:7.2f} s  {median / least:5.2f}")
 
 
+def write_corpus(documents: Path, megabytes: int) -> None:
+    numbers = random.Random(1)
+    rows = (row_of(numbers, each) for each in range(megabytes * 270))
+    corpusfmt.write((_document(row) for row in rows), documents, to="dolma", shard_bytes=20_000_000)
+
+
+def datatrove(python: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "corpus"
+        write_corpus(corpus, 15)
+        saved = Path(folder) / "stats.json"
+        own = {
+            each: spent([*_COMMANDS[each], str(corpus), "--jobs", "1"])[0] for each in ("stats --with none", "stats")
+        }
+        spent(["stats", str(corpus), "--report", f"json={saved}"])
+        total = json.loads(saved.read_bytes())["total"]
+        for blocks in ("blocks", "sizes", "sizes without words"):
+            command = [python, "-c", _DATATROVE, blocks, str(corpus / "documents"), str(Path(folder) / blocks)]
+            seconds, characters, lines = subprocess.run(
+                command, capture_output=True, check=True, text=True
+            ).stdout.split()
+            if (int(float(characters)), int(float(lines))) != (total["characters"], total["lines"]):
+                sys.exit(f"datatrove counts {characters} characters, {lines} lines; stats counts {total}")
+            mine = own["stats --with none" if blocks == "sizes without words" else "stats"]
+            print(f"datatrove, {blocks:20} {float(seconds):7.2f} s  {float(seconds) / mine:6.1f} times ours")
+
+
 def memory() -> None:
     for megabytes in (40, 400):
         with tempfile.TemporaryDirectory() as folder:
-            numbers = random.Random(1)
             documents = Path(folder) / "corpus"
-            rows = (row_of(numbers, each) for each in range(megabytes * 270))
-            corpusfmt.write((_document(row) for row in rows), documents, to="dolma", shard_bytes=20_000_000)
+            write_corpus(documents, megabytes)
             size = sum(each.stat().st_size for each in (documents / "documents").iterdir())
             peak = spent(["stats", "--with", "all", str(documents), "--jobs", "1"])[1]
             print(f"{megabytes:4} MB ({size / 1e6:,.0f} MB compressed): {peak:,.0f} MB")
@@ -70,11 +131,14 @@ def main() -> None:
     parser.add_argument("corpus", nargs="?")
     parser.add_argument("--format", default="auto")
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--datatrove", metavar="PYTHON")
     options = parser.parse_args()
     if options.corpus:
         times(options.corpus, options.format)
     if options.memory:
         memory()
+    if options.datatrove:
+        datatrove(options.datatrove)
 
 
 if __name__ == "__main__":

@@ -17,12 +17,12 @@ TARGET = Path(__file__).parents[1] / "src" / "corpusfmt" / "io" / "_nfc.hpp"
 HANGUL_PARTS = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
 #: Shorter ranges of letters are left to Python: they would double the table for scripts that are hardly written.
 SHORTEST = 4
-#: Composes with three letters only, and stands behind many others in Hindi: the kernel looks at the letter.
+#: Composes with three letters only, and follows many others in Hindi: the kernel looks at the letter.
 NUKTA = 0x093C
 
 
 def composing() -> set[int]:
-    """Return the code points that may become one with what stands before them."""
+    """Return the code points that may become one with what precedes them."""
     found = set(HANGUL_PARTS)
     for character in map(chr, range(sys.maxunicode + 1)):
         pieces = unicodedata.decomposition(character).split()
@@ -32,7 +32,7 @@ def composing() -> set[int]:
 
 
 def kind_of(point: int, unsafe: set[int]) -> str | None:
-    """Return `letter` for what is NFC wherever it stands, `mark` for what is NFC alone behind a letter."""
+    """Return `letter` for what is NFC anywhere, `mark` for what is NFC only after a letter."""
     character = chr(point)
     if 0xD800 <= point < 0xE000 or point in unsafe or unicodedata.category(character) == "Cn":
         return None

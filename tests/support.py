@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +145,28 @@ def wet_file(path: Path, records: Sequence[bytes]) -> Path:
     info = warc_record("warcinfo", b"software: test\r\n", [("Content-Type", "application/warc-fields")])
     path.write_bytes(b"".join(gzipped(record) for record in (info, *records)))
     return path
+
+
+class Page(HTMLParser):
+    """The texts of a page by the names of the elements that they are in, and its tags; every element has to be closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.within: list[str] = []
+        self.texts: dict[str, list[str]] = defaultdict(list)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+        self.close()
+        assert self.within == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"meta", "input"}:
+            self.within.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.within.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts["/".join(self.within)].append(data)

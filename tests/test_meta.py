@@ -29,7 +29,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # A layer may import those to its right, and itself.
 LAYERS = (
     ("cli",),
-    ("comparison", "gate", "reading", "statistics"),
+    ("datasheet",),
+    ("comparison", "gate", "lsp", "reading", "statistics"),
     ("release",),
     ("pipeline", "conversion"),
     ("description", "recordsets"),
@@ -40,7 +41,7 @@ LAYERS = (
     ("profiles",),
     ("io", "_resources"),
     ("rules",),
-    ("extensions",),
+    ("extensions", "page"),
     ("model", "safe_path", "wording"),
     ("_version",),
 )
@@ -222,6 +223,7 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "seal",
         "show",
         "stats",
+        "datasheet",
         "doctor",
         "verify",
     }
@@ -296,11 +298,13 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
         "attacks",
         "browser",
         "cluster-test",
+        "docs",
         "engines-test",
         "fuzz-native",
         "hub",
         "lint",
         "mlcroissant",
+        "parts-test",
         "remote-test",
         "test",
         "types",

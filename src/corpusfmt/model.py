@@ -316,7 +316,7 @@ class Tally(Struct):
     counts: Counter[tuple[str, Severity, str]] = field(default_factory=Counter)
     suppressed: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     regraded: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    _passed_over: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    passed_over: dict[tuple[str, str], Finding] = field(default_factory=dict)
     _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept_of_rule: Counter[str] = field(default_factory=Counter)
@@ -340,7 +340,7 @@ class Tally(Struct):
         self.regraded.update(other.regraded)
         for finding in other.findings:
             self._keep((finding.code, finding.location.path), finding)
-        for key, finding in other._passed_over.items():
+        for key, finding in other.passed_over.items():
             self._pass_over(key, finding)
 
     def _keep(self, key: tuple[str, str], finding: Finding) -> None:
@@ -356,8 +356,8 @@ class Tally(Struct):
 
     def _pass_over(self, key: tuple[str, str], finding: Finding) -> None:
         # Keep the last one: new problems tend to be at the end. It is shown only if the counts prove that one is new.
-        if key in self._passed_over or len(self._passed_over) < _MOST_FINDINGS_OF_A_RULE:
-            self._passed_over[key] = finding
+        if key in self.passed_over or len(self.passed_over) < _MOST_FINDINGS_OF_A_RULE:
+            self.passed_over[key] = finding
 
     def drop(self, path: str) -> set[str]:
         """Remove all findings in a file; return the codes of their rules."""
@@ -369,7 +369,7 @@ class Tally(Struct):
                 del counter[suppressed]
         self.findings = [each for each in self.findings if each.location.path != path]
         for code in codes:
-            self._passed_over.pop((code, path), None)
+            self.passed_over.pop((code, path), None)
             self._seen.pop((code, path), None)
             self._kept_of_rule[code] -= self._kept.pop((code, path), 0)
         return codes
@@ -390,7 +390,7 @@ class Tally(Struct):
         reported = {(code, path) for code, _, path in self.counts}
         self.findings = [each for each in self.findings if (each.code, each.location.path) in reported]
         shown = {(each.code, each.location.path) for each in self.findings}
-        self.findings += [finding for key, finding in self._passed_over.items() if key in reported - shown]
+        self.findings += [finding for key, finding in self.passed_over.items() if key in reported - shown]
         return unmatched
 
     def __contains__(self, code: str) -> bool:
@@ -575,7 +575,6 @@ def finding_record(finding: Finding) -> Json:
 
 def summary_record(report: Report) -> Json:
     """Return the last object of a JSON Lines report; a log without it was truncated."""
-    coverage = report.coverage
     record: Json = {
         "kind": "summary",
         "verdict": report.verdict.value,
@@ -588,20 +587,25 @@ def summary_record(report: Report) -> Json:
         "suppressed": report.suppressed,
         "regraded": report.regraded,
         "unmatched": report.unmatched,
-        "coverage": {
-            "shards_seen": coverage.shards_seen,
-            "shards_total": coverage.shards_total,
-            "documents": coverage.documents,
-            "bytes": coverage.bytes,
-            "sampled": coverage.sampled,
-            "not_run": _counted("rule", coverage.not_run),
-            "gaps": _counted("what", coverage.gaps),
-        },
+        "coverage": coverage_record(report.coverage),
         "finished": report.finished,
     }
     if report.results:
         record["results"] = report.results
     return record
+
+
+def coverage_record(coverage: Coverage) -> Json:
+    """Return what was checked, and what was not, as an object."""
+    return {
+        "shards_seen": coverage.shards_seen,
+        "shards_total": coverage.shards_total,
+        "documents": coverage.documents,
+        "bytes": coverage.bytes,
+        "sampled": coverage.sampled,
+        "not_run": _counted("rule", coverage.not_run),
+        "gaps": _counted("what", coverage.gaps),
+    }
 
 
 def _counted(kind: str, counter: Counter[tuple[str, str, str]]) -> list[Json]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import StreamFault, open_chunks
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Location, UsageError
 from corpusfmt.rules import finding_of
-from corpusfmt.wording import clipped, unknown
+from corpusfmt.wording import clipped, leading, unknown
 
 OnError = Literal["raise", "skip"] | Callable[[Finding], object]
 #: The fields that `read` can leave out; a document always has an id and a text.
@@ -46,7 +47,7 @@ class Choice(Struct, frozen=True):
 class Documents:
     """The documents of a corpus; every iteration reads them again.
 
-    A record that is no document raises `BadInput`, or is skipped: `skipped` counts such records, and `left_out` what
+    A record that is not a document raises `BadInput`, or is skipped: `skipped` counts such records, and `left_out` what
     documents cannot represent, in the latest iteration.
     """
 
@@ -69,24 +70,42 @@ class Documents:
             else:
                 self._reject(each)
 
-    def shard_of(self, path: str) -> Shard | None:
-        """Return the shard that a file belongs to, given the path as findings state it."""
-        return next(
-            (each for each in self._corpus.shards if any(file.path == path for file in each.files.values())), None
-        )
+    def heads(self, number: int) -> Iterator[Document]:
+        """Yield the first `number` documents of each shard, as far as shards can be read; records that are none are left out."""
+        return in_own_context(self._heads(number))
 
-    def at(self, shard: Shard, path: str, line: int) -> Document | Excerpt | None:
-        """Return the document at a line, from 1, or the lines around it if they are not one row; None beyond the end.
+    def _heads(self, number: int) -> Generator[Document]:
+        with limited(self._limits, interrupting=False):
+            for shard in self._corpus.shards:
+                with suppress(BadInput):
+                    yield from islice((each for each in self._read(shard) if isinstance(each, Document)), number)
+
+    def file_named(self, shown: str, root: str) -> tuple[Shard, Entry] | None:
+        """Return a file with its shard from its path, also as findings print it: quoted if needed, or below the `root`."""
+        for shard in self._corpus.shards:
+            for file in shard.files.values():
+                if shown in {file.path, leading(file.path), leading(f"{root.rstrip('/')}/{file.path}")}:
+                    return shard, file
+        return None
+
+    def at(self, shard: Shard, file: Entry, line: int) -> Document | Excerpt | None:
+        """Return the document at a line, from 1, or the lines around it if there is none; None beyond the end.
 
         Raises `BadInput` for a file that cannot be read so far.
         """
         with limited(self._limits, interrupting=False):
-            if self._corpus.reader.by_row:
-                found = next(islice(self._read(shard), line - 1, None), None)
-                if isinstance(found, Document):
-                    return found
-            file = next(file for file in shard.files.values() if file.path == path)
-            return excerpt_at(file, line, alone=self._corpus.reader.by_row)
+            reader, options = self._corpus.reader, self._corpus.options
+            found: Document | Rejected | Finding | None
+            if reader.at is not None:
+                found = reader.at(shard, options, file.path, line)
+            else:
+                found = next(islice(self._read(shard), line - 1, None), None) if reader.by_row else None
+            if isinstance(found, Document):
+                return found
+            if reader.by_row and reader.at is not None:  # a row of a table, which has no lines
+                raw = found.raw if isinstance(found, Rejected) else b""
+                return Excerpt(file.path, line, raw.decode()) if raw else None
+            return excerpt_at(file, line, alone=reader.by_row)
 
     def _chosen(self) -> Generator[Document | Finding]:
         choice, random, left = self._choice, Random(self._choice.seed), self._choice.limit

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ _TIMED = """(value) => new Promise((done) => {
   requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - begun)));
 })"""
 _VISIBLE = "() => [...document.querySelectorAll('details.rule')].filter((box) => !box.hidden).map((box) => box.id)"
+_FIRST = "(table) => [...table.tBodies[0].rows].slice(0, 3).map((row) => row.cells[0].textContent)"
+_CLOSED = "() => document.querySelectorAll('details:not([open])').length"
+_WATCH_PRINTING = f"() => addEventListener('beforeprint', () => {{ window.printed = ({_CLOSED})(); }})"
 _VIOLATIONS = "async () => (await axe.run()).violations.map(({id, nodes}) => [id, nodes.length, nodes[0].html])"
 
 
@@ -22,7 +26,7 @@ def settle(page: Page) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def used(page: Page) -> dict[str, Any]:
+def report(page: Page) -> dict[str, Any]:
     """Filter, open and close, and return what is shown then."""
     count = page.locator("output")
     found: dict[str, Any] = {"all": count.evaluate("(each) => each.value")}
@@ -40,15 +44,38 @@ def used(page: Page) -> dict[str, Any]:
     settle(page)
     box = page.locator(f"[id='{page.evaluate(_VISIBLE)[0]}']")
     box.locator("summary").click()
-    page.wait_for_function("document.querySelectorAll('details[open] ol li').length > 0")
-    found["opened"] = box.locator("ol li").count()
-    box.locator("ol li").last.scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelectorAll('details[open] ol li').length > 200")
-    found["scrolled"] = box.locator("ol li").count()
+    rows = box.locator("ol li")
+    rows.first.wait_for(state="attached")
+    found["opened"] = rows.count()
+    rows.last.scroll_into_view_if_needed()
+    rows.nth(200).wait_for(state="attached")
+    found["scrolled"] = rows.count()
     return found
 
 
-def main(chromium: str, address: str, axe: str, folder: str) -> None:
+def datasheet(page: Page) -> dict[str, Any]:
+    """Sort the table of languages with the keyboard, open a sample, print, and return what is shown then."""
+    table = page.locator("section[aria-labelledby=languages] table")
+    found: dict[str, Any] = {"at first": table.evaluate(_FIRST), "closed at first": page.evaluate(_CLOSED)}
+    for key, title in (("by name", "language"), ("by documents", "documents"), ("by fewest", "documents")):
+        button = table.get_by_role("button", name=title, exact=True)
+        button.focus()
+        page.keyboard.press("Enter")
+        sort = button.evaluate("(each) => each.closest('th').ariaSort")
+        found[key] = [sort, table.evaluate(_FIRST)]
+    page.locator("section[aria-labelledby=samples] summary").first.press("Enter")
+    found["samples"] = page.locator("details[open] blockquote").count()
+    page.evaluate(_WATCH_PRINTING)
+    found["pages"] = page.pdf(format="A4").count(b"/Type /Page\n")
+    found["closed when printed"], found["closed"] = page.evaluate(f"() => [window.printed, ({_CLOSED})()]")
+    page.evaluate("scrollTo(0, 0)")
+    return found
+
+
+_USES: Mapping[str, Callable[[Page], dict[str, Any]]] = {"report": report, "datasheet": datasheet}
+
+
+def main(kind: str, chromium: str, address: str, axe: str, folder: str) -> None:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 900})
@@ -59,12 +86,13 @@ def main(chromium: str, address: str, axe: str, folder: str) -> None:
         page.on("request", lambda each: requests.append(each.url))
         page.goto(address)
         found: dict[str, Any] = {"address": address, "ready in ms": page.evaluate("performance.now()")}
-        found |= used(page)
-        page.add_script_tag(content=Path(axe).read_text("utf-8"))
+        found |= _USES[kind](page)
+        # Not a script of the page, which runs no others.
+        page.evaluate(Path(axe).read_text("utf-8"))
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             found[f"violations, {scheme}"] = page.evaluate(_VIOLATIONS)
-            page.screenshot(path=f"{folder}/{scheme}.png")
+            page.screenshot(path=f"{folder}/{kind}-{scheme}.png")
         print(json.dumps(found | {"heard": heard, "requests": requests}))
 
 

@@ -47,4 +47,4 @@ def test_rules_for_programs() -> None:
     (one,) = json.loads(run_cli("rule", "missing-source", "--output-format", "json").stdout)
     assert one["code"] == "DOL306"
     assert one["explanation"].startswith("A ")
-    assert one["url"].endswith("docs/rules.md#dol306-missing-source")
+    assert one["url"].endswith("/latest/rules/DOL306/")

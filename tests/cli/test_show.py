@@ -6,6 +6,8 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import gzipped, run_cli
 
@@ -52,11 +54,62 @@ def test_a_location_is_opened(oscar_corpus: Path, tmp_path: Path) -> None:
     assert rows(folder, "documents/a.jsonl.gz:2:18:") == [
         {"path": "documents/a.jsonl.gz", "line": 2, "text": BAD.decode()}
     ]
-    (german,) = corpusfmt.read(oscar_corpus, languages="de")
-    around = {"path": "de/de.txt.gz", "line": 1, "text": german.text}
-    assert rows(oscar_corpus, "de/de.txt.gz:3") == [around]
-    record = rows(oscar_corpus, "de/de_meta.jsonl.gz:1")
-    assert record[0]["line"] == 1
+
+
+def test_the_document_at_a_line_of_oscar_text_is_shown_with_its_metadata(oscar_corpus: Path) -> None:
+    finnish = list(corpusfmt.read(oscar_corpus, languages="fi"))
+    assert len(finnish) == 7
+    line = 1
+    for number, document in enumerate(finnish, 1):
+        last = line + document.text.count("\n")
+        for place in (f"fi/fi.txt.gz:{line}", f"fi/fi.txt.gz:{last}:5", f"fi/fi_meta.jsonl.gz:{number}"):
+            (found,) = rows(oscar_corpus, place)
+            assert (found["id"], found["metadata"]) == (document.id, document.metadata), place
+        line = last + 2
+
+
+def test_what_a_report_prints_is_a_location(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    (folder / "documents").mkdir(parents=True)
+    (folder / "documents/::error::\n.jsonl.gz").write_bytes(gzipped(GOOD + b"\n" + BAD + b"\n"))
+    for inputs in ([folder], [folder, folder]):
+        done = run_cli("validate", *inputs, "--format", "dolma", "--output-format", "concise")
+        line = next(line for line in done.stdout.decode().split("\n") if "GEN301" in line)
+        assert rows(folder, line)[0]["line"] == 2, line
+
+
+def test_the_document_at_a_line_of_text_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\ntwo\n\n\nb\xffd\n\nlast")
+    first, second = (rows(tmp_path, f"a.txt:{line}")[0] for line in (2, 7))
+    assert (first["text"], second["text"]) == ("one\ntwo", "last")
+    assert str(second["id"]).startswith("a.txt:3:")
+    assert rows(tmp_path, "a.txt:5") == [{"path": "a.txt", "line": 5, "text": "b\\xffd"}]
+
+
+def test_the_row_of_a_table_is_shown(tmp_path: Path) -> None:
+    ids: list[str | None] = [*(str(number) for number in range(1, 26)), None]
+    table = pa.table({"id": ids, "text": [f"text {number}" for number in range(1, 26)] + [None]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    every = list(corpusfmt.read(tmp_path, on_error="skip"))
+    for line in (1, 10, 11, 25):
+        (found,) = rows(tmp_path, f"a.parquet:{line}")
+        assert (found["id"], found["text"]) == (every[line - 1].id, f"text {line}")
+    (rejected,) = rows(tmp_path, "a.parquet:26")
+    assert (rejected["path"], rejected["line"]) == ("a.parquet", 26)
+    assert json.loads(str(rejected["text"]))["text"] is None
+    done = run_cli("show", tmp_path, "a.parquet:27")
+    assert (done.returncode, done.stderr) == (1, b"no document found\n")
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.0-shuffled"])
+def test_the_document_at_a_line_of_oscar_1_0_is_shown(version: str, tmp_path: Path) -> None:
+    shuffled = version.endswith("shuffled")
+    (tmp_path / "de").mkdir()
+    text = b"one\ntwo\nthree\n" if shuffled else b"one\ntwo\n\nthree\n"
+    (tmp_path / "de/de.txt.gz").write_bytes(gzipped(text))
+    every = list(corpusfmt.read(tmp_path, format="oscar-1.0"))
+    (found,) = rows(tmp_path, "--format", "oscar-1.0", "de/de.txt.gz:2")
+    assert found["id"] == every[1 if shuffled else 0].id
 
 
 def test_skipped_records_are_counted(tmp_path: Path) -> None:

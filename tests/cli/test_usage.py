@@ -115,6 +115,28 @@ def test_a_terminal_shows_how_far_a_run_is(tmp_path: Path) -> None:
     assert b"validating 1 of 1" in shown
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(("term", "links"), [("xterm-256color", 5), ("dumb", 0), ("linux", 0)])
+def test_a_terminal_gets_codes_as_links_and_a_file_does_not(term: str, links: int, tmp_path: Path) -> None:
+    (tmp_path / "\x1b]8;;\x07 a.jsonl").write_bytes(b'{"id": "1", "text": "caf\xe9", "source": "s"}\n')
+    terminal, end = os.openpty()
+    command = [sys.executable, "-m", "corpusfmt", "validate", ".", "--format", "jsonl", "--report", "full=report.txt"]
+    environment = {**os.environ, "TERM": term, "NO_COLOR": "1"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=end, stderr=subprocess.DEVNULL) as run:
+        os.close(end)
+        shown = b""
+        with suppress(OSError):
+            while piece := os.read(terminal, 65536):
+                shown += piece
+        os.close(terminal)
+    assert run.returncode == 1
+    link = rb"\x1b]8;;https://corpusfmt\.github\.io/latest/rules/(\w+)/\x1b\\(\1)\x1b]8;;\x1b\\"
+    assert len(re.findall(link, shown)) == links
+    bare = re.sub(link, rb"\2", shown).replace(b"\r\n", b"\n")
+    assert b"\x1b" not in bare, "nothing of the file's name is an escape"
+    assert bare == (tmp_path / "report.txt").read_bytes()
+
+
 WITHOUT_MODEL = """
 from corpusfmt.langid import _model_file
 _model_file.find_spec = lambda _: None  # as where the package is not installed

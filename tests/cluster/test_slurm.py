@@ -1,11 +1,14 @@
-"""A real Slurm on loopback: an array of four shards, one of which is killed and requeued, gives the bytes of one run.
+"""A real Slurm on loopback: an array of four shards, one of which is killed and requeued, gives the bytes of one run, and
+one that validates gives its report.
 
 `make cluster-test` runs it, where Slurm is installed; it needs root.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import LONG_LINE, REPOSITORY, tree, wet_file, wet_record
+from support import FIXTURES, LONG_LINE, REPOSITORY, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
 
@@ -76,6 +79,14 @@ fi
 while [ ! -e killed ]; do sleep 0.2; done
 exec {python} -m corpusfmt "$@"
 """
+
+VALIDATION = """\
+#!/bin/sh
+#SBATCH --array=1-4
+#SBATCH --requeue
+corpusfmt validate corpus --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --report "part=part-$SLURM_ARRAY_TASK_ID.jsonl"
+"""
+MERGE = "corpusfmt report merge part-*.jsonl --report json=report.json"
 
 
 class Slurm:
@@ -167,3 +178,25 @@ def test_an_array_with_a_killed_task_gives_the_bytes_of_one_run(slurm: Slurm) ->
         )
     corpusfmt.build(folder / "wet", folder / "alone")
     assert tree(folder / "corpus") == tree(folder / "alone")
+
+
+def test_an_array_that_validates_gives_the_report_of_one_run(slurm: Slurm) -> None:
+    page = (REPOSITORY / "docs" / "how-to" / "cluster.md").read_text()
+    assert VALIDATION in page
+    assert f"--wrap='{MERGE}'" in page
+    folder = slurm.folder
+    shutil.copytree(FIXTURES / "dolma/1.0/invalid/id-twice-in-two-files-gz/input", folder / "corpus")
+    for name, text in (
+        ("validate.sh", VALIDATION),
+        ("corpusfmt", f'#!/bin/sh\nexec {sys.executable} -m corpusfmt "$@"\n'),
+    ):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    array = slurm.run("sbatch", "--parsable", "validate.sh")
+    assert array, slurm.logs()
+    slurm.run("sbatch", "--parsable", f"--dependency=afterok:{array}", "--output=merge.log", f"--wrap={MERGE}")
+    assert slurm.await_("", "squeue", "--noheader", seconds=_RUN_SECONDS), slurm.logs()
+    alone = run_cli("validate", "corpus", "--report", "json=alone.json", cwd=folder)
+    assert (folder / "merge.log").read_bytes() == alone.stdout, slurm.logs()
+    found, expected = (json.loads((folder / f"{name}.json").read_bytes()) for name in ("report", "alone"))
+    assert found | dict.fromkeys(("started", "finished")) == expected | dict.fromkeys(("started", "finished"))

@@ -136,6 +136,7 @@ def test_an_undeclared_prefix_of_another_vocabulary(name: str, namespace: str, t
         ("x", {"@id": "sc:x", "@bogus": 5}, "invalid term definition"),
         ("x", {"@id": "sc:x", "@prefix": 5}, "invalid @prefix value"),
         ("x", {"@id": "sc:x", "@nest": 5}, "invalid @nest value"),
+        ("x", "Doe et al. A corpus. https://example.org/paper", "invalid IRI mapping"),
         ("@vocab", 5, "invalid vocab mapping"),
         ("@language", 5, "invalid default language"),
         ("@version", 2, "invalid @version value"),

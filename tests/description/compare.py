@@ -32,7 +32,10 @@ def same(ours: Any, theirs: Any) -> bool:
     if theirs is None or pd.isna(theirs):
         return ours is None
     if isinstance(theirs, pd.Timestamp):
-        return bool(pd.Timestamp(ours).tz_localize(None) == theirs.tz_localize(None))
+        found = pd.Timestamp(ours)
+        if found.tzinfo is not None and theirs.tzinfo is not None:
+            return bool(found == theirs)
+        return bool(found.tz_localize(None) == theirs.tz_localize(None))
     if isinstance(theirs, time):
         return bool(time.fromisoformat(ours) == theirs)
     if isinstance(theirs, bytes):

@@ -159,7 +159,11 @@ def compressed_tables() -> Folder:
 @folder
 def tables_in_zstd_and_lz4() -> Folder:
     files = {"c.csv.zst": zstd.compress(csv("a", "1", "2")), "d.jsonl.lz4": lz4.frame.compress(jsonl({"b": "x"}))}
-    return Folder(files, {"c": {"a": "sc:Integer"}, "d": {"b": "sc:Text"}}, unread=("c", "d"))
+    notes = (
+        "c.csv.zst: mlcroissant 1.1.1 reads no tables in zstd",
+        "d.jsonl.lz4: mlcroissant 1.1.1 reads no tables in lz4",
+    )
+    return Folder(files, {"c": {"a": "sc:Integer"}, "d": {"b": "sc:Text"}}, notes, unread=("c", "d"))
 
 
 @folder
@@ -254,8 +258,34 @@ def lists_of_objects() -> Folder:
     )
     boxes = [{"x": "sc:Integer", "at.lat": "sc:Float", "tags": ["sc:Text"], "day": "sc:Date"}]
     types = {"n": "sc:Integer", "boxes": boxes, "who": {"name": "sc:Text"},
-             "who.jobs": [{"title": "sc:Text", "years": ["sc:Integer"]}]}  # fmt: skip
-    return Folder({"deep.jsonl": rows}, {"deep": types}, ("`who.jobs` is missing or null 1 times",), unread=("deep",))
+             "who.jobs.title": ["sc:Text"]}  # fmt: skip
+    return Folder(
+        {"deep.jsonl": rows}, {"deep": types}, ("`who.jobs.years` is not described: lists of lists and null",)
+    )
+
+
+@folder
+def lists_of_objects_that_are_null() -> Folder:
+    rows = [
+        {"n": 1, "spans": [{"from": 0, "of": {"name": "x"}, "at": [1, 2]}, {"from": None, "at": []}]},
+        {"n": 2, "spans": None},
+        {"n": 3, "spans": []},
+        {"n": 4},
+    ]
+    spans = pa.array([[{"x": 1, "y": "a"}, {"x": None, "y": "b"}], None, []])
+    types = {
+        "n": "sc:Integer",
+        "spans.from": ["sc:Integer"],
+        "spans.of.name": ["sc:Text"],
+        "spans.at": [["sc:Integer"]],
+    }
+    in_parquet = {"n": "sc:Integer", "spans.x": ["sc:Integer"], "spans.y": ["sc:Text"]}
+    files = {
+        "a.json": json.dumps(rows).encode(),
+        "b.jsonl": jsonl(*rows),
+        "c.parquet": table({"n": [1, 2, 3], "spans": spans}),
+    }
+    return Folder(files, {"a": types, "b": types, "c": in_parquet})
 
 
 @folder
@@ -360,9 +390,10 @@ def tables_of_parquet() -> Folder:
         "at_home": pa.array([{"x": 1, "y": "a"}, {"x": 2, "y": None}, None]),
         "kind": pa.array(["p", "q", "p"]).dictionary_encode(),
         "for_": pa.array([1, 2, 3], pa.duration("s")),
+        "exactly": pa.array([1, 17 * 10**17 + 1, None], pa.timestamp("ns", "Europe/Berlin")),
     }
     types = {"id": "sc:Integer", "f": "sc:Float", "ok": "sc:Boolean", "word": "sc:Text", "tags": ["sc:Text"],
-             "day": "sc:Date", "at": "sc:DateTime", "at_home": {"x": "sc:Integer", "y": "sc:Text"}, "kind": "sc:Text"}  # fmt: skip
+             "day": "sc:Date", "at": "sc:DateTime", "exactly": "sc:DateTime", "at_home": {"x": "sc:Integer", "y": "sc:Text"}, "kind": "sc:Text"}  # fmt: skip
     return Folder({"t.parquet": table(columns)}, {"t": types}, ("`for_` is duration",))
 
 

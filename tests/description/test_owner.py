@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from description.folders import jsonl
-from support import REPOSITORY, run_cli
+from support import REPOSITORY, SAMPLE, run_cli
 
 import corpusfmt
 from corpusfmt.formats.croissant.model.shapes import DATASET
@@ -111,7 +111,7 @@ def test_a_corpus_has_the_provenance_of_its_manifest(oscar_corpus: Path) -> None
     made = corpusfmt.describe(oscar_corpus)
     manifest = json.loads((oscar_corpus / "MANIFEST.json").read_bytes())
     inputs = [each["name"] for each in manifest["inputs"]]
-    assert [each["@id"] for each in made["prov:wasDerivedFrom"]] == inputs
+    assert made["prov:wasDerivedFrom"] == [{"@type": "prov:Entity", "rdfs:label": name} for name in inputs]
     (activity,) = made["prov:wasGeneratedBy"]
     tool = f"corpusfmt {corpusfmt.__version__}"
     assert activity["rdfs:label"] == f"{tool}, recipe oscar-1.1"
@@ -142,6 +142,32 @@ def test_a_corpus_has_the_statistics_of_its_manifest(oscar_corpus: Path) -> None
     assert statistics_of(metadata) == {"count": final["documents"]}
 
 
+def test_what_is_built_or_converted_is_described_alike(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.build(SAMPLE, tmp_path / "dolma", recipe="dolma")
+    for corpus in (oscar_corpus, dolma_corpus, tmp_path / "dolma"):
+        written = json.loads((corpus / "croissant.json").read_bytes())
+        written["distribution"] = [each for each in written["distribution"] if "_sha256." not in each["name"]]
+        described = corpusfmt.describe(corpus, name=written["name"])
+        if corpus == dolma_corpus:  # a conversion counts no languages
+            del described["inLanguage"]
+        if corpus == oscar_corpus:
+            count, *others = described["recordSet"][0][
+                "annotation"
+            ]  # nothing counts lines with those between documents
+            assert (count["name"], described["recordSet"][0].update(annotation=others)) == ("count", None)
+        assert written["prov:wasGeneratedBy"]
+        assert described == written
+
+
+def test_a_conversion_does_not_name_its_own_files_as_sources(oscar_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(oscar_corpus, tmp_path / "out", to="oscar-1.0", on_loss="allow")
+    made = json.loads((tmp_path / "out" / "croissant.json").read_bytes())
+    own = {each["@id"] for each in made["distribution"]}
+    sources = made["prov:wasDerivedFrom"]
+    assert own & {each["rdfs:label"] for each in sources}
+    assert not [each for each in sources if "@id" in each]
+
+
 def test_a_sealed_corpus_of_dolma_has_the_statistics_next_to_it(tmp_path: Path) -> None:
     rows = [{"id": str(n), "text": "x y", "source": "s"} for n in range(3)]
     (tmp_path / "documents").mkdir()
@@ -157,6 +183,30 @@ def test_a_sealed_corpus_of_dolma_has_the_statistics_next_to_it(tmp_path: Path) 
     (tmp_path / "documents" / "b.jsonl").write_bytes(jsonl({"id": "b", "text": "z", "source": "s"}))
     (documents,) = corpusfmt.describe(tmp_path)["recordSet"]
     assert statistics_of(documents) == {"count": 4}
+
+
+def test_a_sealed_corpus_has_the_statistics_that_were_counted(tmp_path: Path) -> None:
+    rows = [
+        {"id": str(number), "text": "x y\n" * number, "source": "s", "metadata": {"language": language}}
+        for number, language in enumerate(["de", "fr", None])
+    ]
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "a.jsonl").write_bytes(jsonl(*rows))
+    assert run_cli("stats", tmp_path, "--report", f"json={tmp_path}/stats.json").returncode == 0
+    assert run_cli("seal", tmp_path).returncode == 0
+    described = corpusfmt.describe(tmp_path)
+    (documents,) = described["recordSet"]
+    assert statistics_of(documents) == {"count": 3, "languages": 2, "documents_by_language": {"de": 1, "fr": 1}}
+    found = statistics_of(next(each for each in documents["field"] if each["name"] == "text"))
+    assert {name: found[name] for name in ("lines", "words", "characters", "bytes")} == {
+        "lines": 3,
+        "words": 6,
+        "characters": 12,
+        "bytes": 12,
+    }
+    assert found["words_of_a_document"] == {"minimum": 0, "median": 2, "maximum": 4, "mean": 2.0}
+    (tmp_path / "croissant.json").write_text(json.dumps(described))
+    assert run_cli("validate", tmp_path / "croissant.json").returncode == 0
 
 
 def test_a_manifest_of_other_data_says_nothing(oscar_corpus: Path, tmp_path: Path) -> None:

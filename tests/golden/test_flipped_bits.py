@@ -34,6 +34,7 @@ POINTS = [
     Point("build", "process"),
     Point("build", "compact"),
     Point("build", "dedup"),
+    Point("build", "divide"),
     Point("build", "package"),
     Point("convert-to-dolma", "convert"),
     Point("convert-to-dolma", "identify"),

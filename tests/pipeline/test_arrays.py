@@ -100,6 +100,7 @@ POINTS = [
     "corpusfmt.pipeline.stages:groups:1",
     "corpusfmt.pipeline.dedup.compact:ContainerWriter.finish:1",
     "corpusfmt.pipeline.stages:compact:1",
+    "corpusfmt.pipeline.stages:remove_joined:1",
     "corpusfmt.engine.stages:_mark:1",
     "corpusfmt.formats.parts:publish_all:1",
     "corpusfmt.formats.parts:publish_all:2",
@@ -255,11 +256,11 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
     wet: Path, alone: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    inner = import_module("corpusfmt.pipeline.stages").package
+    inner = import_module("corpusfmt.pipeline.package.tasks").package
 
     def overtaken(task: Any) -> Any:
         result = inner(task)
-        monkeypatch.setattr("corpusfmt.pipeline.stages.package", inner)
+        monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", inner)
         dead(out)
         monkeypatch.setattr("corpusfmt.engine.lock._taken", lambda *_, **__: True)  # a file system without locks
         corpusfmt.build(wet, out, shard="2/2", wait=0)
@@ -267,7 +268,7 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
         return result
 
     monkeypatch.setattr(arrays, "_RENEWALS_A_LEASE", 1e-6)
-    monkeypatch.setattr("corpusfmt.pipeline.stages.package", overtaken)
+    monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", overtaken)
     with pytest.raises(Incomplete, match="this shard stood still for so long"):
         corpusfmt.build(wet, out, shard="1/2")
     assert tree(out) == alone
@@ -287,7 +288,7 @@ def test_a_shard_that_stood_still_leaves_a_finished_corpus_alone(
         (["--shard", "1/2", "--engine", "dask"], "--engine is dask, and shards run on their own machines: remove one of the two"),
         (["--finish", "--delete-input"], "shards cannot share --delete-input: remove it, and name inputs that all machines see"),
         (["--shard", "1/2", "-"], "shards cannot share standard input: remove it, and name inputs that all machines see"),
-        (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store, and shards need an output in a file system that all of them see"),
+        (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store where shards cannot write side by side: choose a folder, s3:// or gs://"),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -302,7 +303,22 @@ def test_a_task_that_two_members_run_always_has_its_marker(tmp_path: Path) -> No
     member.touch()
     for fingerprint, there in (("one", False), ("one", True), ("other", False), ("other", True)):
         task = StageTask("task", there, fingerprint)
-        assert _run_and_mark(tmp_path, lambda there: marker.exists() is there, member, task)
+        assert _run_and_mark(tmp_path, lambda there: marker.exists() is there, bool, member, task)
+
+
+def test_a_task_whose_files_another_member_removed_has_its_result(tmp_path: Path) -> None:
+    member, task = tmp_path / "member", StageTask("task", "x", "one")
+    member.touch()
+
+    def overtaken(_: str) -> str:
+        _run_and_mark(tmp_path, str.upper, str, member, task)
+        raise Incomplete("x.box is missing")
+
+    assert _run_and_mark(tmp_path, overtaken, str, member, task) == "X"
+    with pytest.raises(Incomplete, match="is missing"):
+        _run_and_mark(tmp_path, overtaken, str, None, task)
+    with pytest.raises(Incomplete, match="is missing"):
+        _run_and_mark(tmp_path, overtaken, str, member, StageTask("task", "x", "other"))
 
 
 def test_a_member_that_ends_after_its_last_task_does_not_free_it(tmp_path: Path) -> None:

@@ -65,16 +65,18 @@ def test_a_plan_of_few_inputs() -> None:
 
 def test_a_plan_of_many_inputs() -> None:
     plan = plan_of(load_recipe("oscar-1.1"), 1000, 10**8, RATES, jobs=10)
-    # 1,000,000 and 3,000,000 lines: one range of hashes of German, two of English; 16 groups of 64 inputs.
+    # 1,000,000 and 3,000,000 lines: one range of hashes of German, two of English; 16 groups of 64 inputs; shares of 500,000 lines.
     assert stages_of(plan) == {
         "process": (1000, 300_000.0, 300.0),
         "compact": (16, 50_000.0, 3200.0),
         "dedup": (3, 100_000.0, 37_500.0),
-        "package": (2, 200_000.0, 150_000.0),
+        "divide": (2 * 16, 80_000.0, 3750.0),
+        "package": (2 + 6, 200_000.0, 25_000.0),
     }
-    assert plan.scratch_bytes == 2 * 60_000_000 + 4_000_000 * 8
+    # Ten workers join ten of the groups at a time.
+    assert plan.scratch_bytes == 60_000_000 * (1 + 10 / 16) + 4_000_000 * 8
     assert plan.memory_bytes == 10**8 + (1_500_000 - 40) * 64
-    assert plan.hours == round((30_000 + 5_000 + 37_500 + 150_000) / 3600, 6)
+    assert plan.hours == round((30_000 + 5_000 + 37_500 + 8_000 + 25_000) / 3600, 6)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_a_larger_build_takes_what_is_planned(tmp_path: Path) -> None:
     rng = random.Random(3)
     words = LONG_LINE.split(" ")
     for number in range(70):
-        lines = (" ".join(rng.sample(words, len(words))) for _ in range(20))
+        lines = (" ".join(rng.sample(words, len(words))) for _ in range(40))
         wet_file(
             tmp_path / "wet" / f"{number:02}.warc.wet.gz", [wet_record(number, "".join(f"{each}\n" for each in lines))]
         )

@@ -255,7 +255,7 @@ def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, 
     stop("packaged", sourcing=sourcing)
     assert list(wet.iterdir()) == []
     again = Selection(min_lines=2)
-    with pytest.raises(UsageError, match=r"0\.warc\.wet\.gz is gone, and its stored result is unusable"):
+    with pytest.raises(UsageError, match=r"[0-4]\.warc\.wet\.gz is gone, and its stored result is unusable"):
         corpusfmt.build(wet / "*.gz", tmp_path / "out", selection=again, sourcing=sourcing)
     with pytest.raises(UsageError):
         corpusfmt.build(wet, tmp_path / "out", selection=NO_SELECTION)
@@ -270,6 +270,8 @@ def test_what_is_missing_between_the_stages_is_made_again(
     tmp_path: Path, wet: Path, stop: Stop, stage: str, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    if stage == "process":  # containers are removed when they have been joined
+        monkeypatch.setattr("corpusfmt.pipeline.stages.remove_joined", lambda _: None)
     stop("seal")
     box = min((tmp_path / "out" / ".corpusfmt" / stage).glob("*.box"))
     data = box.read_bytes()
@@ -279,7 +281,42 @@ def test_what_is_missing_between_the_stages_is_made_again(
         box.write_bytes(data[:-9] if damage == "cut" else b"")
     for path in (tmp_path / "out" / ".corpusfmt" / "package").iterdir():
         path.unlink()
-    assert resumed(tmp_path, wet) == ((4, 1) if stage == "process" else (5, 0))
+    # A joined container is made of two inputs, whose own it replaces.
+    assert resumed(tmp_path, wet) == ((3, 2) if stage == "compact" else (5, 0))
+
+
+@pytest.mark.parametrize("step", ["packaged", "seal"])
+def test_containers_are_removed_when_they_have_been_joined(
+    tmp_path: Path, wet: Path, stop: Stop, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    stop(step)
+    state = tmp_path / "out" / ".corpusfmt"
+    assert len(list((state / "process").glob("*.json"))) == 5
+    assert len(list((state / "process").glob("*.box"))) == (5 if step == "packaged" else 0)
+    assert resumed(tmp_path, wet) == (5, 0)
+
+
+def test_inputs_are_read_again_if_others_are_joined(
+    tmp_path: Path, wet: Path, stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    stop("seal")
+    inputs = sorted(wet.iterdir())
+    # Of the groups 0 1, 2 3, 4 the first remains.
+    assert resumed(tmp_path, *inputs[:2], *inputs[3:]) == (2, 2)
+
+
+@pytest.mark.parametrize("options", [{"sourcing": Sourcing(delete_input=True)}, {"broken": True}], ids=str)
+def test_containers_stay_that_cannot_be_made_again_or_may_be_joined_otherwise(
+    tmp_path: Path, wet: Path, stop: Stop, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    if options.pop("broken", False):
+        (wet / BROKEN).write_bytes(b"")
+    stop("seal", **options)
+    process = tmp_path / "out" / ".corpusfmt" / "process"
+    assert len(list(process.glob("*.box"))) == (5 if options else 4)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

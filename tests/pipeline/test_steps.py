@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ from support import LONG_LINE, REPOSITORY, SAMPLE, corpus, run_cli, tree, wet_fi
 import corpusfmt
 from corpusfmt._resources import resource
 from corpusfmt.model import Incomplete, Report, UsageError, Verdict
+from corpusfmt.pipeline.process.code import Code
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.process.steps import StepCode, StepCounts, Steps, code_of
 from corpusfmt.pipeline.recipe import Step, load_recipe, recipe_text
@@ -185,6 +187,13 @@ def after(document):
 FAILURES: Mapping[str, tuple[str, str, str]] = {
     "raises": ("raise ValueError('no\\nscore')", "", "raised ValueError: no\nscore"),
     "exits": ("raise SystemExit(0)", "", "raised SystemExit: 0"),
+    "ends a generator": ("raise GeneratorExit", "", "raised GeneratorExit: "),
+    "waits": ("import time; time.sleep(1000)", "timeout = 0.1", "did not return within 0.1 seconds"),
+    "loops": (
+        "while True:\n        try: [0] * 10\n        except Exception: pass",
+        "timeout = 0.1",
+        "did not return within 0.1 seconds",
+    ),
     "recurses": ("return judge(document)", "", "raised RecursionError: "),
     "nothing": ("return None", "", "returned NoneType, expected True or False"),
     "undeclared": ("return {'a': 1}", "", "returned dict, expected True or False"),
@@ -337,6 +346,44 @@ def test_a_module_is_as_good_as_a_file(tmp_path: Path, wet: Path, monkeypatch: p
         corpusfmt.build(wet, tmp_path / "c", recipe=by_module)
 
 
+def test_the_digest_covers_the_package_and_what_it_imports(
+    tmp_path: Path, wet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "lib" / "judges"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text("import msgspec\n")
+    (package / "tables.py").write_text("from numpy import array\nLEAST = 2\n")
+    (package / "data" / "template.py").write_text("not { Python")
+    monkeypatch.syspath_prepend(tmp_path / "lib")
+
+    def built(name: str) -> Any:
+        code = "from judges import tables\n\ndef judge(document):\n    return True\n"
+        (package / "rules.py").write_text(code)
+        steps = one_step("")[0].replace("code.py", "judges.rules")
+        done = run_cli(
+            "build", wet, "--output", tmp_path / name, "--recipe", recipe(tmp_path / "own", steps),
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "lib"), *sys.path])}, fresh=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
+        return manifest(tmp_path / name)["functions"]["judge"]
+
+    before = built("a")
+    assert before["imports"] == {name: importlib.metadata.version(name) for name in ("msgspec", "numpy")}
+    (package / "tables.py").write_text("LEAST = 3\n")
+    after = built("b")
+    assert (after["sha256"] != before["sha256"], list(after["imports"])) == (True, ["msgspec"])
+
+
+def test_an_interrupt_by_the_function_is_one_line(tmp_path: Path, wet: Path) -> None:
+    """Of the parent, it is the user's; a worker has none, so that there it is a failure of the step."""
+    own = recipe(tmp_path / "own", *one_step("def judge(document):\n    raise KeyboardInterrupt\n"))
+    done = run_cli("build", wet, "--output", tmp_path / "a", "--recipe", own, "--jobs", "1", fresh=True)
+    assert (done.returncode, done.stderr.count(b"\n"), b"Traceback" in done.stderr) == (130, 1, False)
+    done = run_cli("build", wet, "--output", tmp_path / "b", "--recipe", own, "--jobs", "2", fresh=True)
+    assert done.returncode == 3
+    assert b"step `judge` raised KeyboardInterrupt: " in done.stderr
+
+
 WRONG: Mapping[str, tuple[str, str, str]] = {
     "no file": ('function = "py:other.py:judge"', "", "other.py cannot be loaded: FileNotFoundError: "),
     "no module": ('function = "py:no_such_module:judge"', "", "no_such_module cannot be loaded: ModuleNotFoundError: "),
@@ -344,6 +391,7 @@ WRONG: Mapping[str, tuple[str, str, str]] = {
     "no function at all": ('function = "py:code.py:judge"', "judge = 7", r"`judge` in .*code.py is not a function$"),
     "syntax": ('function = "py:code.py:judge"', "def judge(", "code.py cannot be loaded: SyntaxError: "),
     "exit": ('function = "py:code.py:judge"', "raise SystemExit(0)", "code.py cannot be loaded: SystemExit: 0"),
+    "generator": ('function = "py:code.py:judge"', "raise GeneratorExit", "code.py cannot be loaded: GeneratorExit: "),
     "built in": ('function = "py:sys:exit"', "", "the module has no file, so its digest is unknown"),
     "too few": (
         'function = "py:code.py:judge"\noptions = { least = 1 }',
@@ -413,9 +461,9 @@ def test_a_recipe_without_steps_is_written_as_before() -> None:
 def test_a_worker_without_the_function_or_with_another_one_says_so(tmp_path: Path) -> None:
     step = Step("judge", "py:no_such_module:judge")
     with pytest.raises(UsageError, match=r"^step `judge` on \S+: no_such_module cannot be loaded: ModuleNotFoundError"):
-        Steps([StepCode(step, "", "0" * 64)], Counter())
+        Steps([StepCode(step, "", Code("0" * 64, {}))], Counter())
     (tmp_path / "code.py").write_text("def rated(document): return True\n")
-    code = StepCode(Step("judge", "py:code.py:rated"), str(tmp_path / "code.py"), "0" * 64)
+    code = StepCode(Step("judge", "py:code.py:rated"), str(tmp_path / "code.py"), Code("0" * 64, {}))
     with pytest.raises(Incomplete, match=r"^step `judge` on \S+: py:code.py:rated is not what the run began with"):
         Steps([code], Counter())
 

@@ -381,7 +381,12 @@ def test_running_inputs_wait_for_room_and_downloads_too(
 ) -> None:
     monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", inputs_joined)
     sizes: list[int] = []
-    corpusfmt.build(files, tmp_path / "all", progress=lambda *_: sizes.append(state_bytes(tmp_path / "all")))
+    # Like downloads, what is deleted cannot be read again: containers are kept until the end.
+    deleted = Sourcing(delete_input=True)
+    copies = Path(shutil.copytree(files, tmp_path / "copies"))
+    corpusfmt.build(
+        copies, tmp_path / "all", sourcing=deleted, progress=lambda *_: sizes.append(state_bytes(tmp_path / "all"))
+    )
     one = max(path.stat().st_size for path in files.iterdir())
     limit = max(sizes) + 2 * one
     sizes.clear()

@@ -129,13 +129,21 @@ def test_what_cannot_be_sealed(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has a control character or a backslash: rename the file"):
         corpusfmt.seal(corpus)
     not_utf8 = (corpus / "a\\b.md").rename(corpus / os.fsdecode(b"\xff.md"))
-    with pytest.raises(UsageError, match="has a control character or a backslash"):
+    with pytest.raises(UsageError, match=r"`\\xff.md` is not UTF-8: rename the file"):
         corpusfmt.seal(corpus)
     not_utf8.unlink()
     (corpus / "LICENSE").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(BadInput):
         corpusfmt.seal(corpus)
     (corpus / "LICENSE").unlink()
+    for name in (NAME, "MANIFEST.provenance.json", "MANIFEST.verification.json", "model.sig"):
+        (corpus / name).unlink(missing_ok=True)
+        (corpus / name).mkdir()
+        before = tree(corpus)
+        with pytest.raises(UsageError, match=f"{name} is a folder, expected a file: rename it"):
+            corpusfmt.seal(corpus, attest=True)
+        assert tree(corpus) == before
+        (corpus / name).rmdir()
     (corpus / ".corpusfmt").mkdir()
     (corpus / ".corpusfmt/run").write_text("x")
     with pytest.raises(UsageError, match="holds an unfinished run"):

@@ -385,14 +385,22 @@ def test_what_to_do_without_the_package(built: Path, keys: tuple[Path, Path], mo
         corpusfmt.verify(built, key=keys[1])
 
 
-def test_what_to_do_without_a_network(built: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "otherwise"),
+    [
+        (["seal", "--sign=sigstore"], "sign with a key (`--sign KEY`)"),
+        (["verify", "--identity=a", "--identity-provider=b"], "name its keys with --trust-config"),
+    ],
+)
+def test_what_to_do_without_a_network(options: list[str], otherwise: str, built: Path, tmp_path: Path) -> None:
     before = tree(built)
     nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
     folders = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"), str(tmp_path))
-    done = run_cli("seal", built, "--sign", "sigstore", env={**os.environ, **nowhere, **folders})
+    done = run_cli(*options, built, env={**os.environ, **nowhere, **folders})
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (3, b"", 1)
     assert done.stderr.startswith(b"error: sigstore cannot be reached (")
-    assert done.stderr.endswith(b"sign with a key (`--sign KEY`), or where there is a network\n")
+    assert f"): {otherwise}, or ".encode() in done.stderr
+    assert done.stderr.endswith(b" where there is a network\n")
     assert tree(built) == before
 
 

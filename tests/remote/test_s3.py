@@ -12,12 +12,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from remote.faults import Faults, proxy
 from support import LONG_LINE, corpus, wet_file, wet_record
+
+from corpusfmt.io.outputs import StorePath
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
@@ -150,6 +153,23 @@ def test_a_report_in_the_store_is_that_of_a_disk(store: Store, local: Path, tmp_
     assert store.objects("reports").keys() == {"a.json"}
 
 
+def test_a_corpus_in_the_store_is_validated_in_parts(store: Store, local: Path, tmp_path: Path) -> None:
+    for path, data in corpus(local / "dolma").items():
+        store.put(f"parted/{path}", data)
+    place = f"{BUCKET}/parted"
+    store.run("validate", place, "--profile", "strict", "--report", f"json={tmp_path}/alone.json")
+    for number in (1, 2):
+        part = f"part={BUCKET}/parts/{number}.jsonl"
+        store.run("validate", place, "--profile", "strict", "--shard", f"{number}/2", "--report", part)
+    for name, data in store.objects("parts").items():
+        (tmp_path / name).write_bytes(data)
+    parts = sorted(tmp_path.glob("*.jsonl"))
+    assert f"add --path {place} to read there" in store.run("report", "merge", *parts, status=2)
+    store.run("report", "merge", *parts, "--path", place, "--report", f"json={tmp_path}/joined.json")
+    found, expected = (json.loads((tmp_path / f"{name}.json").read_bytes()) for name in ("joined", "alone"))
+    assert found | {"started": "", "finished": ""} == expected | {"started": "", "finished": ""}
+
+
 def test_kills(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
     """Builds are killed until they have been killed often enough; each that ends is compared."""
     chosen = random.Random(3)
@@ -173,6 +193,55 @@ def test_kills(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
         assert digests(built) == digests(corpus(local / "corpus"))
         assert built.keys() == listed(built)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_that_put_an_object_if_there_is_none_one_succeeds(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    for number in range(5):
+        place = StorePath(f"{BUCKET}/claims/{number}")
+        with ThreadPoolExecutor(6) as threads:
+            won = list(threads.map(place.create, [f"process {each}".encode() for each in range(6)]))
+        assert won.count(True) == 1
+        assert store.objects("claims")[str(number)] == f"process {won.index(True)}".encode()
+
+
+def shards(store: Store, folder: Path, *words: object, kill: int) -> None:
+    """Run three shards at one time in folders of their own; `kill` is the one that is killed as soon as the run has begun."""
+    running = []
+    for number in (1, 2, 3):
+        (folder / str(number)).mkdir(parents=True)
+        running.append(store.command(*words, "--shard", f"{number}/3", cwd=folder / str(number)))
+    while running[kill].poll() is None and ".corpusfmt/run" not in store.paths(
+        str(words[-3]).removeprefix(f"{BUCKET}/")
+    ):
+        time.sleep(0.05)
+    os.killpg(running[kill].pid, signal.SIGKILL)
+    for number, process in enumerate(running):
+        out, errors = process.communicate(timeout=300)
+        assert process.returncode in {0, -signal.SIGKILL if number == kill else 0}, (out + errors).decode()
+
+
+def test_shards_that_share_a_state_write_what_one_run_does(
+    store: Store, wet: Path, local: Path, tmp_path: Path
+) -> None:
+    shared = ["--state", tmp_path / "state"]
+    built, converted = f"{BUCKET}/shared", f"{BUCKET}/shared-dolma"
+    shards(store, tmp_path / "build", "build", wet, "-o", built, *shared, kill=0)
+    said = store.run("build", wet, "-o", built, "--shard", "1/3", cwd=tmp_path, status=2)
+    assert f"{built} belongs to a run whose state is in {tmp_path / 'state'} on " in said
+    assert "; shards of one run need one --state, in a folder that all of them see" in said
+    store.run("build", wet, "-o", built, *shared, "--finish", "--wait", 120)
+    found = store.objects("shared")
+    assert digests(found) == digests(corpus(local / "corpus"))
+    assert found.keys() == listed(found)
+    assert "nothing to do, the run is finished" in store.run("build", wet, "-o", built, *shared, "--shard", "3/3")
+    shards(store, tmp_path / "convert", "convert", built, "--to", "dolma", converted, *shared, kill=1)
+    store.run("convert", built, converted, "--to", "dolma", *shared, "--finish", "--wait", 120)
+    assert digests(store.objects("shared-dolma")) == digests(corpus(local / "dolma"))
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_destination_belongs_to_one_run(store: Store, wet: Path, tmp_path: Path) -> None:

@@ -242,23 +242,27 @@ def _html(outcome: Outcome) -> None:
 _ELEMENTS = frozenset(
     {"html", "head", "meta", "title", "style", "script", "body", "main", "h1", "h2", "p", "a", "code", "span", "b", "i"}
     | {"ul", "ol", "li", "details", "summary", "div", "table", "tr", "td", "form", "label", "input", "select", "option"}
-    | {"output"}
+    | {"output", "svg", "rect", "noscript"}
 )
 _ATTRIBUTES = {
     "lang": "en",
     "charset": "utf-8",
-    "content": "width=device-width",
+    "content": r"width=device-width|default-src 'none'; script-src 'sha256-[\w+/]{43}='; style-src 'unsafe-inline'; base-uri.*",
+    "http-equiv": "Content-Security-Policy",
     "name": "viewport|text|path|rule|error|warning|info",
     "class": r"((in)?valid|incomplete|error|warning|info|faint|rule|count|about|n|bar)",
     "id": r"[A-Z]{3}\d{3}",
     "data-severities": r"[a-z ]+",
-    "style": r"width:\d+%",
-    "href": r"https://github\.com/corpusfmt/corpusfmt/blob/main/docs/rules\.md#[a-z0-9-]+",
-    "type": "search|checkbox",
+    "data-kept": r"\d+",
+    "width": r"\d+\.\d%",
+    "height": "100%",
+    "href": r"https://corpusfmt\.github\.io/latest/rules/[A-Z0-9]+/",
+    "type": "search|checkbox|application/json",
     "value": "",
     "checked": "",
     "hidden": "",
     "aria-live": "polite",
+    "aria-hidden": "true",
 }
 
 

@@ -23,7 +23,7 @@ import corpusfmt
 from corpusfmt import BadInput, Document, UsageError
 from corpusfmt.statistics import count, run
 from corpusfmt.statistics.run import OPTIONAL
-from corpusfmt.statistics.sketch import ERROR, QUANTILES, Sketch
+from corpusfmt.statistics.sketch import COARSE, FINE, QUANTILES, Sketch
 
 SCHEMA = json.loads((REPOSITORY / "schemas/stats/stats.schema.json").read_bytes())
 
@@ -167,10 +167,10 @@ def test_attributes_are_counted_embedded_or_in_sets(tmp_path: Path) -> None:
     shown = run_cli("stats", tmp_path, "--with", "attributes").stdout.decode()
     assert (
         """
-attribute  documents  spans  min  50%  max  mean
+attribute  documents  spans  min    50%  max  mean
 n                  6      0
-q                  6     12  0.5    1  1.5     1
-s/q                6      6    0    0    1   0.5
+q                  6     12  0.5  1.004  1.5     1
+s/q                6      6    0      0    1   0.5
 t                  6      0
 """
         in shown
@@ -214,6 +214,7 @@ def test_what_is_broken_is_named_and_the_rest_counted(dolma_corpus: Path, tmp_pa
     assert shown.endswith("2 of 3 shards whole\n")
 
 
+@pytest.mark.parametrize("bits", [FINE, COARSE])
 @pytest.mark.parametrize(
     "draw",
     [
@@ -221,36 +222,45 @@ def test_what_is_broken_is_named_and_the_rest_counted(dolma_corpus: Path, tmp_pa
         lambda random: int(random.lognormvariate(6, 3)),
         lambda random: random.randint(0, 300),
         lambda random: random.gauss(0, 1) ** 3,
+        lambda random: random.uniform(0.99, 1.03),
     ],
 )
-def test_quantiles_are_within_their_error_however_they_are_merged(draw: Callable[[Random], float]) -> None:
+def test_quantiles_are_within_their_error_however_they_are_merged(draw: Callable[[Random], float], bits: int) -> None:
     random = Random(7)
     numbers = [draw(random) for _ in range(20_000)]
-    whole, merged = Sketch(), Sketch()
+    whole, merged = Sketch(bits), Sketch(bits)
     whole.add(np.array(numbers))
     for start in range(0, len(numbers), 3_001):
-        part = Sketch()
+        part = Sketch(bits)
         part.add(numbers[start : start + 3_001])
         merged.merge(part)
-    assert (merged.buckets, merged.number, merged.least, merged.most) == (
-        whole.buckets,
-        whole.number,
-        min(numbers),
-        max(numbers),
-    )
+    assert (merged.least, merged.most) == (min(numbers), max(numbers))
+    assert merged.as_json() | {"total": 0, "mean": 0} == whole.as_json() | {"total": 0, "mean": 0}
     ordered = sorted(numbers)
     for share, value in whole.quantiles().items():
         exact = ordered[math.ceil(float(share) * len(ordered)) - 1]
-        assert abs(value - exact) <= abs(exact) * ERROR, (share, value, exact)
-        if isinstance(exact, int) and abs(exact) < 256:
+        assert abs(value - exact) <= abs(exact) * whole.error, (share, value, exact)
+        if isinstance(exact, int) and abs(exact) < 1 << bits:
             assert value == exact
     assert list(whole.quantiles()) == [str(each) for each in QUANTILES]
 
 
-def test_the_sum_of_large_integers_is_exact() -> None:
+@pytest.mark.parametrize("number", [10**15, -(10**15), 2**63 - 1, -(2**63)])
+def test_the_sum_of_large_integers_is_exact(number: int) -> None:
     found = Sketch()
-    found.add([10**15] * 20_000)
-    assert found.total == 20_000 * 10**15
+    found.add([number] * 20_000)
+    assert found.total == 20_000 * number
+
+
+def test_quantiles_of_ten_million_lengths_are_within_their_error() -> None:
+    lengths = np.random.default_rng(7).lognormal(7, 1.5, 10_000_000).astype(np.int64)
+    found = Sketch(COARSE)
+    for part in np.array_split(lengths, 150):
+        found.add(part)
+    assert (found.number, found.total) == (len(lengths), lengths.sum())
+    ranks = [math.ceil(share * len(lengths)) - 1 for share in QUANTILES]
+    exact = np.partition(lengths, ranks)[ranks]
+    assert list(found.quantiles().values()) == pytest.approx(exact.tolist(), rel=found.error)
 
 
 def test_documents_without_text_do_not_wait_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,13 +269,13 @@ def test_documents_without_text_do_not_wait_for_one(tmp_path: Path, monkeypatch:
     path.parent.mkdir()
     path.write_bytes(gzip.compress(b'{"id":"1","text":"","source":"s","attributes":{"a":[[0,0,1]]}}\n' * 1_000))
     batches: list[int] = []
-    add = count._Counting._add_sizes
+    measured = count._Counting._measured
 
-    def add_sizes(counting: Any, columns: Any) -> None:
-        batches.append(len(counting._labels))
-        add(counting, columns)
+    def counted(counting: Any, data: bytes, texts: Any) -> Any:
+        batches.append(len(texts))
+        return measured(counting, data, texts)
 
-    monkeypatch.setattr(count._Counting, "_add_sizes", add_sizes)
+    monkeypatch.setattr(count._Counting, "_measured", counted)
     assert corpusfmt.stats(tmp_path, count=["attributes"]).total.documents == 1_000
     assert max(batches) <= 200
 
@@ -302,6 +312,7 @@ lines             5         1  20.00%
 most repeated lines  times
 eins                     2
 
+0 domains, 3 documents without one
 in: dolma 1.0, 3 documents, 39 bytes of text, 1 shard
 """
 
@@ -328,7 +339,7 @@ def test_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, repeats, attributes"),
+        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, domains, repeats, attributes"),
         (["--output-format", "html"], "unknown output format 'html'; known: text, json, markdown"),
     ],
 )

@@ -187,7 +187,10 @@ def test_scratch_counts_what_compacting_writes_once_more() -> None:
     scratch.keep("a", 100, 100, 50)
     assert (scratch.used, scratch.need(100), scratch.admits(100)) == (150, 150, True)
     scratch.check()
-    scratch = Scratch(limit=249, twice=True)
+    scratch = Scratch(limit=249, again=0.5)
+    scratch.keep("a", 100, 100, 50)
+    assert (scratch.used, scratch.need(100)) == (200, 200)
+    scratch.keep_all_twice()
     scratch.keep("a", 100, 100, 50)
     assert (scratch.used, scratch.need(100), scratch.admits(1)) == (250, 250, False)
     with pytest.raises(Incomplete, match="the remaining stages may need up to 250 B"):
@@ -272,8 +275,8 @@ def test_findings_are_where_they_are_however_rows_are_cut_into_pieces(
 
 @pytest.mark.parametrize("inputs", [1, 7, 64, 1000])
 def test_every_container_is_in_one_group(inputs: int) -> None:
-    found = groups(range(inputs))
-    assert [each for group in found for each in group] == list(range(inputs))
+    found = groups(inputs)
+    assert (sum(found), min(found) > 0) == (inputs, True)
 
 
 def test_a_million_rows_are_kept_to_tell_what_happened() -> None:

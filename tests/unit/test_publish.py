@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support import run_cli, tree
 
-from corpusfmt.io.publish import PARTIAL_PREFIX, is_written_in_place, publish, publish_bytes, writing
+from corpusfmt.io.publish import PARTIAL_PREFIX, create_bytes, is_written_in_place, publish, publish_bytes, writing
 from corpusfmt.model import UsageError
 
 
@@ -183,3 +183,15 @@ def test_what_a_process_has_open_is_written_in_place(tmp_path: Path, folder: str
     with (tmp_path / "file").open("ab") as file:
         publish_bytes(Path(folder, str(file.fileno())), b"new")
     assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no-links"])
+def test_a_file_is_created_once(links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:  # as on some network file systems
+        monkeypatch.setattr(os, "link", refuse)
+    create_bytes(tmp_path / "claim", b"first")
+    create_bytes(tmp_path / "claim", b"second")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"claim": b"first"}

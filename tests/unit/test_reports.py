@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections import defaultdict
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
+from support import Page
 
 import corpusfmt
 from corpusfmt._resources import resource
@@ -164,29 +163,6 @@ def test_sizes_are_shown_in_decimal_units(size: int, shown: str) -> None:
     assert human_size(size) == shown
 
 
-class Page(HTMLParser):
-    """The texts of a page by the names of the elements that they are in; every element has to be closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.within: list[str] = []
-        self.texts: dict[str, list[str]] = defaultdict(list)
-        self.feed(text)
-        self.close()
-        assert self.within == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in {"meta", "input"}:
-            self.within.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.within.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts["/".join(self.within)].append(data)
-
-
 def test_html_is_a_whole_page() -> None:
     page = corpusfmt.render(a_report(), "html")
     texts = Page(page).texts
@@ -202,9 +178,7 @@ def test_html_is_a_whole_page() -> None:
     assert texts[f"{rule}/div/ol/li/code"] == ["ä \\ud800<&>\\x01.gz", "af/af.txt.gz:1:3", "af/af.txt.gz:2:3"]
     assert texts[f"{rule}/div/ol/li/span"][:2] == ["cut\\nshort (7 times, first here)", "line of 1 | characters"]
     assert texts[f"{rule}/div/p"][-1] == "3 more were counted but not kept."
-    assert (
-        'href="https://github.com/corpusfmt/corpusfmt/blob/main/docs/rules.md#gen101-compressed-stream-corrupt"' in page
-    )
+    assert 'href="https://corpusfmt.github.io/latest/rules/GEN101/"' in page
     assert [len(re.findall(what, page)) for what in ("src=", "@import", r"url\(")] == [0, 0, 0], "requests nothing"
 
 
@@ -217,6 +191,21 @@ def test_html_shows_where_a_rule_fires_most() -> None:
     texts = Page(corpusfmt.render(report, "html")).texts
     assert texts["html/body/main/details/div/table/tr/td/code"] == ["de", "fr"], "folders, as there are many files"
     assert texts["html/body/main/details/div/table/tr/td"] == ["165", "45"]
+
+
+def test_further_findings_are_data_in_the_page() -> None:
+    report = Report("dolma", "1.0", Tally(cap=300), Coverage(1, 1))
+    for line in range(1, 204):
+        problem = Problem(f"</script><!--{line}\u2028", Location("a.gz", line), "hint" if line > 202 else "")
+        report.tally.add(Finding("DOL304", "text-missing", Severity.ERROR, problem))
+    page = Page(corpusfmt.render(report, "html"))
+    rule = "html/body/main/details/div"
+    assert len(page.texts[f"{rule}/ol/li/code"]) == 200
+    assert page.texts[f"{rule}/noscript/p"] == ["3 more are listed with JavaScript."]
+    (data,) = page.texts[f"{rule}/script"]
+    assert [row[:2] for row in json.loads(data)] == [["error", f"a.gz:{line}"] for line in (201, 202, 203)]
+    assert json.loads(data)[2][2:] == ["</script><!--203\\u2028", "help: hint"]
+    assert [attributes.get("data-kept") for tag, attributes in page.tags if tag == "details"] == ["203"]
 
 
 @pytest.mark.parametrize("name", RENDERERS)
@@ -387,7 +376,7 @@ def test_sarif_says_where_and_what_for_code_scanning() -> None:
     rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
     assert rules["GEN101"]["shortDescription"]["text"] == "A gzip or zstd file is corrupt or truncated."
     assert rules["GEN101"]["help"]["text"].startswith("A gzip or zstd file is corrupt or truncated.\n\nWhy: ")
-    assert rules["GEN101"]["helpUri"].endswith("/docs/rules.md#gen101-compressed-stream-corrupt")
+    assert rules["GEN101"]["helpUri"].endswith("/latest/rules/GEN101/")
     places = [result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]]
     assert [unquote(place["uri"], errors="surrogatepass") for place in places] == [
         "data/a#b%20?ü/ä \ud800<&>\x01.gz",

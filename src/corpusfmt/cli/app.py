@@ -15,10 +15,12 @@ from corpusfmt.cli import (
     catalogue,
     compare,
     convert,
+    datasheet,
     describe,
     doctor,
     fix,
     gate,
+    lsp,
     plan,
     records,
     render,
@@ -28,7 +30,7 @@ from corpusfmt.cli import (
     validate,
     verify,
 )
-from corpusfmt.cli.console import read_or_not
+from corpusfmt.cli.console import Colour, read_or_not, set_colour
 from corpusfmt.cli.grouped import GroupedCommand
 from corpusfmt.wording import clipped_message, plain
 
@@ -52,6 +54,7 @@ app.command("describe")(describe.command)
 app.command("records")(records.command)
 app.command("show")(show.command)
 app.command("stats")(stats.command)
+app.command("datasheet")(datasheet.command)
 app.command("build", cls=GroupedCommand)(build.command)
 app.command("plan")(plan.command)
 app.command("gate")(gate.command)
@@ -61,6 +64,7 @@ app.command("rule")(catalogue.rule)
 app.command("recipe")(catalogue.recipe)
 app.command("formats")(catalogue.formats)
 app.command("detect")(catalogue.detect)
+app.command("lsp")(lsp.command)
 app.command("doctor")(doctor.command)
 app.add_typer(render.app, name="report")
 
@@ -76,8 +80,12 @@ def _options(
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    color: Annotated[
+        Colour, typer.Option(help="auto (a terminal; NO_COLOR and FORCE_COLOR are respected), always or never.")
+    ] = Colour.AUTO,
 ) -> None:
     del show_version
+    set_colour(color)
 
 
 def main() -> None:

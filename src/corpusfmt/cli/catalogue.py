@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Check, Json, Rule, UsageError
@@ -20,6 +21,7 @@ Rules = Annotated[
     typer.Argument(
         metavar="[CODE|SLUG]...",
         help="Rules to explain: codes, prefixes of codes, or slugs (default: list all).",
+        autocompletion=completion.rules,
     ),
 ]
 

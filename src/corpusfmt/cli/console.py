@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 
 from corpusfmt.wording import plain
 
@@ -31,6 +32,39 @@ def write(lines: Iterable[str], *, utf8: bool = False) -> None:
             for line in lines:
                 print(line)
         sys.stdout.flush()
+
+
+class Colour(StrEnum):
+    """When output is coloured."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+_colour = Colour.AUTO
+
+
+def set_colour(wanted: Colour) -> None:
+    """Decide for all further output."""
+    global _colour  # noqa: PLW0603 - an option of the whole command line
+    _colour = wanted
+
+
+def links_are_shown() -> bool:
+    """Whether standard output is a terminal that shows links (OSC 8), or at least ignores them."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "linux"}
+
+
+def colours_are_shown() -> bool:
+    """Whether standard output is coloured: as asked for, or by NO_COLOR, FORCE_COLOR and the terminal, in this order."""
+    if _colour is not Colour.AUTO:
+        return _colour is Colour.ALWAYS
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def encoded(lines: Iterable[str]) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
@@ -35,13 +36,19 @@ class BadRecord(StrEnum):
 Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus, or a Croissant description with records.")]
 Destination = Annotated[str, typer.Argument(metavar="DST", help="A new or empty folder or URL, or one to resume.")]
 To = Annotated[
-    str, typer.Option("--to", help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma, parquet, jsonl or text.")
+    str,
+    typer.Option(
+        "--to",
+        help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma, parquet, jsonl or text.",
+        autocompletion=completion.targets,
+    ),
 ]
 From = Annotated[
     str,
     typer.Option(
         "--from",
         help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
+        autocompletion=completion.format_names,
     ),
 ]
 OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count losses in the report.")]

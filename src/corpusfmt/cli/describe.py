@@ -11,7 +11,7 @@ import typer
 
 from corpusfmt.cli.bounds import Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import warn, write
-from corpusfmt.cli.inputs import FollowLinks
+from corpusfmt.cli.inputs import ConfigFile, FollowLinks, settings_of
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.wording import json_text
@@ -58,10 +58,6 @@ Evidence = Annotated[
     str | None,
     typer.Option("--evidence", metavar="FILE|URL", help="Write the reasons for each type, key and split as JSON."),
 ]
-ConfigFile = Annotated[
-    str | None,
-    typer.Option("--config", metavar="FILE", help="Settings in TOML: section `describe` takes these options."),
-]
 
 
 @guarded
@@ -96,13 +92,13 @@ def command(
     """Describe a corpus or any folder as Croissant, with sizes and SHA-256 of files, languages, and records."""
     given = locals()
     from corpusfmt.description import REQUIRED, described_as
-    from corpusfmt.engine.config import Config, Details, load_config
+    from corpusfmt.engine.config import Details
     from corpusfmt.formats import named_format
     from corpusfmt.io.publish import publish_bytes
 
     outputs = _outputs(output, evidence)
     described = outputs.get("--output")
-    settings = load_config(config) if config else Config()
+    settings = settings_of(config, [corpus])
     limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
     details = settings.describe.under(Details.of(given))
     with shown_progress("describing") as show:

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import unified_diff
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from corpusfmt.cli.console import say, warn, write
-from corpusfmt.cli.inputs import FollowLinks
+from corpusfmt.cli.inputs import ConfigFile, FollowLinks
 from corpusfmt.cli.outcome import FINDINGS, FailOn, exit_status, guarded, write_reports
-from corpusfmt.cli.validate import ConfigFile, Data, FormatName, Ignore, Profile, Select
+from corpusfmt.cli.validate import Data, FormatName, Ignore, Profile, Select
 from corpusfmt.wording import plain
 
 if TYPE_CHECKING:
@@ -40,21 +40,14 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Repair findings that need no decision by the author; the rest of each file stays as it is."""
-    from corpusfmt.cli.inputs import expanded, names, one_report
-    from corpusfmt.engine.config import Config, load_config
+    from corpusfmt.cli.inputs import expanded, judged_by, one_report, settings_of
     from corpusfmt.engine.fix import fix
     from corpusfmt.engine.validate import validate
     from corpusfmt.report.saved import Baseline
 
-    settings = load_config(config) if config else Config()
+    settings = settings_of(config, paths)
     follow = follow_links or settings.follow_links
-    judged: dict[str, Any] = {
-        "profile": profile or settings.profiles,
-        "select": names(select) or tuple(settings.select),
-        "ignore": (*names(ignore), *settings.ignore),
-        "overrides": settings.overrides,
-        "data": data,
-    }
+    judged = {**judged_by(settings, profile, select, ignore), "data": data}
     changed, reports = False, []
     for shown, entry in list(expanded([(path, path) for path in paths], follow_links=follow)):
         fixed = fix(entry, format=format_name, to=to, unsafe=unsafe, write=not diff, follow_links=follow, **judged)

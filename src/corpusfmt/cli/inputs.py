@@ -13,19 +13,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec.structs import replace
 
+from corpusfmt.cli.console import warn
 from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
 from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
+    from corpusfmt.engine.config import Config
     from corpusfmt.report.saved import Baseline
 
+#: The value of `--config` for no settings at all.
+NO_SETTINGS = "none"
+ConfigFile = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Settings in TOML, or none (default: corpusfmt.toml or [tool.corpusfmt] of pyproject.toml in this folder or above).",
+    ),
+]
 FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links that lead out of the input.")]
 
 ColumnProfile = Annotated[
@@ -221,6 +233,30 @@ def size(text: str) -> int:
     if not 1 <= found < math.inf:
         raise UsageError(f"size is {clipped(text)!r}, expected a size like 500MB, 1.5GB or 2GiB")
     return int(found)
+
+
+def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
+    """Return the settings of `--config`, or those found in the working directory and its parents, which are named."""
+    from corpusfmt.engine.config import Config, find_config, load_config
+
+    if config is not None:
+        return Config() if config == NO_SETTINGS else load_config(config)
+    if (found := find_config(inputs)) is None:
+        return Config()
+    warn(f"settings: {os.path.relpath(found)}")
+    return load_config(found)
+
+
+def judged_by(
+    settings: Config, profiles: Sequence[str], select: Sequence[str], ignore: Sequence[str]
+) -> dict[str, Any]:
+    """Return the arguments of `validate` on what is reported, from the settings and the options."""
+    return {
+        "profile": list(profiles or settings.profiles),
+        "select": list(names(select) or settings.select),
+        "ignore": [*names(ignore), *settings.ignore],
+        "overrides": list(settings.overrides),
+    }
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
-from corpusfmt.cli.console import encoded, leave_unread, warn, write
+from corpusfmt.cli.console import colours_are_shown, encoded, leave_unread, links_are_shown, warn, write
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.model import (
     INCOMPLETE_CODES,
@@ -139,8 +139,13 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
 def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
     """Print a report on standard output and write each `FORMAT=PATH`; `-` is standard output, too."""
     from corpusfmt.report import FOR_TERMINALS, renderer
+    from corpusfmt.report.terminal import coloured, with_links
 
-    write_outputs(lambda name: renderer(name)(report, view), output_format, destinations, FOR_TERMINALS)
+    def for_terminal(lines: Iterable[str]) -> Iterable[str]:
+        lines = coloured(lines) if colours_are_shown() else lines
+        return with_links(lines, report.by_rule) if links_are_shown() else lines
+
+    write_outputs(lambda name: renderer(name)(report, view), output_format, destinations, FOR_TERMINALS, for_terminal)
 
 
 def write_outputs(
@@ -148,25 +153,33 @@ def write_outputs(
     output_format: str,
     destinations: Sequence[str],
     for_terminals: Container[str],
+    decorated: Callable[[Iterable[str]], Iterable[str]] = iter,
 ) -> None:
-    """Print and write the result of `lines` for each output format, as `write_reports` does."""
-    write(lines(output_format), utf8=output_format not in for_terminals)
+    """Print and write the result of `lines` for each output format, as `write_reports` does.
+
+    `decorated` changes lines for a terminal before they are printed.
+    """
+    if output_format in for_terminals:
+        write(decorated(lines(output_format)))
+    else:
+        write(lines(output_format), utf8=True)
     for destination in destinations:
         name, _, path = destination.partition("=")
         if path == "-":
             write(lines(name), utf8=True)
         else:
-            _save(lines(name), path)
+            save(lines(name), path)
 
 
 def save_report(report: Report, output_format: str, path: str, view: View = DEFAULT_VIEW) -> None:
     """Publish a report as a file."""
     from corpusfmt.report import renderer
 
-    _save(renderer(output_format)(report, view), path)
+    save(renderer(output_format)(report, view), path)
 
 
-def _save(lines: Iterable[str], path: str) -> None:
+def save(lines: Iterable[str], path: str) -> None:
+    """Publish lines as a file."""
     from corpusfmt.io.outputs import place_of
     from corpusfmt.io.publish import publish
 

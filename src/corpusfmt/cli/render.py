@@ -1,4 +1,4 @@
-"""Internal: `corpusfmt report render` and `corpusfmt report compare`."""
+"""Internal: `corpusfmt report render`, `corpusfmt report compare`, and the group that they and `merge` are in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli import merge
 from corpusfmt.cli.console import write
 from corpusfmt.cli.outcome import FINDINGS, check_outputs, guarded, save_report, write_reports
 
@@ -15,6 +16,9 @@ app = typer.Typer(no_args_is_help=True, help="Work with saved reports.", rich_ma
 @app.callback()
 def _group() -> None:
     """Work with saved reports."""
+
+
+app.command("merge")(merge.command)
 
 
 @app.command("render")

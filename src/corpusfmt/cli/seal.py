@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
 from corpusfmt.cli.outcome import explain, guarded
@@ -25,7 +26,20 @@ Sign = Annotated[
         "--sign", metavar="KEY", help="Sign with a private key (a PEM file), or as an identity with `sigstore`."
     ),
 ]
-FormatName = Annotated[str, typer.Option("--format", help="auto, or a format as `corpusfmt formats` lists it.")]
+TrustConfig = Annotated[
+    str | None,
+    typer.Option(
+        "--trust-config",
+        metavar="FILE",
+        help="The trust configuration of an instance of sigstore (default: the public one).",
+    ),
+]
+FormatName = Annotated[
+    str,
+    typer.Option(
+        "--format", help="auto, or a format as `corpusfmt formats` lists it.", autocompletion=completion.format_names
+    ),
+]
 Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
 
 
@@ -34,6 +48,7 @@ def command(
     corpus: Corpus,
     attest: Attest = False,
     sign: Sign = None,
+    trust_config: TrustConfig = None,
     format_name: FormatName = "auto",
     profile: Profile = "standard",
     max_expansion: MaxExpansion = None,
@@ -52,6 +67,7 @@ def command(
             corpus,
             attest=attest,
             sign=sign,
+            trust_config=trust_config,
             format=format_name,
             profile=profile,
             jobs=jobs,

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.console import read_or_not, warn, write
+from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
 from corpusfmt.cli.inputs import FollowLinks
 from corpusfmt.cli.outcome import FINDINGS, guarded
 from corpusfmt.io.text import json_line
@@ -41,7 +42,12 @@ What = Annotated[
     str | None,
     typer.Argument(metavar="[ID|PATH:LINE]", help="The id of a document, or a location as a finding states it."),
 ]
-FormatName = Annotated[str, typer.Option("--format", help="Format of the corpus, like dolma or oscar-1.1.")]
+FormatName = Annotated[
+    str,
+    typer.Option(
+        "--format", help="Format of the corpus, like dolma or oscar-1.1.", autocompletion=completion.format_names
+    ),
+]
 Languages = Annotated[list[str], typer.Option("--language", metavar="CODE", help="Only this language; repeatable.")]
 Sources = Annotated[list[str], typer.Option("--source", metavar="NAME", help="Only this source; repeatable.")]
 Number = Annotated[int, typer.Option("-n", "--number", min=1, metavar="N", help="Most documents to show.")]
@@ -90,7 +96,7 @@ def command(
         matching = (each for each in documents if pattern is None or pattern.search(each.text))
         found = chosen(matching, number, seed if at_random else None)
     else:
-        found = _named(documents, what)
+        found = _named(documents, corpus, what)
     _print(found, output_format or (Output.TEXT if sys.stdout.isatty() else Output.JSONL))
     if documents.skipped:
         warn(f"{plural(documents.skipped, 'record')} skipped because of errors: run `corpusfmt validate`")
@@ -106,17 +112,16 @@ def _pattern(grep: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"--grep is {clipped(grep or '')!r}, not a regular expression: {error}") from None
 
 
-_LOCATION = re.compile(r"(?P<path>.+?):(?P<line>[1-9]\d{0,17})(?::\d+)?:?", re.DOTALL)
+_LINE = re.compile(r":([1-9]\d{0,17})(?=[:\s]|$)")
 
 
-def _named(documents: Documents, what: str) -> list[Document | Excerpt]:
-    """Return what is at a location, or the first document with an id."""
-    at = _LOCATION.fullmatch(what)
-    shard = documents.shard_of(at["path"]) if at is not None else None
-    if at is None or shard is None:
-        return [each for each in [next((each for each in documents if each.id == what), None)] if each is not None]
-    found = documents.at(shard, at["path"], int(at["line"]))
-    return [] if found is None else [found]
+def _named(documents: Documents, corpus: str, what: str) -> list[Document | Excerpt]:
+    """Return what is at a location, which may be a whole line that a report prints, or the first document with an id."""
+    for match in _LINE.finditer(what):
+        if (named := documents.file_named(what[: match.start()], corpus)) is not None:
+            found = documents.at(*named, int(match[1]))
+            return [] if found is None else [found]
+    return [each for each in [next((each for each in documents if each.id == what), None)] if each is not None]
 
 
 def _print(found: Sequence[Document | Excerpt], output: Output) -> None:
@@ -125,10 +130,13 @@ def _print(found: Sequence[Document | Excerpt], output: Output) -> None:
         return
     from rich.console import Console
 
-    # Colours and a pager on a terminal only; NO_COLOR and PAGER are respected.
+    # A pager on a terminal only; PAGER is respected.
     os.environ.setdefault("LESS", "FRX")
-    console = Console(highlight=False, markup=False, emoji=False)
-    with read_or_not(), console.pager(styles=True) if console.is_terminal else nullcontext():
+    coloured = colours_are_shown()
+    console = Console(
+        highlight=False, markup=False, emoji=False, no_color=not coloured, force_terminal=coloured or None
+    )
+    with read_or_not(), console.pager(styles=True) if sys.stdout.isatty() else nullcontext():
         for each in found:
             console.print(_shown(each), soft_wrap=True, end="")
 

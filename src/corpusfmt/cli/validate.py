@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, Maps
-from corpusfmt.cli.outcome import FailOn, Reports, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.console import say
+from corpusfmt.cli.inputs import ColumnProfile, ConfigFile, FollowLinks, Maps
+from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.model import UsageError
+from corpusfmt.engine.arrays import Share, share_of
+from corpusfmt.model import Report, UsageError
 from corpusfmt.report.view import View
-from corpusfmt.wording import clipped
+from corpusfmt.wording import clipped, plural
+
+if TYPE_CHECKING:
+    from corpusfmt.engine.merge import Parts
+    from corpusfmt.engine.parts import Asked, PartWriter
 
 
 class Show(StrEnum):
@@ -31,6 +39,7 @@ FormatName = Annotated[
     typer.Option(
         "--format",
         help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
+        autocompletion=completion.format_names,
     ),
 ]
 Profile = Annotated[
@@ -38,13 +47,18 @@ Profile = Annotated[
     typer.Option(
         metavar="NAME|FILE",
         help="standard (default), strict, common-crawl, hub, neurips-2026, or a TOML file; repeatable.",
+        autocompletion=completion.profiles,
     ),
 ]
 Data = Annotated[bool, typer.Option("--data/--no-data", help="Also check the data that a Croissant description names.")]
 Dedup = Annotated[bool, typer.Option("--dedup", help="Report repeated lines: the corpus is declared deduplicated.")]
-Select = Annotated[list[str], typer.Option(help="Report only these rules: codes, prefixes or slugs, comma-separated.")]
-Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.")]
-ConfigFile = Annotated[str | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
+Select = Annotated[
+    list[str],
+    typer.Option(
+        help="Report only these rules: codes, prefixes or slugs, comma-separated.", autocompletion=completion.rules
+    ),
+]
+Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.", autocompletion=completion.rules)]
 Baseline = Annotated[
     str | None, typer.Option(metavar="FILE", help="A saved JSON report: report only problems that it does not count.")
 ]
@@ -68,6 +82,18 @@ MaxFindings = Annotated[
     int, typer.Option(min=0, help="Most findings to show as text and annotations, worst first; the rest are counted.")
 ]
 ShowOption = Annotated[Show, typer.Option("--show", help="Least severity to show as text and annotations.")]
+
+
+ShardOf = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Check a share of the shards, like 1/8, and write it with --report part=FILE, for `corpusfmt report merge`.",
+    ),
+]
+# The output format of a share.
+_PART = "part"
 
 
 @guarded
@@ -99,48 +125,111 @@ def command(
     report: Reports = [],  # noqa: B006
     max_findings: MaxFindings = 100,
     show: ShowOption = Show.WARNING,
+    shard: ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    from corpusfmt.cli.inputs import base_of, expanded, maps_of, names, one_report, share, standard_input
-    from corpusfmt.engine.config import Config, load_config
-    from corpusfmt.engine.validate import validate
+    from corpusfmt.cli.inputs import judged_by, maps_of, settings_of, share
+    from corpusfmt.engine.parts import Asked
     from corpusfmt.report.saved import Baseline, load_baseline
 
-    check_outputs(output_format, report)
-    settings = load_config(config) if config else Config()
+    array = share_of(shard, finish=False, wait=None, engine=engine)
+    if array is None:
+        _refuse_part(report)
+        check_outputs(output_format, report)
+    settings = settings_of(config, paths)
     known = load_baseline(baseline) if baseline else Baseline()
-    failing = fail_on or _fail_on(settings.fail_on)
-    profiles = profile or settings.profiles
+    asked = Asked(
+        paths,
+        format=format_name,
+        data=data or bool(maps),
+        dedup=dedup,
+        columns=columns,
+        baseline=known.name,
+        known=[(*key, count) for key, count in known.occurrences.items()],
+        fail_on=fail_on or _fail_on(settings.fail_on),
+        require_complete=require_complete,
+        sample=share(sample),
+        maps=(settings.map if data or maps else {}) | maps_of(maps),
+        follow_links=follow_links or settings.follow_links,
+        max_per_rule=max_per_rule,
+        max_line_bytes=max_line_bytes,
+        limits=limits_of(max_expansion, max_total_bytes, timeout, settings),
+        blocklist=blocklist,
+        **judged_by(settings, profile, select, ignore),
+    )
+    if array is not None:
+        raise typer.Exit(_write_part(asked, array, report, jobs, engine))
+    whole = checked(asked, jobs, engine)
+    write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
+    raise typer.Exit(exit_status(whole, FailOn(asked.fail_on), require_complete=require_complete))
+
+
+def checked(asked: Asked, jobs: int | None, engine: str | None, part: PartWriter | Parts | None = None) -> Report:
+    """Return the report of a run; `part` is as in `engine.validate`."""
+    from corpusfmt.cli.inputs import base_of, expanded, one_report, standard_input
+    from corpusfmt.engine.validate import validate
+    from corpusfmt.report.saved import Baseline
+
+    known = Baseline(asked.baseline, {(code, path): count for code, path, count in asked.known})
     reports = []
-    with standard_input(paths, format_name) as given, shown_progress("validating") as progress:
-        inputs = list(expanded(given, follow_links=follow_links or settings.follow_links))
+    with standard_input(asked.paths, asked.format) as given, shown_progress("validating") as progress:
+        inputs = list(expanded(given, follow_links=asked.follow_links))
         for shown, path in inputs:
-            checked = validate(
+            if part is not None:
+                part.next_input()
+            found = validate(
                 path,
-                format=format_name,
-                profile=profiles,
-                data=data or bool(maps),
-                dedup=dedup,
-                columns=columns,
-                select=names(select) or tuple(settings.select),
-                ignore=(*names(ignore), *settings.ignore),
-                overrides=settings.overrides,
+                format=asked.format,
+                profile=asked.profile,
+                data=asked.data,
+                dedup=asked.dedup,
+                columns=asked.columns,
+                select=asked.select,
+                ignore=asked.ignore,
+                overrides=asked.overrides,
                 baseline=known if len(inputs) == 1 else known.below(shown),
                 jobs=jobs,
                 engine=engine,
-                sample=share(sample),
-                max_per_rule=max_per_rule,
-                max_line_bytes=max_line_bytes,
-                maps=(settings.map if data or maps else {}) | maps_of(maps),
-                limits=limits_of(max_expansion, max_total_bytes, timeout, settings),
-                blocklist=blocklist,
+                sample=asked.sample,
+                max_per_rule=asked.max_per_rule,
+                max_line_bytes=asked.max_line_bytes,
+                maps=asked.maps,
+                limits=asked.limits,
+                blocklist=asked.blocklist,
                 progress=progress,
+                part=part,
             )
-            reports.append((shown, checked))
+            reports.append((shown, found))
     whole = one_report(reports, known)
-    whole.arguments |= {"paths": paths, "format": format_name, "profile": ", ".join(profiles), "base": base_of(inputs)}
-    write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
-    raise typer.Exit(exit_status(whole, failing, require_complete=require_complete))
+    profiles = ", ".join(asked.profile)
+    whole.arguments |= {"paths": asked.paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
+    return whole
+
+
+def _refuse_part(reports: Sequence[str]) -> None:
+    if any(each.partition("=")[0] == _PART for each in reports):
+        raise UsageError("--report part=FILE is for a share of a run: add --shard I/N, or name another format")
+
+
+def _write_part(asked: Asked, share: Share, reports: Sequence[str], jobs: int | None, engine: str | None) -> int:
+    """Check a share of the shards, and write what that gave; return the exit status."""
+    from corpusfmt.engine.parts import PartWriter
+    from corpusfmt.io.publish import output_at, publish
+
+    if "-" in asked.paths:
+        raise UsageError("--shard does a share of a corpus, and standard input belongs to one process: name files")
+    kind, _, path = reports[0].partition("=") if len(reports) == 1 else ("", "", "")
+    if kind != _PART or path in {"", "-"}:
+        raise UsageError("--shard writes a part of a report, and nothing else: add --report part=FILE alone")
+    asked.refuse_stores()
+    with publish(output_at(path, "--report")) as file:
+        part = PartWriter(file, share, asked)
+        found = checked(asked, jobs, engine, part)
+        part.end()
+    seen = f"{found.coverage.shards_seen:,} of {plural(found.coverage.shards_total, 'shard')}"
+    counts = f"{plural(found.counts['error'], 'error')}, {plural(found.counts['warning'], 'warning')}"
+    say(f"part {share}: {seen} checked, {counts}; join all parts with `corpusfmt report merge`")
+    return UNFINISHED if found.has_gaps else 0
 
 
 def _fail_on(setting: str | None) -> FailOn:

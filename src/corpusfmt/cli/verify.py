@@ -11,6 +11,7 @@ from corpusfmt.cli.bounds import MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say, warn
 from corpusfmt.cli.outcome import FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
+from corpusfmt.cli.seal import TrustConfig
 from corpusfmt.cli.validate import OutputFormat
 from corpusfmt.model import Report, UsageError
 from corpusfmt.wording import plural
@@ -27,6 +28,11 @@ Key = Annotated[
     str | None,
     typer.Option("--key", metavar="PUB", help="A public key (a PEM file) that must have signed the release."),
 ]
+Identity = Annotated[
+    str | None,
+    typer.Option("--identity", metavar="NAME", help="Who must have signed the release without a key."),
+]
+Provider = Annotated[str | None, typer.Option("--identity-provider", metavar="URL", help="Who vouches for --identity.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Check names and sizes only; read no file.")]
 Reproduce = Annotated[
     int,
@@ -60,6 +66,9 @@ def command(
     release: Release,
     manifest: ManifestFile = None,
     key: Key = None,
+    identity: Identity = None,
+    identity_provider: Provider = None,
+    trust_config: TrustConfig = None,
     quick: Quick = False,
     reproduce: Reproduce = 0,
     inputs: Inputs = [],  # noqa: B006 - typer needs a value, and nothing here changes it
@@ -82,9 +91,21 @@ def command(
     limits = limits_of(None, max_total_bytes, timeout)
     with shown_progress("verifying") as show:
         found = verify(
-            release, manifest=manifest, key=key, quick=quick, rebuild=rebuild, jobs=jobs, limits=limits, progress=show
+            release,
+            manifest=manifest,
+            key=key,
+            identity=identity,
+            identity_provider=identity_provider,
+            trust_config=trust_config,
+            quick=quick,
+            rebuild=rebuild,
+            jobs=jobs,
+            limits=limits,
+            progress=show,
         )
     found.arguments |= {"paths": [release], "manifest": manifest, "key": key, "quick": quick}
+    if identity is not None:
+        found.arguments |= {"identity": identity, "identity-provider": identity_provider, "trust-config": trust_config}
     if resumed := found.results.get("resumed"):
         warn(f"went on with an interrupted run: {plural(resumed, 'file')} had been read")
     write_reports(found, output_format, report)
@@ -92,7 +113,7 @@ def command(
         _say_what_to_fetch(found)
         _say_what_was_rebuilt(found)
         if signed := found.results.get("signed"):
-            say(f"Signed with {key}: {', '.join(signed)}")
+            say(f"Signed {f'with {key}' if identity is None else f'by {identity}'}: {', '.join(signed)}")
     raise typer.Exit(exit_status(found, FailOn.ERROR))
 
 

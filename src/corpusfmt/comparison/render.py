@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from corpusfmt.comparison.result import KINDS, Change, Comparison, Counts, Difference, Release, come, gone
 from corpusfmt.model import UsageError
+from corpusfmt.page import bar, document
 from corpusfmt.wording import clipped, json_text, leading, markup, plain, plural, unknown
 from corpusfmt.wording import markdown as code
 
@@ -79,17 +80,12 @@ def markdown(comparison: Comparison) -> Iterator[str]:
             yield f"| {_TITLES[each.kind]} | {code(each.id)} | {' | '.join(places)} |"
 
 
-_STYLE = (
-    "body{font:16px system-ui;margin:2rem}td,th{padding:.3rem .8rem;text-align:left;vertical-align:top}"
-    "td.n{text-align:right}.old{fill:#9aa5b1}.new{fill:#2f6f9f}text{font:12px system-ui}"
-)
-
-
 def html(comparison: Comparison) -> Iterator[str]:
     """Yield one self-contained page with a chart of the languages."""
-    yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8"><title>corpusfmt compare</title>'
-    yield f"<style>{_STYLE}</style></head><body>"
+    yield from document("corpusfmt compare", _body(comparison))
+
+
+def _body(comparison: Comparison) -> Iterator[str]:
     yield f"<h1>{markup(_counted(comparison.documents))}</h1>"
     for name, side in (("old", comparison.old), ("new", comparison.new)):
         yield f"<p>{name}: {markup(_side(side))}</p>"
@@ -115,7 +111,6 @@ def html(comparison: Comparison) -> Iterator[str]:
             cells = "".join(f"<td>{markup(cell)}</td>" for cell in (each.id, each.old or "", each.new or ""))
             yield f"<tr><td>{_TITLES[each.kind]}</td>{cells}</tr>"
         yield "</table>"
-    yield "</body></html>"
 
 
 #: Each function yields the lines of an output, without line ends.
@@ -134,9 +129,6 @@ def renderer(name: str) -> Callable[[Comparison], Iterable[str]]:
     return RENDERERS[name]
 
 
-_BAR, _ROW, _LABEL = 480, 30, 110
-
-
 def _chart(languages: Mapping[str, Counts]) -> Iterator[str]:
     """Yield a chart of the documents of the largest languages, in the old release and in the new one."""
     rows = sorted(languages.items(), key=lambda each: (-max(each[1].old, each[1].new), each[0]))[:_MOST_GROUPS]
@@ -144,16 +136,12 @@ def _chart(languages: Mapping[str, Counts]) -> Iterator[str]:
         return
     most = max(max(counts.old, counts.new) for _, counts in rows) or 1
     yield f"<h2>documents by language</h2><p>The {len(rows)} largest of {len(languages):,}; old above, new below.</p>"
-    width, height = _LABEL + _BAR + 120, _ROW * len(rows)
-    yield f'<svg role="img" aria-label="documents by language" width="{width}" height="{height}">'
-    for number, (name, counts) in enumerate(rows):
-        top = number * _ROW
-        yield f'<text x="{_LABEL - 8}" y="{top + 17}" text-anchor="end">{markup(clipped(name or "none", 16))}</text>'
-        for shift, kind, count in ((3, "old", counts.old), (14, "new", counts.new)):
-            length = round(_BAR * count / most)
-            yield f'<rect class="{kind}" x="{_LABEL}" y="{top + shift}" width="{length}" height="10"/>'
-            yield f'<text x="{_LABEL + length + 6}" y="{top + shift + 9}">{count:,}</text>'
-    yield "</svg>"
+    yield "<table><tr><th>language</th><th>old</th><th>new</th><th></th></tr>"
+    for name, counts in rows:
+        bars = bar(counts.old / most, "bar other") + bar(counts.new / most)
+        numbers = "".join(f'<td class="n">{number:,}</td>' for number in (counts.old, counts.new))
+        yield f"<tr><td>{markup(clipped(name or 'none', 16))}</td>{numbers}<td>{bars}</td></tr>"
+    yield "</table>"
 
 
 def _tables(comparison: Comparison) -> list[tuple[str, Mapping[str, Counts]]]:

@@ -30,10 +30,10 @@ _SHIFT = 64 - _BUCKET_BITS
 _INDEX_BYTES = 4 * (BUCKETS + 1)
 # Sorting 16-bit numbers is much faster than sorting longer ones.
 _DIGIT = 16
-#: The number of rows in a run, except the last one of a file.
-RUN_ROWS = 1 << 18
+#: The number of rows in a run, except the last one of a file. Rows are reordered several times faster in a processor's cache.
+RUN_ROWS = 1 << 16
 #: The number of rows of two releases that are matched at a time, if uniformly distributed.
-RANGE_ROWS = 1 << 17
+RANGE_ROWS = 1 << 18
 # Opening an index takes longer than reading it for one range.
 _RANGES_AHEAD = 16
 

@@ -82,7 +82,9 @@ def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of
     below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""
     describer = way.target.describers[way.target_version]
     # Not the name of the folder: the same conversion gives the same bytes wherever it is written.
-    description = described(way.target_name, describer, files, below, root=root, name=way.target_name)
+    description = described(
+        way.target_name, describer, files, below, root=root, name=way.target_name, made=made_of, statistics={}
+    )
     text = (json.dumps(description, ensure_ascii=False, indent=2) + "\n").encode()
     release = Release(
         way.target_name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None

@@ -29,7 +29,7 @@ from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.manifest.model import is_unlisted
+from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Json, UsageError
 
 #: Properties of a dataset that Croissant requires and only its owner knows.
@@ -169,7 +169,7 @@ def _corpus_at(entry: Entry) -> tuple[Format | None, str]:
 
 
 def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, properties: Json) -> Described:
-    listed = release.manifest.files if release is not None else {}
+    listed = release.files if release is not None else {}
     tables = {
         each.path: each.facts
         for each in found.files
@@ -238,8 +238,9 @@ def _confirmed(release: Release | None, files: Mapping[str, FileFacts], prefix: 
     return None if other else release
 
 
-# The fields with the text of a corpus.
+# The fields with the text of a corpus, and the record sets with a record for each document.
 _TEXTS = ("line", "text", "content")
+_OF_DOCUMENTS = ("documents", "metadata")
 
 
 def _annotated(described: Described, describer: Describer, release: Release) -> Described:
@@ -254,21 +255,38 @@ def _annotated(described: Described, describer: Describer, release: Release) -> 
 
 
 def described(
-    target: str, describer: Describer, files: Mapping[str, FileFacts], below: str = "", *, root: Place, name: str
+    target: str,
+    describer: Describer,
+    files: Mapping[str, FileFacts],
+    below: str = "",
+    *,
+    root: Place,
+    name: str,
+    made: Json,
+    statistics: Json,
 ) -> Json:
     """Return the description of files below `root`, given their facts; `target` is like `oscar-1.1` or `dolma`.
 
     Records come from the files in the folder `below`, if it is given. The first document decides which fields there are.
+    `made` is the content of the manifest about the whole release, `statistics` that of `stats.json`, if there is one.
     """
+    listed = {
+        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
+        for path, facts in files.items()
+        if _is_below(path, below)
+    }
+    release = Release(listed, made, statistics)
     contents = Contents(_languages(describer, (path for path, facts in files.items() if facts.size)))
     if files and describer.language is None:
         fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root)), options).shards
         contents |= _contents(fmt, describer, shards[0], options, at_most=1)
-        contents = replace(contents, languages=frozenset())
-    described = _described(describer, files, contents, name, {}, below)
-    return _descriptions().write(described, _version(None))
+        known = (language for language, documents in release.documents_by_language.items() if documents)
+        contents = replace(contents, languages=frozenset(known))
+    contents = replace(contents, records=dict.fromkeys(_OF_DOCUMENTS, release.documents))
+    made_of = _described(describer, files, contents, name, release.provenance, below)
+    return _descriptions().write(_annotated(made_of, describer, release), _version(None))
 
 
 def _described(
@@ -282,7 +300,7 @@ def _described(
     derived: Json = {"description": describer.summary}
     if contents.languages:
         derived["inLanguage"] = sorted({describer.tags.get(language, language) for language in contents.languages})
-    paths = [path for path in sorted(files) if not below or path.startswith(f"{below}/")]
+    paths = [path for path in sorted(files) if _is_below(path, below)]
     record_sets = [each for each in describer.record_sets(paths, contents) if each.includes]
     counted = [
         replace(each, statistics=[record_count(contents.records[each.name])]) if each.name in contents.records else each
@@ -290,6 +308,10 @@ def _described(
     ]
     listed = [FileOf(path, facts) for path, facts in sorted(files.items())]
     return Described(name, listed, counted, derived | dict(details))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return not folder or path.startswith(f"{folder}/")
 
 
 def _descriptions() -> Descriptions:

@@ -5,7 +5,8 @@ and how much text it has.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +18,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.paths import Entry, is_uri
 from corpusfmt.io.revisions import revision_of
-from corpusfmt.manifest.model import NAME, Manifest
+from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import Json
@@ -26,82 +27,91 @@ from corpusfmt.rules import Grading, Judge
 # With more inputs only their folders are named.
 _MOST_INPUTS = 1000
 _STATISTICS = "stats.json"
-_OF_TEXT = ("lines", "words", "text_bytes")
+# Those of a build and of `corpusfmt stats`.
+_OF_TEXT = ("lines", "words", "text_bytes", "characters", "bytes", "tokens")
+_MEDIAN = "0.5"
+# Documents without a language, and of those that are too many to list.
+_NO_LANGUAGES = frozenset({"", "…"})
 
 
 class Release(Struct, frozen=True):
-    """A manifest of corpusfmt, and the statistics that it lists."""
+    """What a manifest says of a corpus: its files, and how it was `made`; and the statistics of a build."""
 
-    manifest: Manifest
+    files: Mapping[str, ListedFile]
+    made: Json
     statistics: Json
 
     def difference(self, files: Mapping[str, FileFacts], prefix: str) -> str:
         """Return the first data file that is not as the manifest lists it, if any; `files` are those of the corpus."""
-        listed = self.manifest.files
         for path, facts in sorted(files.items()):
-            known = listed.get(path.removeprefix(prefix))
+            known = self.files.get(path.removeprefix(prefix))
             if known is None or known.sha256 != facts.sha256:
                 return path
-        gone = (path for path, each in listed.items() if each.documents is not None and prefix + path not in files)
+        gone = (path for path, each in self.files.items() if each.documents is not None and prefix + path not in files)
         return min(gone, default="")
 
     @property
     def provenance(self) -> Json:
         """`wasDerivedFrom` and `wasGeneratedBy`, as far as they are known."""
-        whole = self.manifest.whole
-        tool, inputs, recipe, model = (whole.get(name) for name in ("tool", "inputs", "recipe", "model"))
-        if not isinstance(tool, dict) or not isinstance(inputs, list):
+        tool, inputs, recipe, model = (self.made.get(name) for name in ("tool", "inputs", "recipe", "model"))
+        if not isinstance(tool, dict) or not isinstance(inputs, list | Iterator):
             return {}
         made: Json = {}
-        names = list(_names(inputs))
-        if len(names) > _MOST_INPUTS:
-            names = sorted({name.rpartition("/")[0] or name for name in names})[:_MOST_INPUTS]
-        names = [*_repositories(whole.get("conversion")), *names]
+        names = _few(_names(inputs))
+        names = [*_repositories(self.made.get("conversion")), *names]
         if names:
-            made["prov:wasDerivedFrom"] = [{"@id": _iri(name)} for name in names]
+            made["prov:wasDerivedFrom"] = [_source(name) for name in names]
         label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
         agents = [label]
         if isinstance(model, dict) and isinstance(model.get("sha256"), str):
             agents.append(f"language identification model, SHA-256 {model['sha256']}")
-        done = activity({"label": f"{label}{_how(recipe, whole.get('conversion'))}"})
+        done = activity({"label": f"{label}{_how(recipe, self.made.get('conversion'))}"})
         done["prov:wasAssociatedWith"] = [{"@type": "prov:SoftwareAgent", "rdfs:label": each} for each in agents]
         return made | {"prov:wasGeneratedBy": [done]}
+
+    @property
+    def documents_by_language(self) -> Mapping[str, int]:
+        """The documents of each language, as far as the statistics have them."""
+        languages = self.statistics.get("languages") or self.statistics.get("by_language")
+        sizes = languages.items() if isinstance(languages, dict) else ()
+        found = {name: _final(each).get("documents") for name, each in sizes if name not in _NO_LANGUAGES}
+        return {name: count for name, count in found.items() if type(count) is int}
+
+    @property
+    def documents(self) -> int:
+        """The number of documents in all files."""
+        return sum(each.documents or 0 for each in self.files.values())
 
     def of_records(self, describer: Describer, *, counted: bool) -> list[Statistic]:
         """Return the numbers of documents, in all and by language; the former not if records are documents."""
         found: Counter[str] = Counter()
-        for path, each in self.manifest.files.items():
+        for path, each in self.files.items():
             if each.documents is not None:
                 found[describer.language(path) if describer.language else ""] += each.documents
-        if describer.language is None:
-            languages = self.statistics.get("languages")
-            sizes = (
-                {name: _final(each).get("documents") for name, each in languages.items()}
-                if isinstance(languages, dict)
-                else {}
-            )
-        else:
-            sizes = dict(found)
+        sizes = found if describer.language else self.documents_by_language
         parts = [
-            Statistic(describer.tags.get(name, name), ("sc:Integer",), count)
-            for name, count in sorted(sizes.items())
-            if type(count) is int
+            Statistic(describer.tags.get(name, name), ("sc:Integer",), count) for name, count in sorted(sizes.items())
         ]
         made = [] if counted else [Statistic("documents", ("sc:Integer",), found.total())]
         made += [Statistic("languages", ("sc:Integer",), len(parts))] if parts else []
         return made + ([Statistic("documents_by_language", (), 0, parts=parts)] if parts else [])
 
     def of_text(self) -> list[Statistic]:
-        """Return the amount of text, if the statistics have it for all files together."""
-        if len({each.corpus for each in self.manifest.files.values() if each.documents is not None}) != 1:
+        """Return the amount of text, and the lengths of documents, if the statistics have them for all files together."""
+        if len({each.corpus for each in self.files.values() if each.documents is not None}) != 1:
             return []
         final = _final(self.statistics.get("total"))
-        return [Statistic(name, ("sc:Integer",), final[name]) for name in _OF_TEXT if type(final.get(name)) is int]
+        lengths: Any = self.statistics.get("lengths")
+        made = [Statistic(name, ("sc:Integer",), final[name]) for name in _OF_TEXT if type(final.get(name)) is int]
+        for name in _OF_TEXT if isinstance(lengths, dict) else ():
+            parts = list(_of_lengths(lengths.get(name)))
+            made += [Statistic(f"{name}_of_a_document", (), 0, parts=parts)] if parts else []
+        return made
 
 
 def revision_as_source(corpus: Entry) -> Json:
     """Return `wasDerivedFrom` with the commit of a corpus on the Hub; nothing of any other."""
-    return {"prov:wasDerivedFrom": [{"@id": _iri(corpus.url)}]} if revision_of(corpus.url) else {}
+    return {"prov:wasDerivedFrom": [_source(corpus.url)]} if revision_of(corpus.url) else {}
 
 
 def _repositories(conversion: Any) -> Iterator[str]:
@@ -126,11 +136,22 @@ def release_at(corpus: Entry) -> Release | None:
             statistics = object_in(content_of(beside))[0]
     except (OSError, Refused):
         pass
-    return Release(manifest, statistics)
+    return Release(manifest.files, manifest.whole, statistics)
+
+
+def _of_lengths(known: Any) -> Iterator[Statistic]:
+    known = known if isinstance(known, dict) else {}
+    quantiles = known.get("quantiles")
+    median = quantiles.get(_MEDIAN) if isinstance(quantiles, dict) else None
+    values = {"minimum": known.get("min"), "median": median, "maximum": known.get("max"), "mean": known.get("mean")}
+    for name, value in values.items():
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield Statistic(name, ("sc:Integer" if isinstance(value, int) else "sc:Float",), value)
 
 
 def _final(sizes: Any) -> Mapping[str, Any]:
-    final = sizes.get("final") if isinstance(sizes, dict) else None
+    """Return the sizes after deduplication in the statistics of a build, and the only ones in others."""
+    final = sizes.get("final", sizes) if isinstance(sizes, dict) else None
     return final if isinstance(final, dict) else {}
 
 
@@ -142,13 +163,23 @@ def _how(recipe: Any, conversion: Any) -> str:
     return ""
 
 
-def _names(inputs: list[Any]) -> Iterator[str]:
+def _few(names: Iterator[str]) -> list[str]:
+    """Return names, or of many the first of their folders."""
+    few = list(islice(names, _MOST_INPUTS + 1))
+    if len(few) <= _MOST_INPUTS:
+        return few
+    return sorted({name.rpartition("/")[0] or name for name in chain(few, names)})[:_MOST_INPUTS]
+
+
+def _names(inputs: Iterable[Any]) -> Iterator[str]:
     """Yield the names of the inputs that were taken."""
     for each in inputs:
         if isinstance(each, dict) and isinstance(each.get("name"), str) and "sha256" in each:
             yield each["name"]
 
 
-def _iri(name: str) -> str:
-    """Return an input as an IRI: a URL as it is, a path as a relative one."""
-    return quote(name, safe="/:?&=%#+@,;~") if is_uri(name) else quote(name, safe="/")
+def _source(name: str) -> Json:
+    """Return an input as an entity: a URL as its IRI; a path as its label, since as an IRI it might be that of an own file."""
+    if is_uri(name):
+        return {"@id": quote(name, safe="/:?&=%#+@,;~")}
+    return {"@type": "prov:Entity", "rdfs:label": name}

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from corpusfmt.io.toml import converted_toml, toml_at
+from corpusfmt.io.toml import converted, decoded_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
 
 
-class _RuleTable(Struct, forbid_unknown_fields=True):
-    rules: tuple[str, ...]
-    severity: str
-    reason: str
-    paths: tuple[str, ...] = ("*",)
+class RuleTable(Struct, forbid_unknown_fields=True):
+    """Another severity for some rules, in some files."""
+
+    rules: Annotated[tuple[str, ...], Meta(description="Codes, beginnings of codes, or slugs.")]
+    severity: Annotated[str, Meta(description="error, warning, info or ignore.")]
+    reason: Annotated[str, Meta(description="Why, for the report, which counts what was regraded or ignored.")]
+    paths: Annotated[tuple[str, ...], Meta(description="Patterns of paths as findings have them (default: `*`).")] = (
+        "*",
+    )
 
 
 class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
@@ -103,8 +109,8 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     fail_on: str | None = None
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    rule: tuple[_RuleTable, ...] = ()
-    describe: Details = Details()
+    rule: Annotated[tuple[RuleTable, ...], Meta(description="Tables `[[rule]]`; the first that matches decides.")] = ()
+    describe: Annotated[Details, Meta(description="The table `[describe]`.")] = Details()
     follow_links: bool = False
     #: Local copies by the `@id` in the description; paths are relative to the folder of the settings.
     map: dict[str, str] = {}
@@ -123,13 +129,63 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
 
 
 def load_config(path: str | Path) -> Config:
-    """Read a settings file. Raises `UsageError` that names the file and its fault."""
-    config = converted_toml(toml_at(path, "configuration"), Config, f"configuration {path}")
+    """Read a settings file, or the table `[tool.corpusfmt]` of a `pyproject.toml`.
+
+    Raises `UsageError` that names the file and its fault.
+    """
+    what = f"configuration {path}"
+    text = toml_at(path, "configuration")
+    table = decoded_toml(text, what)
+    if Path(path).name == _PROJECT:
+        table = table.get("tool", {}).get("corpusfmt", {})
+    config = converted(table, Config, what)
     config.map = {name: str(Path(path).parent / copy) for name, copy in config.map.items()}
     return config
 
 
-def _override(table: _RuleTable) -> Override:
+_MOST_SEARCHED = 1024 * 1024
+_OWN, _PROJECT = "corpusfmt.toml", "pyproject.toml"
+
+
+def find_config(inputs: Iterable[str]) -> Path | None:
+    """Return the settings file of the working directory or of its nearest parent, up to the top of a Git repository.
+
+    Files inside an input folder do not count: the data must not decide how it is judged. Nor do those of other users, who
+    can write to folders like `/tmp`.
+    """
+    data = [os.path.realpath(each) for each in inputs]
+    working = Path.cwd()
+    for folder in (working, *working.parents):
+        for path in (folder / _OWN, folder / _PROJECT):
+            if (
+                path.is_file()
+                and _is_ours(path)
+                and not any(_is_inside(path, each) for each in data)
+                and _is_meant(path)
+            ):
+                return path
+        if (folder / ".git").exists():
+            break
+    return None
+
+
+def _is_ours(path: Path) -> bool:
+    return not hasattr(os, "getuid") or path.stat().st_uid in (0, os.getuid())
+
+
+def _is_inside(path: Path, folder: str) -> bool:
+    return Path(folder) in Path(os.path.realpath(path)).parents
+
+
+def _is_meant(path: Path) -> bool:
+    """Return whether a file has settings for us: the `pyproject.toml` of another tool may be in any state."""
+    if path.name == _OWN:
+        return True
+    with path.open("rb") as file:
+        return b"[tool.corpusfmt" in file.read(_MOST_SEARCHED)
+
+
+def _override(table: RuleTable) -> Override:
     if not table.reason.strip():
         raise UsageError(f"configuration: the entry for {', '.join(table.rules)} needs a `reason`")
     grades = {"ignore": None} | {severity.value: severity for severity in Severity}

@@ -131,7 +131,7 @@ def _edited(
     for shard in shards if fmt.offers_edits else ():
         mended = _mended(fmt, shard, options, fixed, unsafe=unsafe)
         for role, entry in mended.files.items():
-            if isinstance(entry, Changed):
+            if isinstance(entry, Changed) and entry is not shard.files[role]:
                 yield Mend(shard.files[role], entry.content)
 
 

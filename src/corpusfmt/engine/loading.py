@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
 from corpusfmt.engine.executors import SerialExecutor
+from corpusfmt.engine.merge import Parts
+from corpusfmt.engine.parts import PartWriter
 from corpusfmt.engine.release import SMALL
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard
@@ -17,6 +19,8 @@ from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
+
+_ELSEWHERE = Looked(gap="another part of the run reads it")
 
 
 def without_data(root: Entry, options: CheckOptions) -> Judge | None:
@@ -35,23 +39,30 @@ def check_loading(
     open_executor: Callable[[], Executor],
     workers: int,
     meter: Meter,
+    part: PartWriter | Parts | None = None,
 ) -> Judge:
-    """Return the judge of how a folder, or a file of documents, is loaded; `looked` are files that the check has looked at."""
+    """Return the judge of how a folder, or a file of documents, is loaded; `looked` are files that the check has looked at.
+
+    With a `part` that is written, only the columns of a share of the files are known, and nothing can be judged from them.
+    """
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
 
     def look(entries: Sequence[Entry]) -> Iterator[Looked]:
-        rest = [entry for entry in entries if entry.path not in looked]
-        is_small = sum(each.size for each in rest) < SMALL
-        opener = SerialExecutor if is_small else open_executor
-        found = run_tasks(look_at, rest, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
-        of_rest = each_ended(
-            found,
-            [entry.path for entry in rest],
-            meter.limits,
-            lambda path, reason: f"{path}: the worker that read it died ({reason})",
+        # The files of a part are not those of its shards.
+        known = dict(part.columns) if isinstance(part, Parts) else {} if part else dict(looked)
+        mine = part.positions(entries) if isinstance(part, PartWriter) else range(len(entries))
+        left = [entries[place] for place in mine if entries[place].path not in known]
+        opener = SerialExecutor if sum(each.size for each in left) < SMALL else open_executor
+        found = run_tasks(look_at, left, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
+        paths = [entry.path for entry in left]
+        ended = each_ended(
+            found, paths, meter.limits, lambda path, reason: f"{path}: the worker that read it died ({reason})"
         )
-        for entry in entries:
-            yield looked[entry.path] if entry.path in looked else next(of_rest)
+        for path, found_columns in zip(paths, ended, strict=True):
+            known[path] = found_columns
+            if isinstance(part, PartWriter):
+                part.note(found_columns, path)
+        return (known.get(entry.path, _ELSEWHERE) for entry in entries)
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     if fmt.descriptions is not None:

@@ -8,6 +8,8 @@ from concurrent.futures import Executor
 from msgspec import Struct, field
 
 from corpusfmt.engine.executors import SerialExecutor
+from corpusfmt.engine.merge import Parts
+from corpusfmt.engine.parts import PartWriter
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
@@ -80,16 +82,30 @@ def judge_of(options: CheckOptions) -> Judge:
 
 
 def hash_unread(
-    release: Release, open_executor: Callable[[], Executor], workers: int, meter: Meter, unseen: frozenset[str]
+    release: Release,
+    open_executor: Callable[[], Executor],
+    workers: int,
+    meter: Meter,
+    unseen: frozenset[str],
+    part: PartWriter | Parts | None = None,
 ) -> dict[str, Unread]:
-    """Hash the files that no check read to the end, except `unseen`; return those that cannot be read."""
+    """Hash the files that no check read to the end, except `unseen`; return those that cannot be read.
+
+    With a `part`, its share of them is hashed and written, or those are left out that parts know.
+    """
     manifest = release.manifest
+    if isinstance(part, Parts):
+        release.read |= {path: facts for path, facts in part.hashed.items() if path in release.found.files}
     wanted = to_hash(manifest, release.found) if manifest else release.found.files.values()
     left = [each for each in wanted if each.path not in release.read and each.path not in unseen]
+    if isinstance(part, PartWriter):
+        left = [left[place] for place in part.positions(left)]
     unread = {}
     for path, facts in hashed(left, open_executor, workers, meter):
         if isinstance(facts, FileFacts):
             release.read[path] = facts
+            if isinstance(part, PartWriter):
+                part.note(facts, path)
         else:
             unread[path] = facts
     return unread
@@ -143,9 +159,9 @@ def judge_release(
     """Report the differences between a release and its manifest; `tally` has the earlier findings about its files."""
     manifest = release.manifest
     assert manifest is not None
-    told = {path for code, _, path in tally.counts if code in _codes_of_lists(fmt) or code in _UNREAD_CODES}
-    difference = compare(manifest, release.found, release.read, judge, told.__contains__)
-    report_unread({path: each for path, each in unread.items() if path not in told}, judge)
+    reported = {path for code, _, path in tally.counts if code in _codes_of_lists(fmt) or code in _UNREAD_CODES}
+    difference = compare(manifest, release.found, release.read, judge, reported.__contains__)
+    report_unread({path: each for path, each in unread.items() if path not in reported}, judge)
     touched = {*difference.damaged, *unread}
     intact = {
         path: entry for path, entry in release.found.files.items() if path in manifest.files and path not in touched

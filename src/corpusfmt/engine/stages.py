@@ -6,6 +6,7 @@ marker has another fingerprint, or whose files are gone, runs again.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -88,23 +89,27 @@ class Stages(Struct, frozen=True):
         weights: Sequence[int],
         *,
         reusable: Callable[[T, R], bool] | None = None,
+        done: Callable[[T], None] = lambda _: None,
     ) -> list[R | Died]:
         """Run the tasks without a valid marker; return all results, in task order.
 
         `weights` are the expected durations: several workers begin with the longest tasks, so that no worker runs one
-        alone at the end. `reusable` is as for `stream`. Results of other tasks in this stage are removed.
+        alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. Results of other
+        tasks in this stage are removed.
         """
         self._keep_only(name, {_marker_name(task): task.fingerprint for task in tasks})
         weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
-        done = [0, 0]
+        count = [0, 0]
         total = sum(weights)
         results: dict[str, R | Died] = {}
 
         def ended(task: StageTask[T], result: R | Died) -> Progress:
             results[task.id] = result
-            done[0] += 1
-            done[1] += weight_of[task.id]
-            return Progress(done[0], len(tasks), done[1], total)
+            if not isinstance(result, Died):
+                done(task.argument)
+            count[0] += 1
+            count[1] += weight_of[task.id]
+            return Progress(count[0], len(tasks), count[1], total)
 
         longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
         ordered = tasks if self.workers.jobs == 1 and self.array is None else longest_first
@@ -150,7 +155,7 @@ class Stages(Struct, frozen=True):
             finished(running.tasks.pop(index), result, resumed=False)
 
         results = run_tasks(
-            partial(_run_and_mark, folder, function, self._own_file),
+            partial(_run_and_mark, folder, function, kind, self._own_file),
             running.noted(self._shared(name, unfinished, tasks, lambda: len(running.tasks))),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
@@ -228,12 +233,23 @@ class Stages(Struct, frozen=True):
         if self.progress:
             self.progress(stage, progress)
 
+    def files(self, name: str, suffix: str = "") -> Iterator[Path]:
+        """Yield the files of a stage whose names end so, in any order: there may be hundreds of thousands."""
+        folder = self.folder / name
+        if folder.is_dir():
+            with os.scandir(folder) as found:
+                yield from (folder / each.name for each in found if each.name.endswith(suffix))
+
     def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
         """Yield the fingerprint and result of every marker of a stage."""
-        for path in sorted((self.folder / name).glob("*.json")):
+        for path in self.files(name, ".json"):
             marker = _decoded(path, kind)
             if marker is not None:
                 yield marker
+
+    def has_ended(self, name: str, task: StageTask[Any]) -> bool:
+        """Return whether a task has a valid marker."""
+        return _fingerprint_in(self.folder / name / _marker_name(task)) == task.fingerprint
 
     def result(self, name: str, task_id: str, kind: type[R]) -> R:
         """Return the result of a task that has ended. Raises `Incomplete` if its marker is gone or damaged."""
@@ -252,9 +268,10 @@ class Stages(Struct, frozen=True):
         weights: Sequence[int],
         *,
         reusable: Callable[[T, R], bool] | None = None,
+        done: Callable[[T], None] = lambda _: None,
     ) -> list[R]:
         """Like `run`, but raise `Incomplete` if the worker of a task died at every attempt."""
-        results = self.run(name, function, tasks, kind, weights, reusable=reusable)
+        results = self.run(name, function, tasks, kind, weights, reusable=reusable, done=done)
         whole = [result for result in results if not isinstance(result, Died)]
         if len(whole) < len(results):
             reason = next(result.reason for result in results if isinstance(result, Died))
@@ -268,13 +285,22 @@ def _marker_name(task: StageTask[Any]) -> str:
     return f"{task.id}.json"
 
 
-def _run_and_mark(folder: Path, function: Callable[[T], R], member: Path | None, task: StageTask[T]) -> R:
+def _run_and_mark(
+    folder: Path, function: Callable[[T], R], kind: type[R], member: Path | None, task: StageTask[T]
+) -> R:
     _refuse_overtaken(member)
     # The old marker is wrong as soon as the task replaces files, but not if other members of an array rely on it.
     marker = folder / _marker_name(task)
     if member is None or _fingerprint_in(marker) != task.fingerprint:
         marker.unlink(missing_ok=True)
-    result = function(task.argument)
+    try:
+        result = function(task.argument)
+    except Incomplete:
+        # Another member may have ended the task meanwhile, and removed what the task reads.
+        found = None if member is None else _decoded(marker, kind)
+        if found is None or found[0] != task.fingerprint:
+            raise
+        return found[1]
     _refuse_overtaken(member)
     _mark(folder, task, result)
     return result
@@ -310,9 +336,8 @@ def _with_results(
     tasks: Iterable[StageTask[T] | None], folder: Path, kind: type[R]
 ) -> Iterator[tuple[StageTask[T] | None, R | None]]:
     """Yield tasks, each with the result in its marker, or None without a valid marker."""
-    present = {path.name for path in folder.iterdir()}
     for task in tasks:
-        marker = _decoded(folder / _marker_name(task), kind) if task and _marker_name(task) in present else None
+        marker = _decoded(folder / _marker_name(task), kind) if task else None
         yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
 
 

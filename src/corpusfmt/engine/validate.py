@@ -6,6 +6,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
 from corpusfmt.engine.loading import check_loading, without_data
+from corpusfmt.engine.merge import Parts
+from corpusfmt.engine.parts import Outcome, PartWriter, Planned
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
@@ -104,6 +107,7 @@ def validate(
     maps: Mapping[str, str | Path] = NO_MAPS,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
+    part: PartWriter | Parts | None = None,
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
@@ -111,7 +115,8 @@ def validate(
     or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file. With `jobs` None the input decides the number of workers. `sample` is the share of shards to check,
     and the report says so. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
     copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
-    `follow_links`. A run that reaches one of `limits` is incomplete.
+    `follow_links`. A run that reaches one of `limits` is incomplete. With `part`, only some shards are checked, for a part of
+    the run, or none, if the parts of the run are given.
 
     Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
     unknown format, profile, rule or engine, or a file that is not a report.
@@ -132,7 +137,15 @@ def validate(
         reading=ReadOptions(columns=placed_columns(engine, columns)),
     )
     report = examine(
-        entry, options, format=format, jobs=jobs, engine=engine, sample=sample, known=known, progress=progress
+        entry,
+        options,
+        format=format,
+        jobs=jobs,
+        engine=engine,
+        sample=sample,
+        known=known,
+        progress=progress,
+        part=part,
     ).report
     report.arguments = revision_of(entry.url)
     return report
@@ -149,8 +162,9 @@ def examine(
     known: Baseline | None = None,
     progress: Callable[[Progress], None] | None = None,
     sealing: bool = False,
+    part: PartWriter | Parts | None = None,
 ) -> Examined:
-    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read."""
+    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read. `part` is as in `validate`."""
     started = now()
     known = known or Baseline()
     options = replace(options, grading=replace(options.grading, known=known.occurrences), limits=options.limits.begun())
@@ -179,7 +193,7 @@ def examine(
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl or --format text")
     prepare(engine, jobs, *modules_of(fmt.name))
-    run = _Run(fmt, options, meter, jobs, engine, sample, progress)
+    run = _Run(fmt, options, meter, jobs, engine, sample, progress, part)
     examined = _examined(run, entry, version, sealing=sealing)
     _settle(examined.report, fmt, options.grading, known)
     examined.report.started, examined.report.finished = started, now()
@@ -196,6 +210,7 @@ class _Run(Struct, frozen=True):
     engine: str | None
     sample: float | None
     progress: Callable[[Progress], None] | None
+    part: PartWriter | Parts | None
 
 
 def _detected(entry: Entry) -> tuple[Format, str]:
@@ -227,46 +242,98 @@ def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examin
 
 
 def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, manifest_judge: Judge) -> Report:
-    fmt, options, meter = run.fmt, run.options, run.meter
+    fmt, options, part = run.fmt, run.options, run.part
     shards = _sampled(plan.shards, run.sample)
-    workers = run.jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
-    open_executor = executor_factory(run.engine, workers)
     coverage = plan.coverage
     coverage.shards_total = len(plan.shards)
     coverage.sampled = len(shards) < len(plan.shards)
-    known = options.grading.known
-    # A baseline may be large: a worker gets only the part about its shard.
-    alone = replace(options, grading=replace(options.grading, known={}))
-    with ShardProgress(run.progress, [shard.size for shard in shards]) as shown:
-        results = run_tasks(
-            partial(_check_task, fmt.name, alone, release is not None),
-            [(shard, known) for shard in shards]
-            if len(shards) == 1
-            else zip(shards, _divided(known, shards), strict=True),
-            open_executor,
-            window=workers * RESULTS_WAITING_A_WORKER,
-            finished=shown.finished,
-            meter=meter,
-            gauge=shown.gauge,
-            shared=options.scratch,
-        )
+    positions = part.positions(shards) if isinstance(part, PartWriter) else range(0 if part else len(shards))
+    sizes = [shards[position].size for position in positions]
+    workers = run.jobs or default_jobs(sum(sizes), len(sizes))
+    open_executor = executor_factory(run.engine, workers)
+    scratch = options.scratch
+    assert scratch is not None
+    with ShardProgress(run.progress, sizes) as shown:
+        results = _checks(run, shards, positions, release is not None, open_executor, workers, shown)
+        if part is not None:
+            planned = Planned.of(fmt, plan.version, shards, options)
+            if isinstance(part, Parts):
+                results = part.results(fmt, planned, shards, scratch, run.meter)
+            else:
+                results = part.noted(fmt, planned, positions, results)
+        before = run.meter.read
         looked: dict[str, Looked] = {}
-        facts, checked, is_whole = _merged(run, plan, shards, results, release, looked)
-        shown.compared(0)
-        _judge_whole(fmt, plan, facts, options, meter, shown)
-        if options.grading.loading and is_whole:
-            loading_judge = check_loading(root, fmt, plan.shards, looked, options, open_executor, workers, meter)
-            plan.tally.merge(loading_judge.tally)
-            coverage.add(loading_judge.coverage)
-        if release is not None and is_whole:
-            unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards))
-            with within_limits(manifest_judge, "."):
-                unread = hash_unread(release, open_executor, workers, meter, unseen)
-                if release.manifest is not None:
-                    judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
+        facts, checked, is_whole = _merged(run, plan, len(shards), results, release, looked)
+        if not isinstance(part, PartWriter):
+            shown.compared(0)
+            _judge_whole(fmt, plan, facts, options, run.meter, shown)
+        if is_whole:
+            _judge_files(run, root, plan, shards, looked, release, manifest_judge, open_executor, workers)
+        if isinstance(part, PartWriter):
+            part.keep(scratch, run.meter.read - before)
     plan.tally.merge(manifest_judge.tally)
     coverage.add(manifest_judge.coverage)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
+
+
+def _checks(
+    run: _Run,
+    shards: Sequence[Shard],
+    positions: Sequence[int],
+    hashing: bool,
+    open_executor: Callable[[], Executor],
+    workers: int,
+    shown: ShardProgress,
+) -> Iterator[Outcome]:
+    """Check the shards at some positions, given in order; yield each with its result."""
+    options = run.options
+    known = options.grading.known
+    # A baseline may be large: a worker gets only the part about its shard.
+    alone = replace(options, grading=replace(options.grading, known={}))
+    tasks = [(shard, known) for shard in shards] if len(shards) == 1 else _divided(known, shards)
+    wanted = frozenset(positions)
+    results = run_tasks(
+        partial(_check_task, run.fmt.name, alone, hashing),
+        (task for position, task in enumerate(tasks) if position in wanted),
+        open_executor,
+        window=workers * RESULTS_WAITING_A_WORKER,
+        finished=shown.finished,
+        meter=run.meter,
+        gauge=shown.gauge,
+        shared=options.scratch,
+    )
+    for shard, outcome in zip((shards[position] for position in positions), results, strict=True):
+        yield shard, _ended(run.fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
+
+
+def _judge_files(
+    run: _Run,
+    root: Entry,
+    plan: Plan,
+    shards: Sequence[Shard],
+    looked: Mapping[str, Looked],
+    release: Release | None,
+    manifest_judge: Judge,
+    open_executor: Callable[[], Executor],
+    workers: int,
+) -> None:
+    """Judge how a folder is loaded, if that is asked for, and whether it is what its manifest says.
+
+    For a part, only a share of the files is read, and nothing is judged.
+    """
+    fmt, options, meter, part = run.fmt, run.options, run.meter, run.part
+    judges = not isinstance(part, PartWriter)
+    if options.grading.loading:
+        loading_judge = check_loading(root, fmt, plan.shards, looked, options, open_executor, workers, meter, part)
+        if judges:
+            plan.tally.merge(loading_judge.tally)
+            plan.coverage.add(loading_judge.coverage)
+    if release is not None:
+        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards if judges else ()))
+        with within_limits(manifest_judge, "."):
+            unread = hash_unread(release, open_executor, workers, meter, unseen, part)
+            if release.manifest is not None and judges:
+                judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
 
 
 def _paths(shards: Sequence[Shard]) -> Iterator[str]:
@@ -276,18 +343,20 @@ def _paths(shards: Sequence[Shard]) -> Iterator[str]:
 def _merged(
     run: _Run,
     plan: Plan,
-    shards: Sequence[Shard],
-    results: Iterator[ShardResult | Died | Late],
+    number: int,
+    results: Iterator[Outcome],
     release: Release | None,
     looked: dict[str, Looked],
 ) -> tuple[list[object], list[Checked], bool]:
-    """Take what the checks of all shards gave, also into `looked`; return their facts, what was checked, and whether that is all."""
+    """Take what the checks of a number of shards gave; return their facts, what was checked, and whether that is all.
+
+    What they have looked at goes into `looked`.
+    """
     fmt, coverage = run.fmt, plan.coverage
     facts: list[object] = []
     checked: list[Checked] = []
     try:
-        for shard, outcome in zip(shards, results, strict=True):
-            result = _ended(fmt, shard, run.options, outcome) if isinstance(outcome, Died | Late) else outcome
+        for shard, result in results:
             plan.tally.merge(result.tally)
             coverage.add(result.coverage)
             coverage.shards_seen += 1
@@ -299,7 +368,7 @@ def _merged(
                 release.take(shard, result)
     except LimitReached as limit:
         judge = fmt.judge(run.options, plan.version, ".")
-        reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(shards):,} shards were read"
+        reason = f"{limit.reason}; {coverage.shards_seen:,} of {number:,} shards were read"
         judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
         plan.tally.merge(judge.tally)
         return facts, checked, False
@@ -341,14 +410,14 @@ def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -
         report.unmatched = [*grading.unmatched([*fmt.rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
 
 
-def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[Known]:
-    """Yield the known occurrences of each shard."""
+def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Known]]:
+    """Yield each shard with its known occurrences."""
     by_path: dict[str, dict[tuple[str, str], int]] = {}
     for key, count in known.items():
         by_path.setdefault(key[1], {})[key] = count
     for shard in shards:
         paths = {entry.path for entry in shard.files.values()} if by_path else ()
-        yield {key: count for path in paths for key, count in by_path.get(path, {}).items()}
+        yield shard, {key: count for path in paths for key, count in by_path.get(path, {}).items()}
 
 
 def _check_task(format_name: str, options: CheckOptions, hashing: bool, task: tuple[Shard, Known]) -> ShardResult:

@@ -22,7 +22,7 @@ from corpusfmt.engine.executors import placed
 from corpusfmt.engine.lock import locked
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import printable
-from corpusfmt.io.publish import note_published, publish_bytes, published, refuse_link, refuse_links
+from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
 from corpusfmt.io.stores import StoreFailure, at_once
 from corpusfmt.model import UsageError
 
@@ -32,6 +32,9 @@ STATE = ".corpusfmt"
 DOWNLOADS = "fetched"
 # Written last by builds and conversions.
 _SEALS = frozenset({"MANIFEST.json", "croissant.json"})
+_APART = "; shards of one run need one --state, in a folder that all of them see"
+# Stores that lack a request to put an object only if there is none, or are in the memory of one process.
+_WITHOUT_CLAIMS = frozenset({"hf", "memory"})
 # A member replaces another plan, and a run ends, in less time.
 _LOCKED_SECONDS = 10.0
 _PAUSE_SECONDS = 0.2
@@ -77,8 +80,7 @@ class Workplace(Struct, frozen=True):
             self._refuse_foreign()
             resumes = self._mark.exists()
             self._mark_own()
-            if isinstance(self.destination, StorePath):
-                self._claim(self.destination, resumes=resumes)
+            self._claim(resumes=resumes)
             yield
         if os.name == "nt" and not self._mark.exists():  # open files cannot be removed there: the lock is left
             shutil.rmtree(self.state, ignore_errors=True)
@@ -93,9 +95,9 @@ class Workplace(Struct, frozen=True):
             with self.claimed():
                 yield None
             return
-        if isinstance(self.destination, StorePath):
+        if isinstance(self.destination, StorePath) and self.destination.scheme in _WITHOUT_CLAIMS:
             raise UsageError(
-                f"{self.destination} is in a store, and shards need an output in a file system that all of them see"
+                f"{self.destination} is in a store where shards cannot write side by side: choose a folder, s3:// or gs://"
             )
         array = Array(self.state / "array", plan)
         with self._beside(array, share) if share.number else self._after(array) as found:
@@ -109,6 +111,7 @@ class Workplace(Struct, frozen=True):
             with locked(self._lock, shared=True) as mine:
                 if mine and array.is_planned():
                     self._mark_own()
+                    self._claim(resumes=True, cause=_APART)
                     with Member(array, share) as member:
                         yield member
                     return
@@ -137,6 +140,7 @@ class Workplace(Struct, frozen=True):
                     "with those, remove it, or choose another folder"
                 )
             self._refuse_foreign()
+            self._claim(resumes=True, cause=_APART)
             yield array
 
     def of(self, array: Member | Array | None) -> Workplace:
@@ -151,16 +155,19 @@ class Workplace(Struct, frozen=True):
     def _mark(self) -> Path:
         return self.state / "run"
 
-    def _claim(self, place: StorePath, *, resumes: bool) -> None:
-        """Put an object in the store that keeps runs elsewhere away, and shows that this one may write there."""
+    def _claim(self, *, resumes: bool, cause: str = "") -> None:
+        """Put an object in a store that keeps runs elsewhere away, and shows that this one may write there."""
+        place = self.destination
+        if not isinstance(place, StorePath):
+            return
         own = self.state / "claim"
         claim = place / STATE / "run"
         try:
             place.probe()
             if not own.exists():
                 mine = _Claim(socket.gethostname(), str(self.state), secrets.token_hex(16))
-                publish_bytes(own, msgspec.json.encode(mine))
-            refusal = "" if claim.create(own.read_bytes()) else _taken(place, claim.read_bytes())
+                create_bytes(own, msgspec.json.encode(mine))
+            refusal = "" if claim.create(own.read_bytes()) else _taken(place, claim.read_bytes()) + cause
         except (StoreFailure, UsageError) as error:
             refusal = str(error)
         if refusal:
@@ -245,7 +252,18 @@ class Workplace(Struct, frozen=True):
         """Remove the state: all files under final names are complete."""
         if isinstance(self.destination, StorePath):
             (self.destination / STATE / "run").remove()
+        for folder in self.state.iterdir():
+            if folder.is_dir():
+                _empty(folder)
         shutil.rmtree(self.state)
+
+
+def _empty(folder: Path) -> None:
+    """Remove the files in a folder one by one: `rmtree` would list hundreds of thousands first."""
+    with os.scandir(folder) as found:
+        for each in found:
+            if not each.is_dir(follow_symlinks=False):
+                os.unlink(each.path)  # noqa: PTH108 - a `Path` for each would take as long
 
 
 def _in_use(who: str, destination: Place) -> str:
@@ -287,7 +305,9 @@ def state_of(destination: Place, state: str | Path | None = None) -> Path:
     named = f"{destination.name}-{hashlib.sha256(destination.url.encode()).hexdigest()[:8]}{STATE}"
     chosen = place_of(named if state is None else state, "--state")
     if isinstance(chosen, StorePath):
-        raise UsageError(f"--state is `{chosen}`, expected a local folder: state is mapped into memory")
+        raise UsageError(
+            f"--state is `{chosen}`, expected a folder, which all shards must see: state is mapped into memory"
+        )
     return chosen.absolute()
 
 

@@ -167,6 +167,8 @@ class Reader(Struct, frozen=True):
     left_unread: Callable[[Shard], Mapping[str, int]] = lambda _shard: {}
     #: Return the names of the attribute sets next to the documents of a shard; `read` includes them.
     attribute_sets: Callable[[Shard], Sequence[str]] = lambda _shard: ()
+    #: Return the document at a line, or with the number of a row, of a file by its path, unless reading up to it finds it.
+    at: Callable[[Shard, CheckOptions, str, int], Document | Rejected | None] | None = None
     #: Whether each row of a shard is one document, so that its number, from 1, is the place of the document.
     by_row: bool = False
     #: The `source` that `read` gives to documents without one.
@@ -223,6 +225,8 @@ class Format(Struct, frozen=True):
     check: Callable[[Shard, CheckOptions], ShardResult]
     #: Judge the dataset by the facts of all shards, given in shard order.
     finish: Callable[[Plan, Sequence[Any], Judge, CheckOptions], None] = lambda _plan, _facts, _judge, _options: None
+    #: The type of a shard's facts, which JSON can represent; None if there are none.
+    facts: Any = None
     #: Read its documents; None for a format that cannot be read.
     reader: Reader | None = None
     #: Other names on the command line, each with its version ("" for any).
@@ -235,6 +239,8 @@ class Format(Struct, frozen=True):
     records: OpenRecords | None = None
     #: Write descriptions; None for formats of corpora.
     descriptions: Descriptions | None = None
+    #: Return the JSON Schema of its descriptions in a version, for editors.
+    schema: Callable[[str], Mapping[str, Any]] | None = None
     #: Whether findings about a file of a shard may carry edits that repair it.
     offers_edits: bool = False
     #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.

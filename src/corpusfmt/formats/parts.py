@@ -88,6 +88,8 @@ class Writer(Struct, Generic[T], frozen=True):
     gzip: bool = True
     #: Make an item of a crawled text and its headers, a JSON object, both unchanged; None if that is not enough.
     crawled: Callable[[bytes, bytes], T | None] = lambda _text, _headers: None
+    #: Return the bytes of text of an item, as parts count them. None for formats whose parts only count what they wrote.
+    text_bytes: Callable[[T], int] | None = None
     #: Make an item of a line that no longer belongs to a document; None for formats without such lines.
     line: Callable[[bytes], T] | None = None
     #: Write text without repeated lines, if the names of files say so.
@@ -107,6 +109,7 @@ def write_parts(
     *,
     stem: str,
     part: int | None = None,
+    before: int | None = None,
     part_bytes: int | None = None,
     compression: CompressionName = COMPRESSION,
     folder: Place,
@@ -115,7 +118,8 @@ def write_parts(
 ) -> dict[str, FileFacts]:
     """Write items into parts of about `part_bytes` of text, and publish all when the last is complete.
 
-    A single part has the number `part`. Without `part_bytes` there is only one. `aside` is a folder for this call only,
+    A single part has the number `part`. `before` is the number of parts that are before these, if other calls write some of the
+    stem. Without `part_bytes` there is only one. `aside` is a folder for this call only,
     on the file system of a local `folder`. `renaming` is called before a part is published under another stem, because its name
     would promise something that it does not fulfil. Returns the files by name. Nothing is published without items.
     """
@@ -138,7 +142,7 @@ def write_parts(
                 current = None
         if current is not None:
             parts.append(_ended(current, count, stack, files))
-    if len(parts) == 1 and part is None:
+    if len(parts) == 1 and part is None and before is None:
         kept = writer.stem_kept(stem, _aside(aside, 0, 0), aside)
         if kept != stem:
             renaming()
@@ -146,7 +150,8 @@ def write_parts(
     moves: dict[Path, Place] = {}
     facts = {}
     for number, written in enumerate(parts):
-        for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 else number + 1)):
+        following = (before or 0) + number + 1
+        for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 and before is None else following)):
             moves[_aside(aside, number, stream)] = folder / name
             facts[name] = written[stream]
     publish_all(moves, aside=aside)

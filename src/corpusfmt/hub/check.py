@@ -137,12 +137,12 @@ def _in(table: Table) -> str:
 def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
     paths = sorted({path for table in tables for own in table.splits.values() for path in own})
     looked = dict(zip(paths, look([entries[path] for path in paths]), strict=True))
-    told: set[tuple[str, str, str]] = set()
+    reported: set[tuple[str, str, str]] = set()
     for table in tables:
         for path, problem_of in _unfit(table, looked):
             key = (path, problem_of.column, problem_of.type.code)
-            if key not in told:
-                told.add(key)
+            if key not in reported:
+                reported.add(key)
                 judge.report(problem_of.type, _problem(path, problem_of, table, looked))
         if all(not looked[path].gap for own in table.splits.values() for path in own):
             _judge_sizes(table, looked, judge)

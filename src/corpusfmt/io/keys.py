@@ -7,7 +7,7 @@ from all runs. Equal hashes are only candidates: the caller re-reads them, so th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -105,6 +105,19 @@ def damaged_runs(folder: Path) -> Iterator[Path]:
     for run in sorted(folder.rglob("*.keys")):
         if xxhash.xxh3_64_hexdigest(run.read_bytes()) != run.stem.rpartition("-")[2]:
             yield run
+
+
+def refuse_unsound(runs: Iterable[Path], shards: Container[int]) -> None:
+    """Raise `ValueError` for a run that no writer of these shards can have made."""
+    for run in runs:
+        shard, size = int(run.name.partition("-")[0]), run.stat().st_size
+        if shard not in shards or not size or size % _PAIR_BYTES:
+            raise ValueError(f"{run.name} is not a run of a shard")
+        hashes, positions = _columns(run)
+        for first in range(0, len(hashes), _RUN_KEYS):
+            part = slice(first, first + _RUN_KEYS + 1)
+            if (hashes[part][1:] < hashes[part][:-1]).any() or (positions[part] >> ROW_BITS != shard).any():
+                raise ValueError(f"{run.name} is not sorted, or of another shard")
 
 
 def sorted_pairs(hashes: array[int], positions: array[int]) -> bytes:

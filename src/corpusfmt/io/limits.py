@@ -277,6 +277,43 @@ def _timer_for(limits: Limits) -> tuple[int, int] | None:
     return (timer, number) if is_free else None
 
 
+class TookTooLong(BaseException):
+    """A block took longer than it may. No error, so that code that treats errors does not go on."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise `TookTooLong` in the block after so many seconds, and again every second while it does not end.
+
+    It interrupts Python code and waiting, in a main thread only, and not on Windows. A limit on time that applies meanwhile comes first.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    outer, _ = signal.getitimer(signal.ITIMER_REAL)
+    if 0 < outer <= seconds:
+        yield
+        return
+
+    running = True
+
+    def ring(*_: object) -> None:
+        if running:
+            raise TookTooLong
+
+    began = time.monotonic()
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        try:
+            yield
+        finally:
+            running = False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - began), 1e-6) if outer else 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 @contextmanager
 def within(run: Meter, limits: Limits | None = None, tell: Callable[[int], None] | None = None) -> Iterator[None]:
     """Apply the limits of a run, or `limits`, to reading in the block, and add the bytes read to the run's."""

@@ -43,12 +43,14 @@ class Table:
             if self._kept:
                 self.file = opened(metadata=self.file.metadata, read_dictionary=self._kept)
 
-    def batches(self, columns: Sequence[str], convert: Callable[[Any], T], most_rows: int = MOST_ROWS) -> Iterator[T]:
-        """Yield converted record batches of some columns, with at most `most_rows` rows.
+    def batches(
+        self, columns: Sequence[str], convert: Callable[[Any], T], most_rows: int = MOST_ROWS, first: int = 0
+    ) -> Iterator[T]:
+        """Yield converted record batches of some columns, with at most `most_rows` rows, from row `first` (from 0) on.
 
         Raises `ArrowException`, also if a row is too large.
         """
-        size, done = self._rows_at_once(most_rows), 0
+        size, done = self._rows_at_once(most_rows), first
         while done < self.file.metadata.num_rows:
             try:
                 for rows, converted in self._from(done, size, columns, convert):

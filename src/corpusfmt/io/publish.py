@@ -29,7 +29,7 @@ from corpusfmt.model import Incomplete, UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]
 
-PARTIAL_PREFIX = ".corpusfmt-"
+PARTIAL_PREFIX, PARTIAL_SUFFIX = ".corpusfmt-", ".partial"
 #: The list of published paths in a folder for unfinished files.
 PUBLISHED = "published"
 _CHECKSUM_DIGITS = 16
@@ -55,7 +55,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial"
+    partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
     try:
         with writing(target), partial.open("xb") as file:
             yield file
@@ -75,7 +75,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
 @contextmanager
 def _putting(target: StorePath, aside: Path | None) -> Iterator[BinaryIO]:
     with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX) as folder:
-        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial"
+        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
         partial.parent.mkdir(parents=True, exist_ok=True)
         try:
             with writing(partial), partial.open("xb") as file:
@@ -180,6 +180,21 @@ def publish_bytes(target: Place, data: bytes, *, aside: Path | None = None, sync
     """Publish a small file."""
     with publish(target, aside=aside, sync=sync) as file:
         file.write(data)
+
+
+def create_bytes(target: Path, data: bytes) -> None:
+    """Publish a small file, unless there is one: of several processes, one succeeds."""
+    partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial")
+    publish_bytes(partial, data)
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without links
+        if not target.exists():
+            partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:

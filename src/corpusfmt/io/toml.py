@@ -32,8 +32,13 @@ def toml_at(path: str | Path, what: str, most: int = 1024 * 1024) -> str:
 
 def converted_toml(text: str, kind: type[T], what: str) -> T:
     """Return TOML as a value of a type. Raises `UsageError` with a message that begins with `what`."""
+    return converted(decoded_toml(text, what), kind, what)
+
+
+def converted(table: dict[str, Any], kind: type[T], what: str) -> T:
+    """Return a decoded table as a value of a type. Raises `UsageError` with a message that begins with `what`."""
     try:
-        return msgspec.convert(decoded_toml(text, what), kind)
+        return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         raise UsageError(f"{what}: {error}") from error
 

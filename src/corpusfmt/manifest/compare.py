@@ -79,13 +79,13 @@ def compare(
     found: Listing,
     digests: Mapping[str, FileFacts],
     judge: Judge,
-    told: Callable[[str], bool] = lambda _path: False,
+    reported: Callable[[str], bool] = lambda _path: False,
 ) -> Difference:
-    """Report the differences from a manifest; `digests` are the known ones, `told` the earlier findings."""
+    """Report the differences from a manifest; `digests` are the known ones, `reported` whether a path has a finding already."""
     for path in by_bytes(found.barred):
-        if not told(path):
+        if not reported(path):
             report_barred(found.barred[path], judge)
-    return _Comparison(manifest, found, digests, judge, told).difference()
+    return _Comparison(manifest, found, digests, judge, reported).difference()
 
 
 class _Comparison:
@@ -95,11 +95,11 @@ class _Comparison:
         found: Listing,
         digests: Mapping[str, FileFacts],
         judge: Judge,
-        told: Callable[[str], bool],
+        reported: Callable[[str], bool],
     ) -> None:
         self.listed = listed = manifest.files
         self.unusable = manifest.unusable
-        self.found, self.digests, self.judge, self.told = found, digests, judge, told
+        self.found, self.digests, self.judge, self.reported = found, digests, judge, reported
         self.there = found.files.keys() | found.barred.keys()
         self.by_digest: dict[str, str] = {}
         for path in by_bytes(listed):
@@ -181,7 +181,7 @@ class _Comparison:
                 swapped.add(other)
                 problem = Problem(f"`{other}` and this file have each other's content", Location(path), _EXCHANGE)
                 self.judge.report(FILES_SWAPPED, problem)
-            elif not self.told(path):
+            elif not self.reported(path):
                 self._report_difference(path)
 
     def _report_difference(self, path: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -131,3 +131,19 @@ def encoded(
     listed = {path: files[path] for path in by_bytes(files)}
     whole = {**msgspec.to_builtins(head), **made_of, "files": listed}
     return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+
+
+_NO_INPUTS = b'\n  "inputs": []'
+
+
+def with_inputs(manifest: bytes, inputs: Iterable[Json]) -> Iterator[bytes]:
+    """Yield a written manifest with these inputs instead of none."""
+    before, none, after = manifest.partition(_NO_INPUTS)
+    assert none
+    yield before + none[:-1]
+    separator = b""
+    for each in inputs:
+        shown = msgspec.json.format(msgspec.json.encode(each), indent=2)
+        yield separator + b"\n    " + shown.replace(b"\n", b"\n    ")
+        separator = b","
+    yield b"\n  ]" + after

@@ -14,7 +14,7 @@ from corpusfmt.pipeline.process.steps import StepCode
 from corpusfmt.pipeline.recipe import Recipe
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
-CODE_FORMAT = 10
+CODE_FORMAT = 11
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Choices:
             self.addresses.fingerprint,
             self.classifier.model_digest,
             self.classifier.backend,
-            *((each.step, each.sha256) for each in self.steps),
+            *((each.step, each.code) for each in self.steps),
         )
 
     @property
@@ -57,5 +57,5 @@ class Choices:
                 "backend": classifier.backend,
             },
             "compressor": None if recipe.output.format == "goclassy" else recipe.output.compressor,
-            **({"functions": {each.step.name: {"sha256": each.sha256} for each in self.steps}} if self.steps else {}),
+            **({"functions": {each.step.name: each.code for each in self.steps}} if self.steps else {}),
         }

@@ -20,14 +20,14 @@ from corpusfmt.engine.workplace import STATE
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import read_named
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.dedup.compact import compact
+from corpusfmt.pipeline.dedup.compact import CompactTask, compact
 from corpusfmt.pipeline.intake.inputs import Arrival
 from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.process.wet import wet_batches
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.run import build
 from corpusfmt.pipeline.size import Size
-from corpusfmt.pipeline.stages import StageName, compact_task
+from corpusfmt.pipeline.stages import StageName
 
 _SECONDS = 60.0
 _MOST_BYTES = 200_000_000
@@ -143,17 +143,17 @@ class _Watch:
         """Look at what is stored of the inputs, and join it as larger builds do."""
         folder = self._state / "process"
         self.stored_bytes = sum(_sizes(folder))
-        group: list[Path] = []
+        group: list[str] = []
         for path in sorted(folder.glob("*.json")):
             marker = msgspec.json.decode(path.read_bytes())
             taken = msgspec.convert(marker["result"], Taken)
             if taken.processed.quarantined is None:
                 self.taken.append(taken)
-                group.append(path.with_suffix(".box"))
+                group.append(path.with_suffix(".box").name)
         import numpy as np  # noqa: F401, PLC0415 - the first import takes longer than joining a small sample
 
         before = time.process_time()
-        compact(compact_task(group, self._joined, self._recipe))
+        compact(CompactTask.of(folder, group, self._joined, self._recipe.deduplication.hash))
         self.cpu_seconds["compact"] = time.process_time() - before
 
 

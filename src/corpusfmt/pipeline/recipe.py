@@ -80,7 +80,8 @@ class Filter(Struct, forbid_unknown_fields=True, frozen=True, rename="kebab"):
 class Step(Struct, forbid_unknown_fields=True, frozen=True):
     """A function of the user's, `py:MODULE:FUNCTION`, that judges documents or their lines, with its options.
 
-    `annotations` are the names and types of the values that it may return.
+    `annotations` are the names and types of the values that it may return. `timeout` is the most seconds that it may take
+    for a document.
     """
 
     name: Annotated[str, Meta(pattern=r"^(?!corpusfmt)[a-z][a-z0-9_]{0,63}$")]
@@ -88,6 +89,7 @@ class Step(Struct, forbid_unknown_fields=True, frozen=True):
     on: Literal["documents", "lines"] = "documents"
     annotations: dict[Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ValueType] = {}
     options: dict[str, Any] = {}
+    timeout: Annotated[float, Meta(gt=0, le=10**6)] = 60.0
 
 
 class Recipe(Struct, forbid_unknown_fields=True, frozen=True):

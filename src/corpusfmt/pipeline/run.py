@@ -34,9 +34,9 @@ from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal.files import seal
 from corpusfmt.pipeline.seal.finished import is_finished, report_of_finished
-from corpusfmt.pipeline.seal.manifest import made
+from corpusfmt.pipeline.seal.manifest import fates, made
 from corpusfmt.pipeline.seal.summary import sizes_of
-from corpusfmt.pipeline.stages import Run, data_files, packaged
+from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
 
 
 def build(
@@ -163,7 +163,8 @@ class _Build(Struct, frozen=True):
                     return Report("wet", "", Tally(), Coverage())
                 stages = replace(self.stages, array=array)
                 intake = Intake(stages, self.supply, Scratch(self.scratch_limit), self.choices, self.log)
-                run = Run(self.workplace.of(array), self.choices.recipe, self.choices.fingerprint, stages)
+                recipe, fingerprint = self.choices.recipe, self.choices.fingerprint
+                run = Run(self.workplace.of(array), recipe, fingerprint, stages, self.supply.is_lasting)
                 return _made(run, intake, self.choices.manifest, self.cause)
         except Left as left:
             return Report("wet", "", Tally(), Coverage(), results=left.results)
@@ -179,16 +180,20 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     """Make the corpus; return the report. `cause` is a possible reason why no input can be read."""
     inputs = intake.take_all()
     report, usable = report_of(inputs)
+    if lost := list(lost_containers(run, usable)):
+        intake.forget(lost)
+        inputs = intake.take_all()
+        report, usable = report_of(inputs)
     refuse_none(report, cause)
-    written = packaged(run, usable.containers, usable.lines)
+    written = packaged(run, usable)
     if isinstance(run.stages.array, Member):
         report.results = NOTHING_LEFT
         return report
     sizes = sizes_of(usable.original, written)
     outputs = data_files(run, written)
-    refuse_changed(inputs.ordered)
-    manifest |= made(inputs, sizes)
-    summary = seal(run.workplace, run.recipe, outputs, sizes, manifest)
+    refuse_changed(inputs)
+    manifest |= made(usable, sizes)
+    summary = seal(run.workplace, run.recipe, outputs, sizes, manifest, lambda: fates(inputs))
     if usable.is_whole:
         run.workplace.release()
     elif isinstance(run.stages.array, Array):

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal, Self, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.publish import all_there
-from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups
+from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups, remove_joined
 from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
+from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.package.goclassy import empty_files
+from corpusfmt.pipeline.package.tasks import Packaging
 from corpusfmt.pipeline.package.variants import Variant, variants
-from corpusfmt.pipeline.package.write import Packaged, PackageTask, package
+from corpusfmt.pipeline.package.write import Packaged
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
 
 T = TypeVar("T")
-StageName = Literal["process", "compact", "dedup", "package"]
+StageName = Literal["process", "compact", "dedup", "divide", "package"]
 # Smaller tasks would cost more to schedule than to run.
 _LINES_A_TASK = 100_000
+# About those of the parts that one task writes. To find the parts of a language with fewer lines would cost more than it saves.
+_LINES_A_SHARE = 500_000
 
 
 class Division(Struct, frozen=True):
@@ -35,21 +41,27 @@ class Division(Struct, frozen=True):
     """
 
     inputs: int
-    groups: Sequence[Sequence[int]]
+    groups: Sequence[int]
     ranges: Sequence[tuple[tuple[Bucket, ...], int]] | None
     languages: Sequence[tuple[tuple[str, ...], int]]
+    #: Lines of languages whose parts several tasks write.
+    large: Mapping[str, int]
     variants: Sequence[Variant]
 
     @classmethod
     def of(cls, recipe: Recipe, inputs: int, lines: Mapping[str, int]) -> Self:
         """Return the division of a build."""
-        joined = groups(range(inputs))
+        joined = groups(inputs)
+        output = recipe.output
+        divisible = output.part_bytes is not None and output.shuffle_seed is None
+        large = {label: count for label, count in sorted(lines.items()) if divisible and count > _LINES_A_SHARE}
         of_hashes = [(bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label])]
         return cls(
             inputs,
             joined if len(joined) > 1 else [],
             _batches(of_hashes) if recipe.deduplication.lines else None,
-            _batches(sorted(lines.items())),
+            _batches((label, count) for label, count in sorted(lines.items()) if label not in large),
+            large,
             variants(recipe),
         )
 
@@ -58,85 +70,87 @@ class Division(Struct, frozen=True):
         """The expected durations of the tasks of each stage, in any unit, in the order of the stages."""
         return {
             "process": [1] * self.inputs,
-            **({"compact": [len(group) for group in self.groups]} if self.groups else {}),
+            **({"compact": list(self.groups)} if self.groups else {}),
             **({"dedup": [size for _, size in self.ranges]} if self.ranges is not None else {}),
-            "package": [size for _, size in self.languages] * len(self.variants),
+            **({"divide": self._containers_of_large * len(self.variants)} if self.large else {}),
+            "package": [*(size for _, size in self.languages), *self._shares] * len(self.variants),
         }
+
+    @property
+    def _containers_of_large(self) -> list[int]:
+        containers = len(self.groups) or self.inputs
+        return [count // containers for count in self.large.values() for _ in range(containers)]
+
+    @property
+    def _shares(self) -> list[int]:
+        return [_LINES_A_SHARE for count in self.large.values() for _ in range(-(-count // _LINES_A_SHARE))]
 
 
 class Run(Struct, frozen=True):
-    """What every stage needs."""
+    """What every stage needs; `can_read_again` is whether the inputs stay where they are."""
 
     workplace: Workplace
     recipe: Recipe
     fingerprint: str
     stages: Stages
+    can_read_again: bool
 
 
-def packaged(run: Run, usable: Sequence[tuple[str, str]], lines: Mapping[str, int]) -> dict[str, Packaged]:
-    """Return the packaged files of each language.
-
-    `usable` are the names of the containers of inputs, in order, each with the SHA-256 of its input.
-    """
-    basis = _basis(run, usable)
-    division = Division.of(run.recipe, len(usable), lines)
+def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
+    """Return the packaged files of each language."""
+    basis = _basis(run, usable.containers)
+    division = Division.of(run.recipe, usable.number, usable.lines)
     containers = _compact(run, usable, division)
     drops = _dedup(run, division, containers, basis)
     # From here on published files are replaced.
     unseal(run.workplace)
-    tasks = []
-    for variant in division.variants:
-        for labels, _ in division.languages:
-            name = f"{labels[0]}-{variant.name}"
-            destination, aside = run.workplace.destination, run.workplace.aside(name)
-            own_drops: tuple[Path, ...] = ()
-            if variant.deduplicated:
-                own_drops = tuple(dict.fromkeys(path for label in labels for path in drops[label]))
-            output, steps = run.recipe.output, run.recipe.step
-            argument = PackageTask(labels, containers, own_drops, output, variant, destination, aside, steps)
-            choices = (run.recipe.output, run.recipe.output.compressor, variant.name, variant.root)
-            tasks.append(StageTask(name, argument, digest(basis, *choices)))
-    by_label: dict[str, Packaged] = {}
-    for result in run.stages.of_own_files.run_whole(
-        "package", package, tasks, dict[str, Packaged], division.weights["package"], reusable=_is_there
-    ):
-        for label, own in result.items():
-            by_label.setdefault(label, own).files |= own.files
-    return by_label
+    packaging = Packaging(run.stages.of_own_files, run.workplace, run.recipe, containers, drops, basis)
+    return packaging.packaged(division.variants, division.languages, division.large)
 
 
-def _basis(run: Run, usable: Sequence[tuple[str, str]]) -> str:
-    """Return a fingerprint of everything that the results of these inputs depend on."""
-    return digest(run.fingerprint, usable)
+def _basis(run: Run, containers: Iterable[tuple[str, str]]) -> str:
+    """Return a fingerprint of everything that the results of these inputs depend on, given as in `Usable.containers`."""
+    whole = hashlib.sha256()
+    for each in containers:
+        whole.update(msgspec.json.encode(each))
+    return digest(run.fingerprint, whole.hexdigest())
 
 
-def _is_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
-    """Return whether the files that a task of an earlier run wrote still exist."""
-    return all(all_there(task.destination, each.files) for each in packaged.values())
-
-
-def _compact(run: Run, usable: Sequence[tuple[str, str]], division: Division) -> tuple[Path, ...]:
+def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
-    folder = run.workplace.state / "process"
     if not division.groups:
-        return tuple(folder / name for name, _ in usable)
-    tasks = []
-    for number, members in enumerate(division.groups):
-        group = [usable[member] for member in members]
-        compacted = run.workplace.state / "compact" / f"{number}.box"
-        argument = compact_task([folder / name for name, _ in group], compacted, run.recipe)
-        tasks.append(StageTask(str(number), argument, _basis(run, group)))
-    weights = division.weights["compact"]
+        return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
+    tasks = list(_joining(run, usable, division.groups))
+    # An input that was left out may be added later, and then others are joined.
+    frees = run.can_read_again and usable.is_whole
     run.stages.of_own_files.run_whole(
-        "compact", compact, tasks, Compacted, weights, reusable=lambda task, _: is_container(task.compacted)
+        "compact",
+        compact,
+        tasks,
+        Compacted,
+        division.weights["compact"],
+        reusable=lambda task, _: is_container(task.compacted),
+        done=remove_joined if frees else lambda _: None,
     )
     return tuple(task.argument.compacted for task in tasks)
 
 
-def compact_task(group: Sequence[Path], compacted: Path, recipe: Recipe) -> CompactTask:
-    """Return the task that joins the containers of some inputs, which are in one folder."""
-    names = tuple(path.name for path in group)
-    return CompactTask(group[0].parent, names, compacted, recipe.deduplication.hash)
+def _joining(run: Run, usable: Usable, sizes: Sequence[int]) -> Iterator[StageTask[CompactTask]]:
+    containers, state = usable.containers, run.workplace.state
+    for number, size in enumerate(sizes):
+        group = list(islice(containers, size))
+        names, joined = [name for name, _ in group], state / "compact" / f"{number}.box"
+        argument = CompactTask.of(state / "process", names, joined, run.recipe.deduplication.hash)
+        yield StageTask(str(number), argument, _basis(run, group))
+
+
+def lost_containers(run: Run, usable: Usable) -> Iterator[str]:
+    """Yield the names of containers that are neither there nor in a joined one of an earlier run."""
+    sizes = Division.of(run.recipe, usable.number, {}).groups or [usable.number]
+    for task in _joining(run, usable, sizes):
+        gone = [name for name in task.argument.names if not (task.argument.folder / name).exists()]
+        if gone and not (run.stages.has_ended("compact", task) and is_container(task.argument.compacted)):
+            yield from gone
 
 
 def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:

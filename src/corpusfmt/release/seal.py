@@ -19,11 +19,22 @@ from corpusfmt.io.paths import entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.listed import listed, rules_of
-from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, encoded, tree_of
+from corpusfmt.manifest.model import (
+    NAME,
+    PROVENANCE,
+    SCHEMA,
+    SIGNATURE,
+    VERIFICATION,
+    Head,
+    ListedFile,
+    Manifest,
+    encoded,
+    tree_of,
+)
 from corpusfmt.manifest.read import fault_of, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
-from corpusfmt.release.signing import signer_of
+from corpusfmt.release.signing import KEYLESS, signer_of
 from corpusfmt.release.vouching import outdated, statements_of, vouchers
 from corpusfmt.rules import Grading, Judge, finding_of
 
@@ -33,6 +44,7 @@ def seal(
     *,
     attest: bool = False,
     sign: str | Path | None = None,
+    trust_config: str | Path | None = None,
     format: str = "auto",  # noqa: A002 - the name that users type
     profile: Profiles = "standard",
     jobs: int | None = 1,
@@ -45,12 +57,15 @@ def seal(
     The corpus is checked in the same run, as by `validate`; returns the report, with the tree in `results`. Provenance
     in an earlier manifest is kept if none of the documents has changed; statements about another manifest, and its
     signature, are removed. `attest` also writes statements: the provenance, and a summary of this check. `sign` is a file
-    with a private key, or "sigstore"; it signs the release and the statements.
+    with a private key, or "sigstore"; it signs the release and the statements. `trust_config` is for the latter: a file that
+    names an instance of sigstore other than the public one.
     Raises `UsageError` if `path` is not a folder with a finished corpus, or for another kind of key, `BadInput` if a file
-    cannot be read, `Incomplete` if not everything was read.
+    cannot be read, `Incomplete` if not everything was read, or sigstore cannot be reached.
     """
     root = _folder(path)
-    signer = None if sign is None else signer_of(sign)
+    if trust_config is not None and str(sign) != KEYLESS:
+        raise UsageError(f"--trust-config needs `--sign {KEYLESS}`: add it, or leave the configuration out")
+    signer = None if sign is None else signer_of(sign, trust_config)
     before = _manifest_at(root)
     options = CheckOptions(grading=grading(profile=profile), limits=limits)
     examined = examine(
@@ -105,6 +120,9 @@ def _folder(path: str | Path) -> Path:
         raise UsageError(f"{root} is not a folder: name the folder of a corpus")
     if Workplace.is_unfinished(root):
         raise UsageError(f"{root} holds an unfinished run: finish it, or remove `.corpusfmt`, then seal it")
+    for name in (NAME, PROVENANCE, VERIFICATION, SIGNATURE):
+        if (root / name).is_dir():
+            raise UsageError(f"{root / name} is a folder, expected a file: rename it, then seal the corpus")
     return root
 
 
@@ -121,7 +139,8 @@ def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
         raise BadInput(finding_of(barred(entry, Location(entry.path)), RULES, ""))
     for path, entry in release.found.files.items():
         # The printed form of a name that is not UTF-8 differs from the name.
-        if fault := fault_of(path) or ("" if os.fsencode(entry.url).endswith(path.encode()) else "is not UTF-8"):
+        is_text = os.fsencode(entry.url).endswith(path.encode())
+        if fault := fault_of(path) if is_text else "is not UTF-8":
             raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
         if path not in release.read:
             raise Incomplete(f"{path}: not read, so the corpus is not sealed")

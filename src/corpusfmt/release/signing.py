@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +38,21 @@ class Signer(Struct, frozen=True):
             try:
                 configured.sign(folder, path)
             except Exception as error:
-                raise Incomplete(f"signing failed: {_in_a_line(error)}") from error
+                raise Incomplete(f"signing failed: {in_a_line(error)}") from error
             return path.read_bytes()
 
 
-def signer_of(sign: str | Path) -> Signer:
+def signer_of(sign: str | Path, trust_config: str | Path | None = None) -> Signer:
     """Return what signs with a private key in a PEM file, or with `KEYLESS` by an identity.
 
-    Raises `UsageError` for a missing package or another kind of key, `Incomplete` if sigstore cannot be reached.
+    `trust_config` names an instance of sigstore other than the public one. Raises `UsageError` for a missing package, another
+    kind of key or of configuration, `Incomplete` if sigstore cannot be reached.
     """
     signing = needed("signing")
     if str(sign) == KEYLESS:
-        try:
-            return Signer(signing.Config().use_sigstore_signer(use_ambient_credentials=True))
-        except Exception as error:
-            message = f"sigstore cannot be reached ({_in_a_line(error)}): sign with a key (`--sign KEY`), or where there is a network"
-            raise Incomplete(message) from error
+        trusted = None if trust_config is None else trusted_at(trust_config)
+        with reaching_sigstore("sign with a key (`--sign KEY`), or where there is a network"):
+            return Signer(signing.Config().use_sigstore_signer(use_ambient_credentials=True, trust_config=trusted))
     # The library reads the file a second time.
     if not Path(sign).is_file():
         raise UsageError(f"--sign is `{sign}`, expected a file with a private key in PEM, or `{KEYLESS}`: {_MAKE}")
@@ -60,7 +60,36 @@ def signer_of(sign: str | Path) -> Signer:
     return Signer(signing.Config().use_elliptic_key_signer(private_key=sign), lambda payload: _enveloped(payload, key))
 
 
-def _in_a_line(error: Exception) -> str:
+def trusted_at(path: str | Path) -> Path:
+    """Return the path of a client trust configuration, the file that names an instance of sigstore and its keys.
+
+    Raises `UsageError` if it is not one.
+    """
+    from sigstore.models import ClientTrustConfig  # noqa: PLC0415 - slow to import
+
+    try:
+        found = ClientTrustConfig.from_json(read_named(path, _MOST_BYTES, "the trust configuration").decode())
+        _ = found.signing_config, found.trusted_root
+    except OSError as error:
+        raise UsageError(f"cannot read the trust configuration {path}: {error.strerror}") from error
+    except UsageError:
+        raise
+    except Exception as error:
+        message = f"{path} is not a client trust configuration of sigstore ({in_a_line(error)}): ask for that of your instance"
+        raise UsageError(message) from error
+    return Path(path)
+
+
+@contextmanager
+def reaching_sigstore(otherwise: str) -> Iterator[None]:
+    """Raise `Incomplete` with a hint for any error of a client of sigstore."""
+    try:
+        yield
+    except Exception as error:
+        raise Incomplete(f"sigstore cannot be reached ({in_a_line(error)}): {otherwise}") from error
+
+
+def in_a_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 

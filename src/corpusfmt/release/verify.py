@@ -29,7 +29,7 @@ from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
 from corpusfmt.model import Coverage, Json, Report, UsageError
 from corpusfmt.release.progress import Hashed, known_at
-from corpusfmt.release.signatures import check_signatures, key_at
+from corpusfmt.release.signatures import Identity, Key, check_signatures, identity_of, key_at
 from corpusfmt.rules import Grading, Judge
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ def verify(
     *,
     manifest: str | Path | None = None,
     key: str | Path | None = None,
+    identity: str | None = None,
+    identity_provider: str | None = None,
+    trust_config: str | Path | None = None,
     quick: bool = False,
     rebuild: Request | None = None,
     jobs: int | None = None,
@@ -52,16 +55,18 @@ def verify(
     """Compare a release, in a folder or a store, with its manifest; every file is read, or with `quick` none.
 
     `manifest` is a manifest from elsewhere, trusted instead of the one in the release. With `key`, a file with a public key,
-    the release and the statements about it must be signed with that key. An interrupted run continues where it
-    stopped: unchanged files are not read again. `results` of the report lists the files to fetch again: those that differ
-    from the manifest, or from what the owner of `key` signed.
+    the release and the statements about it must be signed with that key; with `identity`, without a key by whom
+    `identity_provider`, a URL, vouches for; `trust_config` names an instance of sigstore other than the public one. An
+    interrupted run continues where it stopped: unchanged files are not read again. `results` of the report lists the files
+    to fetch again: those that differ from the manifest, or from what the owner of `key` or `identity` signed.
     With `rebuild`, some inputs of a build are built again, and each line that they contributed is compared.
-    Raises `UsageError` if there is no manifest, or the release cannot be rebuilt.
+    Raises `UsageError` if there is no manifest, the release cannot be rebuilt, or for another kind of key, `Incomplete` if
+    sigstore cannot be reached.
     """
     started = now()
     limits = limits.begun()
     root = _root(str(path))
-    owner = None if key is None else key_at(key)
+    owner = _owner(key, identity, identity_provider, trust_config)
     judge = Judge(RULES, Grading(), version="", path=NAME)
     coverage = Coverage(sampled=quick)
     report = Report("release", "", judge.tally, coverage, arguments=revision_of(root.url))
@@ -81,6 +86,20 @@ def verify(
     coverage.add(judge.coverage)
     report.started, report.finished = started, now()
     return report
+
+
+def _owner(
+    key: str | Path | None, identity: str | None, provider: str | None, trust_config: str | Path | None
+) -> Key | Identity | None:
+    if (identity is None) != (provider is None):
+        raise UsageError("--identity and --identity-provider need each other: name both, as the publisher does")
+    if identity is None or provider is None:
+        if trust_config is not None:
+            raise UsageError("--trust-config needs --identity and --identity-provider: name both, or leave it out")
+        return None if key is None else key_at(key)
+    if key is not None:
+        raise UsageError("--key and --identity exclude each other: a release has one signature")
+    return identity_of(identity, provider, trust_config)
 
 
 def _root(path: str) -> Entry:

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from corpusfmt.model import Rule
 
-_RULES_PAGE = "https://github.com/corpusfmt/corpusfmt/blob/main/docs/rules.md"
+#: The newest version of the documentation: a code keeps its meaning, and its page, in all versions.
+_SITE = "https://corpusfmt.github.io/latest"
 
 
 def rules_of(codes: Collection[str]) -> dict[str, Rule]:
@@ -14,12 +15,13 @@ def rules_of(codes: Collection[str]) -> dict[str, Rule]:
     if not codes:
         return {}
     from corpusfmt.formats import formats  # noqa: PLC0415 - imports every format, which only some outputs need
+    from corpusfmt.hub.rules import RULES as HUB_RULES  # noqa: PLC0415
     from corpusfmt.manifest.rules import RULES as MANIFEST_RULES  # noqa: PLC0415
 
-    sets = (MANIFEST_RULES, *(fmt.rules for fmt in formats().values()))
+    sets = (MANIFEST_RULES, HUB_RULES, *(fmt.rules for fmt in formats().values()))
     return {rule.code: rule for rules in sets for rule in rules if rule.code in codes}
 
 
 def address_of(rule: Rule) -> str:
-    """Return the address of a rule's explanation."""
-    return f"{_RULES_PAGE}#{rule.code}-{rule.slug}".lower()
+    """Return the address of a rule's page."""
+    return f"{_SITE}/rules/{rule.code}/"

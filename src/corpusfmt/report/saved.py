@@ -56,17 +56,17 @@ class Baseline(Struct, frozen=True):
         return Baseline(self.name, found)
 
 
-# Twice the findings that `validate` keeps, which are 24 MiB at most.
-_MOST_BYTES = 48 * 1024 * 1024
-_MOST_VALUES = 2_000_000
+#: Twice the findings that `validate` keeps, which are 24 MiB at most.
+MOST_BYTES = 48 * 1024 * 1024
+MOST_VALUES = 2_000_000
 
 
 def load(path: str | Path) -> Report:
     """Return the report in a JSON or JSON Lines file. Raises `UsageError` if it contains none or a truncated one."""
     try:
-        data = read_named(path, _MOST_BYTES, "report")
-        if has_too_many_values(data, _MOST_VALUES):
-            raise UsageError(f"report {path} has more than {_MOST_VALUES:,} values, the most that can be read")
+        data = read_named(path, MOST_BYTES, "report")
+        if has_too_many_values(data, MOST_VALUES):
+            raise UsageError(f"report {path} has more than {MOST_VALUES:,} values, the most that can be read")
         records = _records(data)
         return _report(records)
     except OSError as error:
@@ -105,7 +105,7 @@ def _report(records: dict[str, list[Json]]) -> Report:
     run, summary = convert(records["run"][0], _Run), convert(records["summary"][0], _Summary)
     if not _is_shallow([run.arguments, summary.results]):
         raise ValueError("arguments or results are nested too deeply")
-    findings = [convert(record, _Finding).finding for record in records["finding"]]
+    findings = [convert(record, FindingRecord).finding for record in records["finding"]]
     tally = Tally(cap=len(findings) + 1)
     for finding in findings:
         tally.add(finding)
@@ -155,9 +155,11 @@ def _by_reason(records: Sequence[_Reason]) -> dict[tuple[str, str, str], int]:
 
 
 # The lines of a report, with the types that renderers rely on.
-_Code = Annotated[str, Meta(pattern=r"^[A-Z]{3}[0-9]{3}\Z")]
+#: The code of a rule.
+Code = Annotated[str, Meta(pattern=r"^[A-Z]{3}[0-9]{3}\Z")]
 _Slug = Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]+\Z")]
-_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+#: A number of occurrences, documents or bytes.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Ordinal = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
@@ -169,14 +171,16 @@ class _Run(Struct):
 class _Location(Struct):
     path: str
     line: _Ordinal | None
-    byte: _Count | None
+    byte: Count | None
     column: _Ordinal | None
     pointer: str | None
     record: str | None
 
 
-class _Finding(Struct):
-    rule: _Code
+class FindingRecord(Struct):
+    """A finding in a saved report."""
+
+    rule: Code
     slug: _Slug
     severity: Severity
     message: str
@@ -187,12 +191,13 @@ class _Finding(Struct):
 
     @property
     def finding(self) -> Finding:
+        """The finding, as a run made it."""
         problem = Problem(self.message, Location(**asdict(self.location)), self.hint, self.count, fix=self.fix)
         return Finding(self.rule, self.slug, self.severity, problem)
 
 
 class _Reason(Struct):
-    rule: _Code
+    rule: Code
     reason: str
     count: _Ordinal
 
@@ -208,17 +213,20 @@ class _Gap(Struct):
     count: _Ordinal
 
 
-class _Coverage(Struct):
-    shards_seen: _Count
-    shards_total: _Count
-    documents: _Count
-    bytes: _Count
+class CoverageRecord(Struct):
+    """The coverage in a saved report."""
+
+    shards_seen: Count
+    shards_total: Count
+    documents: Count
+    bytes: Count
     sampled: bool
     not_run: list[_NotRun]
     gaps: list[_Gap]
 
     @property
     def coverage(self) -> Coverage:
+        """The coverage, as a run counted it."""
         return Coverage(
             self.shards_seen,
             self.shards_total,
@@ -234,10 +242,10 @@ class _Summary(Struct):
     format: str
     version: str
     finished: str
-    by_path: dict[str, dict[_Code, _Count]]
-    by_severity: dict[_Code, dict[Severity, _Count]]
+    by_path: dict[str, dict[Code, Count]]
+    by_severity: dict[Code, dict[Severity, Count]]
     suppressed: list[_Reason]
     regraded: list[_Reason]
-    coverage: _Coverage
+    coverage: CoverageRecord
     unmatched: list[str]
     results: Json = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from corpusfmt.model import Report
 from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, View, notes
+from corpusfmt.report.view import DEFAULT_VIEW, View, notes, worst_rules_first
 from corpusfmt.wording import markdown as code
 
 
@@ -21,8 +21,9 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
         yield ""
         yield "| rule | severity | count | first location | message |"
         yield "|---|---|--:|---|---|"
-        for rule, counts in sorted(report.by_severity.items(), key=lambda each: (min(map(_rank, each[1])), each[0])):
-            for severity, count in counts.items():
+        by_severity = report.by_severity
+        for rule in worst_rules_first(by_severity):
+            for severity, count in by_severity[rule].items():
                 first = next((each for each in report.findings if (each.code, each.severity) == (rule, severity)), None)
                 name = f"{rule} {first.slug}" if first else rule
                 where, what = (code(str(first.location)), code(first.message)) if first else ("", "")
@@ -38,7 +39,3 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 def _kind(report: Report) -> str:
     return f"{report.format} {report.version} · {coverage_line(report.coverage)}".replace("  ", " ")
-
-
-def _rank(severity: str) -> int:
-    return ("error", "warning", "info").index(severity)

@@ -70,6 +70,15 @@ def slugs(report: Report) -> dict[str, str]:
     return {finding.code: finding.slug for finding in report.findings}
 
 
+def worst_rules_first(counts: Mapping[str, Mapping[Severity, int]]) -> list[str]:
+    """Return the codes of rules by their worst severity, within it the most frequent first."""
+
+    def rank(code: str) -> tuple[int, int, str]:
+        return min(map(SEVERITIES.index, counts[code])), -sum(counts[code].values()), code
+
+    return sorted(counts, key=rank)
+
+
 class Note(Struct, frozen=True):
     """A remark that qualifies the verdict: something was not checked, not run, suppressed, regraded or unmatched."""
 

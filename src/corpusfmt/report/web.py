@@ -1,88 +1,96 @@
 """Internal: A report as a page for a browser: the verdict first, then each rule with its findings, to filter and to open.
 
-The page is one file that requests nothing. Without JavaScript everything is there except the filters.
+The page is one file that requests nothing. Without JavaScript, the filters and all but the first findings of a rule are missing.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import cleandoc
 
 from corpusfmt.model import Finding, Report, Rule, Severity
+from corpusfmt.page import bar, document
 from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs
-from corpusfmt.wording import markup, plural
+from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs, worst_rules_first
+from corpusfmt.wording import markup, plain, plural
 
 #: The most files or folders that are listed for a rule.
 _MOST_PLACES = 10
+#: The findings of a rule that are in the page without JavaScript, which displays as many at a time.
+_MOST_ROWS = 200
 
-# Contrasts of text are at least 4.5 to 1 in both schemes (WCAG 2.2, 1.4.3).
 _STYLE = """
-:root{color-scheme:light dark;--back:#fff;--text:#1b1b1f;--faint:#5c5f66;--line:#d5d7db;--soft:#f3f4f6;--bar:#b9c4d6;
---error:#b3261e;--warning:#855300;--info:#0b57a4;--good:#146c2e}
-@media(prefers-color-scheme:dark){:root{--back:#17181b;--text:#e6e7ea;--faint:#a9adb5;--line:#3b3e45;--soft:#222429;--bar:#44506a;
---error:#ffb4ab;--warning:#f5c26b;--info:#9ecaff;--good:#8fd8a0}}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:75rem;padding:1.5rem;background:var(--back);color:var(--text)}
-h1{margin:0}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}
-a{color:var(--info)}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
-span.error,.error>code,.invalid{color:var(--error)}span.warning,.warning>code,.incomplete{color:var(--warning)}
-span.info,.info>code{color:var(--info)}.valid{color:var(--good)}.faint{color:var(--faint)}
+span.error,.error>code{color:var(--error)}span.warning,.warning>code{color:var(--warning)}span.info,.info>code{color:var(--info)}
 form{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:end;margin:1rem 0}
-form[hidden],[hidden]{display:none}label{display:block}
+form[hidden]{display:none}label{display:block}
 input,select{font:inherit;padding:.2rem .4rem;background:var(--soft);color:var(--text);border:1px solid var(--faint);border-radius:4px}
 details.rule{border:1px solid var(--line);border-radius:6px;margin:.4rem 0}
 details.rule>div{padding:0 1rem 1rem}
-summary{cursor:pointer;padding:.5rem 1rem}summary b{font-family:ui-monospace,monospace}
+summary{padding:.5rem 1rem}summary b{font-family:ui-monospace,monospace}
 .count{float:right;font-variant-numeric:tabular-nums}
 .about{white-space:pre-wrap;background:var(--soft);padding:.6rem 1rem;border-radius:6px}
-table{border-collapse:collapse}td{padding:.1rem .6rem .1rem 0}td.n{text-align:right;font-variant-numeric:tabular-nums}
-td.bar{width:16rem}td.bar i{display:block;height:.7rem;min-width:2px;background:var(--bar);border-radius:2px}
 ol{list-style:none;margin:0;padding:0}
 ol li{border-top:1px solid var(--line);padding:.35rem 0}
 ol code{user-select:all;font-weight:600}ol span{display:block}
 @media print{form{display:none}}
 """
 
-# Rows are taken off the page and put back as they come into view.
+# Rows are made as they come into view, of those in the page and of those in the data next to them, which is read when it is needed.
 _SCRIPT = """
 "use strict";
 (() => {
   const form = document.querySelector("form"), status = document.querySelector("output"), STEP = 200;
   const rules = [...document.querySelectorAll("details.rule")].map((box) => {
     const list = box.querySelector("ol"), found = list ? [...list.children] : [];
-    const rows = found.map((row) => ({
-      row, severity: row.className, path: row.firstChild.textContent.toLowerCase(), text: row.textContent.toLowerCase(),
-    }));
-    return {box, list, rows, wanted: [], code: box.id, severities: box.dataset.severities.split(" ")};
+    const first = found.map((row) => [row.className, ...[...row.children].map((each) => each.textContent)]);
+    return {box, list, first, kept: Number(box.dataset.kept), wanted: null, code: box.id, severities: box.dataset.severities.split(" ")};
   });
+  const indexed = (row) => ({row, path: row[1].toLowerCase(), text: row.slice(1).join("\\n").toLowerCase()});
+  const rowsOf = (rule) => {
+    const further = rule.box.querySelector("script");
+    return rule.rows ??= [...rule.first, ...(further ? JSON.parse(further.textContent) : [])].map(indexed);
+  };
+  const made = ({row: [severity, path, message, hint]}) => {
+    const item = document.createElement("li");
+    item.className = severity;
+    item.append(...[["code", path], ["span", message], ["span", hint]].filter(([, text]) => text).map(([name, text]) => {
+      const each = document.createElement(name);
+      each.textContent = text;
+      return each;
+    }));
+    if (hint) item.lastChild.className = "faint";
+    return item;
+  };
   const views = new IntersectionObserver((seen) => {
     for (const each of seen) if (each.isIntersecting) { views.unobserve(each.target); extend(each.target.closest("details")); }
   });
   const extend = (box) => {
-    const {list, wanted} = rules.find((each) => each.box === box);
-    list.append(...wanted.slice(list.childElementCount, list.childElementCount + STEP));
+    const rule = rules.find((each) => each.box === box), {list} = rule, wanted = rule.wanted ?? rowsOf(rule);
+    list.append(...wanted.slice(list.childElementCount, list.childElementCount + STEP).map(made));
     if (list.childElementCount < wanted.length) views.observe(list.lastElementChild);
   };
   const refresh = (rule) => {
     if (!rule.list) return;
     rule.list.replaceChildren();
-    if (rule.box.open && rule.wanted.length) extend(rule.box);
+    if (rule.box.open && rule.wanted?.length !== 0) extend(rule.box);
   };
   const apply = () => {
     const path = form.path.value.toLowerCase(), text = form.text.value.toLowerCase(), code = form.rule.value;
     const severities = new Set([...form.querySelectorAll("input:checked")].map((box) => box.name));
     let shown = 0, all = 0;
     for (const rule of rules) {
-      const chosen = !code || code === rule.code;
-      const keeps = (each) => severities.has(each.severity) && each.path.includes(path) && each.text.includes(text);
-      rule.wanted = chosen ? rule.rows.filter(keeps).map((each) => each.row) : [];
-      const uncounted = chosen && !rule.rows.length && !path && !text && rule.severities.some((each) => severities.has(each));
-      rule.box.hidden = !rule.wanted.length && !uncounted;
+      const chosen = !code || code === rule.code, whole = !path && !text && rule.severities.every((each) => severities.has(each));
+      const keeps = (each) => severities.has(each.row[0]) && each.path.includes(path) && each.text.includes(text);
+      rule.wanted = !chosen ? [] : whole ? null : rowsOf(rule).filter(keeps);
+      const uncounted = chosen && !rule.kept && !path && !text && rule.severities.some((each) => severities.has(each));
+      const count = rule.wanted ? rule.wanted.length : rule.kept;
+      rule.box.hidden = !count && !uncounted;
       refresh(rule);
-      shown += rule.wanted.length;
-      all += rule.rows.length;
+      shown += count;
+      all += rule.kept;
     }
     status.value = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} findings`;
   };
@@ -92,35 +100,34 @@ _SCRIPT = """
   form.addEventListener("submit", (event) => event.preventDefault());
   for (const rule of rules) rule.box.addEventListener("toggle", () => refresh(rule));
   addEventListener("hashchange", open);
-  addEventListener("beforeprint", () => rules.forEach(({list, wanted}) => list && list.replaceChildren(...wanted)));
+  addEventListener("beforeprint", () => rules.forEach((rule) => rule.list?.replaceChildren(...(rule.wanted ?? rowsOf(rule)).map(made))));
   form.hidden = false;
   apply();
   open();
+  const prepare = ([rule, ...others]) => { if (rule) { rowsOf(rule); setTimeout(prepare, 0, others); } };
+  addEventListener("load", () => setTimeout(prepare, 0, rules));
 })();
 """
 
 
 def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield a self-contained page with all kept findings."""
+    script = _SCRIPT if report.by_severity else ""
+    yield from document(f"corpusfmt report: {report.verdict.value}", _body(report), style=_STYLE, script=script)
+
+
+def _body(report: Report) -> Iterator[str]:
     verdict = report.verdict.value
-    yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    yield f"<title>corpusfmt report: {verdict}</title><style>{_STYLE}</style></head><body><main>"
     yield f'<h1>corpusfmt: <span class="{verdict}">{verdict}</span></h1>'
     kind = f"{report.format} {report.version}".strip()
     yield f"<p>{markup(verdict_line(report))}</p>"
     yield f'<p class="faint">{markup(kind)} · {coverage_line(report.coverage)}</p>'
-    counts = report.by_severity
-    if counts:
+    if counts := report.by_severity:
         yield from _rules(report, counts)
     if listed := notes(report):
         yield "<h2>What qualifies the verdict</h2><ul>"
         yield from (f"<li>{markup(note.line())}</li>" for note in listed)
         yield "</ul>"
-    yield "</main>"
-    if counts:
-        yield f"<script>{_SCRIPT}</script>"
-    yield "</body></html>"
 
 
 def _rules(report: Report, counts: Mapping[str, Mapping[Severity, int]]) -> Iterator[str]:
@@ -129,7 +136,7 @@ def _rules(report: Report, counts: Mapping[str, Mapping[Severity, int]]) -> Iter
     for finding in report.findings:
         kept.setdefault(finding.code, []).append(finding)
     known, named = rules_of(counts), slugs(report)
-    ordered = sorted(counts, key=lambda code: (_rank(counts[code]), -sum(counts[code].values()), code))
+    ordered = worst_rules_first(counts)
     yield from _filters(ordered, counts)
     for code in ordered:
         yield from _rule(report, code, counts[code], kept.get(code, []), known.get(code), named.get(code, ""))
@@ -154,17 +161,14 @@ def _rule(
     listed = ", ".join(f'<span class="{each}">{_counted(count, each)}</span>' for each, count in counts.items())
     explanation = cleandoc(rule.explanation) if rule is not None else ""
     title = explanation.partition("\n")[0]
-    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}">'
+    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-kept="{len(kept)}">'
     yield f'<summary><span class="count">{listed}</span><b>{code}</b> {markup(slug)}'
     yield f'<span class="faint"> {markup(title)}</span></summary><div>'
     if rule is not None:
         about = _markup_lines(explanation.partition("\n")[2].strip())
         yield f'<p class="about">{about}</p><p><a href="{address_of(rule)}">{code} in the documentation</a></p>'
     yield from _places(report, code)
-    if kept:
-        yield "<ol>"
-        yield from map(_finding, View(len(kept), info=True).of(kept))
-        yield "</ol>"
+    yield from _findings(View(len(kept), info=True).of(kept))
     if left := total - sum(each.count for each in kept):
         yield f"<p>{left:,} more were counted but not kept.</p>"
     yield "</div></details>"
@@ -181,18 +185,33 @@ def _places(report: Report, code: str) -> Iterator[str]:
     most = max(places.values())
     yield "<table>"
     for place, count in sorted(places.items(), key=lambda each: (-each[1], each[0]))[:_MOST_PLACES]:
-        bar = f'<td class="bar"><i style="width:{100 * count / most:.0f}%"></i></td>'
-        yield f'<tr><td><code>{markup(place)}</code></td><td class="n">{count:,}</td>{bar}</tr>'
+        yield f'<tr><td><code>{markup(place)}</code></td><td class="n">{count:,}</td><td>{bar(count / most)}</td></tr>'
     yield "</table>"
     if len(places) > _MOST_PLACES:
         yield f"<p>{plural(len(places) - _MOST_PLACES, 'more folder')}</p>"
 
 
-def _finding(finding: Finding) -> str:
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield the first findings as a list, and the others as data for the script, which makes rows of them as they come into view."""
+    if not findings:
+        return
+    yield "<ol>"
+    for severity, place, message, hint in map(_row, findings[:_MOST_ROWS]):
+        help_ = f'<span class="faint">{markup(hint)}</span>' if hint else ""
+        yield f'<li class="{severity}"><code>{markup(place)}</code><span>{markup(message)}</span>{help_}</li>'
+    yield "</ol>"
+    if further := findings[_MOST_ROWS:]:
+        rows = ([plain(text) for text in _row(each)] for each in further)
+        # Nothing in it may end the element.
+        data = ",\n".join(json.dumps(row, ensure_ascii=False).replace("<", "\\u003c") for row in rows)
+        yield f"<noscript><p>{len(further):,} more are listed with JavaScript.</p></noscript>"
+        yield f'<script type="application/json">[{data}]</script>'
+
+
+def _row(finding: Finding) -> tuple[str, str, str, str]:
     times = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
-    hint = f'<span class="faint">help: {markup(finding.hint)}</span>' if finding.hint else ""
-    what = f"<span>{markup(finding.message)}{times}</span>"
-    return f'<li class="{finding.severity}"><code>{markup(str(finding.location))}</code>{what}{hint}</li>'
+    hint = finding.hint and f"help: {finding.hint}"
+    return str(finding.severity), str(finding.location), f"{finding.message}{times}", hint
 
 
 def _markup_lines(text: str) -> str:
@@ -202,7 +221,3 @@ def _markup_lines(text: str) -> str:
 
 def _counted(count: int, severity: Severity) -> str:
     return f"{count:,} info" if severity is Severity.INFO else plural(count, severity)
-
-
-def _rank(counts: Mapping[Severity, int]) -> int:
-    return min(map(SEVERITIES.index, counts))

@@ -2,9 +2,10 @@
 
 `words` counts in batches of UTF-8, `sketch` keeps numbers for quantiles, `count` is the task that reads some shards, and its
 results add up. `repeats` finds repeated lines and documents among their hashes, `result` is the outcome, `render` prints it,
-`run` combines all of them.
+`run` combines all of them. `domains` counts registered domains, `tokens` tokens, and `saved` adds up saved statistics.
 """
 
 from corpusfmt.statistics.run import stats
+from corpusfmt.statistics.saved import merged
 
-__all__ = ["stats"]
+__all__ = ["merged", "stats"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import xxhash
 from msgspec import Struct, field
 
@@ -19,15 +19,17 @@ from corpusfmt.conversion.documents import CUT
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Json
-from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.domains import DomainWriter
+from corpusfmt.statistics.sketch import COARSE, FINE, Numbers, Sketch
+from corpusfmt.statistics.tokens import tokens_in
 from corpusfmt.statistics.words import words_in
 from corpusfmt.wording import clipped
-
-Numbers = npt.NDArray[np.int64]
 
 _BATCH_BYTES = 1 << 20
 # About what a waiting document takes besides its text, and a value of an attribute.
 _DOCUMENT_BYTES, _VALUE_BYTES = 128, 32
+# How many documents and different labels wait to be added to their groups.
+_MOST_LENGTHS, _MOST_LABELS = 1 << 16, 1 << 12
 _KEYS_A_RUN = 1 << 20
 #: Replaces further names if there are too many to list.
 FURTHER = "…"
@@ -35,41 +37,69 @@ _MOST_NAMES = 1_000
 _MOST_FINDINGS = 100
 # Larger numbers are no confidence, and their sum may not be finite.
 _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
-_UNITS = ("documents", "lines", "words", "characters", "bytes")
-#: The lengths of documents whose quantiles are known.
-LENGTHS = ("lines", "words", "characters", "bytes")
-#: Folders of hashes in the scratch folder.
-LINES, DOCUMENTS = "lines", "documents"
+#: What documents are counted in, and their lengths, whose quantiles are known.
+LENGTHS = ("lines", "words", "characters", "bytes", "tokens")
+UNITS_ASKED_FOR = frozenset({"words", "tokens"})
+#: What documents are grouped by.
+GROUPINGS = ("language", "source", "variant")
+#: In the scratch folder: folders of hashes and of domains, and the file of the tokenizer.
+LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
+# A month, and what must not follow it.
+_OF_A_MONTH = len("2026-11-")
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
 _SNAPSHOT_FIELDS = ("dump", "snapshot", "cc_segment", "cc_dump", "file_path")
 
 
 class Size(Struct):
-    """Documents, lines, words, characters and bytes of text in UTF-8, without line ends between documents."""
+    """Documents, with their lines, words, characters, tokens, and bytes of text in UTF-8, without line ends between documents.
 
-    documents: int = 0
-    lines: int = 0
-    words: int = 0
-    characters: int = 0
-    bytes: int = 0
+    `lengths` has those of single documents, as far as they were counted.
+    """
 
-    def add(self, numbers: Sequence[int]) -> None:
-        """Add numbers in the order of the fields."""
-        for name, number in zip(_UNITS, numbers, strict=True):
-            setattr(self, name, getattr(self, name) + number)
+    lengths: dict[str, Sketch] = field(default_factory=dict)
+
+    @property
+    def documents(self) -> int:
+        return self.lengths["bytes"].number if self.lengths else 0
+
+    @property
+    def lines(self) -> int:
+        return self._sum("lines")
+
+    @property
+    def words(self) -> int:
+        return self._sum("words")
+
+    @property
+    def characters(self) -> int:
+        return self._sum("characters")
+
+    @property
+    def bytes(self) -> int:
+        return self._sum("bytes")
+
+    @property
+    def tokens(self) -> int:
+        return self._sum("tokens")
+
+    def _sum(self, name: str) -> int:
+        return int(self.lengths[name].total) if name in self.lengths else 0
+
+    def add(self, columns: Mapping[str, Numbers], bits: int) -> None:
+        """Add documents with these lengths, in buckets of `bits` bits."""
+        for name, column in columns.items():
+            self.lengths.setdefault(name, Sketch(bits)).add(column)
 
     def merge(self, other: Size) -> None:
-        self.add([getattr(other, name) for name in _UNITS])
+        """Add the documents of another size with the same buckets."""
+        for name, sketch in other.lengths.items():
+            self.lengths.setdefault(name, Sketch(sketch.bits)).merge(sketch)
 
 
-class Label(Struct, frozen=True, array_like=True):
-    """What documents are grouped by; "" for none."""
-
-    language: str
-    source: str
-    variant: str
+#: What a document is grouped by: its language, source and variant, clipped; "" for none.
+Label = tuple[str, str, str]
 
 
 class Attribute(Struct):
@@ -86,23 +116,22 @@ class Attribute(Struct):
 
 
 class Part(Struct, frozen=True):
-    """Shards that one task counts. `scratch` is the folder for hashes if repeats are counted."""
+    """Shards that one task counts. `scratch` is the folder for hashes and domains, with the tokenizer."""
 
     format: str
     options: CheckOptions
     shards: Sequence[Shard]
     task: int
-    words: bool
-    attributes: bool
-    scratch: Path | None
+    count: frozenset[str]
+    scratch: Path
     side_by_side: bool
 
 
 class Counted(Struct):
     """The counts of some shards. `broken` has the findings about files that could not be counted to their ends."""
 
-    sizes: dict[Label, Size] = field(default_factory=dict)
-    lengths: dict[str, Sketch] = field(default_factory=lambda: {name: Sketch() for name in LENGTHS})
+    total: Size = field(default_factory=Size)
+    groups: dict[str, dict[str, Size]] = field(default_factory=lambda: {name: {} for name in GROUPINGS})
     scores: Sketch = field(default_factory=Sketch)
     scripts: Counter[str] = field(default_factory=Counter)
     created: Counter[str] = field(default_factory=Counter)
@@ -118,10 +147,10 @@ class Counted(Struct):
 
     def merge(self, other: Counted) -> None:
         """Add the counts of other shards."""
-        for label, size in other.sizes.items():
-            self.size_of(label).merge(size)
-        for name, sketch in other.lengths.items():
-            self.lengths[name].merge(sketch)
+        self.total.merge(other.total)
+        for grouping, groups in other.groups.items():
+            for name, size in groups.items():
+                self.group(grouping, name).merge(size)
         self.scores.merge(other.scores)
         for name, attribute in other.attributes.items():
             self.attribute(name).merge(attribute)
@@ -146,11 +175,12 @@ class Counted(Struct):
             name = FURTHER
         return self.attributes.setdefault(name, Attribute())
 
-    def size_of(self, label: Label) -> Size:
+    def group(self, grouping: str, name: str) -> Size:
         """Return the size of a group; beyond a thousand, groups are counted together."""
-        if label not in self.sizes and len(self.sizes) >= _MOST_NAMES:
-            label = Label(FURTHER, FURTHER, FURTHER)
-        return self.sizes.setdefault(label, Size())
+        groups = self.groups[grouping]
+        if name not in groups and len(groups) >= _MOST_NAMES:
+            name = FURTHER
+        return groups.setdefault(name, Size())
 
 
 def count_part(part: Part) -> Counted:
@@ -168,26 +198,62 @@ def documents_of(part: Part, shard: Shard) -> Iterator[Document | Rejected | Lef
     return fmt.reader.read(shard, part.options)
 
 
+class _Lengths:
+    """Lengths of documents, by their labels, which are added to the counts some ten thousand at once."""
+
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
+        self._labels: dict[Label, int] = {}
+        self._places = array("q")
+        self._columns: list[Mapping[str, Numbers]] = []
+
+    def label(self, label: Label) -> None:
+        """Note the label of the next document."""
+        self._places.append(self._labels.setdefault(label, len(self._labels)))
+
+    def extend(self, columns: Mapping[str, Numbers]) -> None:
+        """Add the lengths of all documents whose labels were noted since the last time."""
+        self._columns.append(columns)
+        if len(self._places) >= _MOST_LENGTHS or len(self._labels) >= _MOST_LABELS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Add all lengths to the counts."""
+        if not self._columns:
+            return
+        columns = {name: np.concatenate([each[name] for each in self._columns]) for name in self._columns[0]}
+        places = np.array(self._places, np.int64)
+        self._counted.total.add(columns, FINE)
+        for of_label, grouping in enumerate(GROUPINGS):
+            numbers: dict[str, int] = {}
+            groups = np.array([numbers.setdefault(label[of_label], len(numbers)) for label in self._labels])[places]
+            order = np.argsort(groups, kind="stable")
+            parts = np.split(order, np.searchsorted(groups[order], np.arange(1, len(numbers))))
+            for name, rows in zip(numbers, parts, strict=True):
+                size = self._counted.group(grouping, name)
+                size.add({unit: column[rows] for unit, column in columns.items()}, COARSE)
+        self._labels, self._places, self._columns = {}, array("q"), []
+
+
 class _Counting:
     def __init__(self, part: Part) -> None:
         self._part = part
         self.result = Counted()
         self._texts: list[bytes] = []
+        self._strings: list[str] = []
         self._characters = array("q")
-        self._labels: list[Label] = []
+        self._lengths = _Lengths(self.result)
         self._scores: list[float] = []
         self._values: dict[str, list[float]] = {}
         self._bytes = 0
-        self._keys = (
-            {}
-            if part.scratch is None
-            else {each: KeyWriter(part.scratch / each, part.task) for each in (LINES, DOCUMENTS)}
-        )
+        kept = (LINES, DOCUMENTS) if "repeats" in part.count else ()
+        self._keys = {each: KeyWriter(part.scratch / each, part.task) for each in kept}
         self._rows = dict.fromkeys(self._keys, 0)
+        self._domains = DomainWriter(part.scratch / DOMAINS, part.task) if "domains" in part.count else None
 
     def read(self, shard: Shard) -> None:
         """Count the documents of a shard."""
-        variant = shard.corpus if self._part.side_by_side else ""
+        variant = clipped(shard.corpus) if self._part.side_by_side else ""
         broken = len(self.result.broken)
         try:
             for each in documents_of(self._part, shard):
@@ -212,24 +278,27 @@ class _Counting:
     def _take(self, document: Document, variant: str) -> None:
         text = document.text.encode()
         self._texts.append(text)
+        if "tokens" in self._part.count:
+            self._strings.append(document.text)
         self._characters.append(len(document.text))
-        label = Label(document.lang or "", document.source or "", variant)
-        self._labels.append(label)
-        self._bytes += len(text) + len(label.language) + len(label.source) + _DOCUMENT_BYTES
+        self._lengths.label((clipped(document.lang or ""), clipped(document.source or ""), variant))
+        self._bytes += len(text) + _DOCUMENT_BYTES
         result = self.result
         if document.created:
-            _count(result.created, _month(document.created))
+            _count(result.created, _month(document.created[:_OF_A_MONTH]))
         if document.added:
-            _count(result.added, _month(document.added))
+            _count(result.added, _month(document.added[:_OF_A_MONTH]))
         if document.metadata:
-            self._note(document.metadata)
-        if self._part.attributes:
+            self._note(document.metadata, len(text))
+        if "attributes" in self._part.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
         if self._bytes >= _BATCH_BYTES:
             self._pass_on()
 
-    def _note(self, metadata: Json) -> None:
+    def _note(self, metadata: Json, size: int) -> None:
+        if self._domains is not None and isinstance(address := metadata.get("url"), str):
+            self._domains.add(address, size)
         score = metadata.get("language_score")
         if score is None:
             score = _score_of_oscar(metadata.get("oscar"))
@@ -261,37 +330,31 @@ class _Counting:
         if not texts:
             return
         data = b"\n".join(texts)
-        characters = np.frombuffer(self._characters, np.int64)
-        lines = np.array([each.count(b"\n") + (each[-1:] not in {b"", b"\n"}) for each in texts], np.int64)
-        sizes = np.array([len(each) for each in texts], np.int64)
-        words = np.zeros(len(texts), np.int64)
-        if self._part.words:
-            found = words_in(data)
-            ends = np.cumsum(characters) + np.arange(len(texts))
-            words = np.diff(found.before(ends), prepend=0)
-            result.scripts.update(found.scripts)
-        columns = dict(zip(LENGTHS, (lines, words, characters, sizes), strict=True))
-        self._add_sizes(columns)
-        for name, numbers in columns.items():
-            if name != "words" or self._part.words:
-                result.lengths[name].add(numbers)
+        self._lengths.extend(self._measured(data, texts))
         result.scores.add(self._scores)
         for name, values in self._values.items():
             result.attribute(name).values.add(values)
         self._values = {}
         if self._keys:
             self._add_keys(data, texts)
-        del characters  # an array with a view cannot be cleared
-        self._texts, self._labels, self._scores, self._bytes = [], [], [], 0
+        self._texts, self._strings, self._scores, self._bytes = [], [], [], 0
         self._characters = array("q")
 
-    def _add_sizes(self, columns: dict[str, Numbers]) -> None:
-        numbers: dict[Label, int] = {}
-        places = np.array([numbers.setdefault(label, len(numbers)) for label in self._labels])
-        sums = [np.bincount(places)]
-        sums += [np.bincount(places, weights=column).astype(np.int64) for column in columns.values()]
-        for label, each in zip(numbers, np.column_stack(sums).tolist(), strict=True):
-            self.result.size_of(_named(label)).add(each)
+    def _measured(self, data: bytes, texts: Sequence[bytes]) -> dict[str, Numbers]:
+        """Return the lengths of the texts that wait, which `data` joins by line feeds."""
+        found = {
+            "lines": np.array([each.count(b"\n") + (each[-1:] not in {b"", b"\n"}) for each in texts], np.int64),
+            "characters": np.array(self._characters, np.int64),
+            "bytes": np.array([len(each) for each in texts], np.int64),
+        }
+        if "words" in self._part.count:
+            ends = np.cumsum(found["bytes"]) + np.arange(len(texts))
+            found["words"], scripts = words_in(data, ends)
+            self.result.scripts.update(scripts)
+        if "tokens" in self._part.count:
+            counts = tokens_in(self._strings, self._part.scratch / TOKENIZER)
+            found["tokens"] = np.fromiter(counts, np.int64, len(texts))
+        return found
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
         lines = data.split(b"\n")
@@ -311,8 +374,11 @@ class _Counting:
     def end(self) -> Counted:
         """Count the rest."""
         self._pass_on()
+        self._lengths.flush()
         for writer in self._keys.values():
             writer.close()
+        if self._domains is not None:
+            self._domains.close()
         return self.result
 
 
@@ -324,12 +390,10 @@ def _attributes(document: Document) -> Iterator[tuple[str, Any]]:
         yield from ((f"{set_name}/{name}", spans) for name, spans in row["attributes"].items())
 
 
-def _named(label: Label) -> Label:
-    return Label(clipped(label.language), clipped(label.source), clipped(label.variant))
-
-
-def _month(date: str) -> str:
-    found = _MONTH.match(date)
+@lru_cache(1 << 12)
+def _month(start: str) -> str:
+    """Return the month of a date, given its first characters."""
+    found = _MONTH.match(start)
     return found.group() if found else FURTHER
 
 

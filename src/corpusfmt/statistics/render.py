@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import LENGTHS, Attribute, Size
+from corpusfmt.statistics.count import Attribute, Size
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.wording import json_text, leading, plain, plural, unknown
 from corpusfmt.wording import markdown as code
 
 _MOST_ROWS = 50
 _MOST_FINDINGS = 10
+_MOST_DOMAINS = 20
 _SHOWN = ("0.05", "0.25", "0.5", "0.75", "0.95")
+
+# An array of numbers in indented JSON: line feeds never occur in its strings.
+_NUMBERS = re.compile(r"\[\n *[-+.\de]+(?:,\n *[-+.\de]+)*\n *\]")
 
 #: A title, the names of columns, and rows of cells.
 Table = tuple[str, Sequence[str], list[Sequence[str]]]
@@ -38,7 +43,8 @@ def text(found: Statistics) -> Iterator[str]:
 
 def json_object(found: Statistics) -> Iterator[str]:
     """Yield one JSON object that conforms to `schemas/stats/stats.schema.json`."""
-    yield json_text(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
+    indented = json.dumps(found.to_dict(), ensure_ascii=False, indent=2)
+    yield json_text(_NUMBERS.sub(lambda array: re.sub(r"\n *", "", array[0]), indented))
 
 
 def markdown(found: Statistics) -> Iterator[str]:
@@ -72,7 +78,7 @@ def renderer(name: str) -> Callable[[Statistics], Iterable[str]]:
 
 
 def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
-    units = ["documents", "lines", *(["words"] if found.has_words else []), "characters", "bytes"]
+    units = ["documents", *found.units]
     by = (("language", found.by_language), ("source", found.by_source), ("variant", found.by_variant))
     for title, groups in by:
         if set(groups) <= {""} and title != "language":
@@ -91,6 +97,12 @@ def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
     for title, head, numbers in counts:
         if numbers:
             yield title, [head], [[named(name), f"{count:,}"] for name, count in numbers.items()]
+    if found.domains is not None and found.domains.most:
+        yield (
+            "domain",
+            ["documents", "bytes"],
+            [[named(name), f"{documents:,}", f"{size:,}"] for name, documents, size in found.domains.most],
+        )
     if found.attributes:
         heads = ["documents", "spans", "min", "50%", "max", "mean"]
         yield "attribute", heads, [[named(name), *_attribute(each)] for name, each in found.attributes.items()]
@@ -117,7 +129,7 @@ def _cells(size: Size, units: Sequence[str]) -> list[str]:
 
 def _lengths(found: Statistics) -> Table:
     rows: list[Sequence[str]] = []
-    sketches = {name: found.lengths[name] for name in LENGTHS} | {"language score": found.language_scores}
+    sketches = {name: found.lengths[name] for name in found.units} | {"language score": found.language_scores}
     for name, sketch in sketches.items():
         if sketch.number:
             digits = ".3f" if name == "language score" else ",.0f"
@@ -134,6 +146,10 @@ def _notes(found: Statistics) -> Iterator[str]:
         first = found.findings[:_MOST_FINDINGS]
         yield f"{plural(found.rejected, 'record')} not counted{', the first ones' if found.rejected > len(first) else ''}:"
         yield from (f"{each.location}: {each.code} {each.message}" for each in first)
+    if found.domains is not None:
+        yield f"{plural(found.domains.distinct, 'domain')}, {plural(found.domains.without, 'document')} without one"
+    if found.not_merged:
+        yield f"not merged: {', '.join(found.not_merged)}"
     for what, count in found.left_out.items():
         yield f"not counted: {what}, {plural(count, 'time')}"
     if found.unread:

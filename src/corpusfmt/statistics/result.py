@@ -10,16 +10,20 @@ from msgspec.structs import asdict
 
 from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json
-from corpusfmt.statistics.count import LENGTHS, Attribute, Counted, Label, Size
+from corpusfmt.statistics.count import LENGTHS, Attribute, Counted, Size
+from corpusfmt.statistics.domains import Domains
 from corpusfmt.statistics.repeats import Repeats
 from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.tokens import TokenizerFile
 
 
 class Statistics(Struct):
     """What a corpus contains, and how much of it was counted.
 
-    Scripts and words were not counted if `scripts` is None; `attributes` and both of repeats likewise. `broken`
-    has one finding for each file that could not be read to its end: what is in the rest of it is unknown.
+    `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes`, `domains` and
+    both of repeats likewise. `broken` has one finding for each file that could not be read to its end: what is in the rest of it
+    is unknown. `merged` has the paths of the corpora whose statistics these are together, if there are several, and `not_merged`
+    names what could not be added up.
     """
 
     path: str
@@ -28,16 +32,15 @@ class Statistics(Struct):
     shards: int
     whole_shards: int
     total: Size
-    by_language: dict[str, Size]
-    by_source: dict[str, Size]
-    by_variant: dict[str, Size]
-    lengths: dict[str, Sketch]
+    groups: Mapping[str, Mapping[str, Size]]
     language_scores: Sketch
     scripts: Mapping[str, int] | None
     created: Mapping[str, int]
     added: Mapping[str, int]
     snapshots: Mapping[str, int]
     attributes: Mapping[str, Attribute] | None = None
+    domains: Domains | None = None
+    tokenizer: TokenizerFile | None = None
     repeated_documents: Repeats | None = None
     repeated_lines: Repeats | None = None
     rejected: int = 0
@@ -45,10 +48,52 @@ class Statistics(Struct):
     broken: list[Finding] = field(default_factory=list)
     left_out: Mapping[str, int] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    not_merged: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, counted: Counted, path: str, kind: tuple[str, str], shards: int, *, attributes: bool) -> Statistics:
+        """Return the statistics of what was counted in a corpus: its path, format and version, and the number of its shards."""
+        return cls(
+            path,
+            *kind,
+            shards,
+            counted.shards,
+            counted.total,
+            {name: _largest_first(groups) for name, groups in counted.groups.items()},
+            counted.scores,
+            _by_number(counted.scripts) if "words" in counted.total.lengths else None,
+            dict(sorted(counted.created.items())),
+            dict(sorted(counted.added.items())),
+            dict(sorted(counted.snapshots.items())),
+            dict(sorted(counted.attributes.items())) if attributes else None,
+            rejected=counted.rejected,
+            findings=counted.findings,
+            broken=counted.broken,
+            left_out=_by_number(counted.left_out),
+        )
 
     @property
-    def has_words(self) -> bool:
-        return self.scripts is not None
+    def by_language(self) -> Mapping[str, Size]:
+        return self.groups["language"]
+
+    @property
+    def by_source(self) -> Mapping[str, Size]:
+        return self.groups["source"]
+
+    @property
+    def by_variant(self) -> Mapping[str, Size]:
+        return self.groups["variant"]
+
+    @property
+    def lengths(self) -> dict[str, Sketch]:
+        """Lengths of documents, by what they were counted in."""
+        return self.total.lengths
+
+    @property
+    def units(self) -> list[str]:
+        """What documents were counted in."""
+        return [name for name in LENGTHS if name in self.lengths]
 
     @property
     def is_complete(self) -> bool:
@@ -62,13 +107,13 @@ class Statistics(Struct):
 
     def to_dict(self) -> Json:
         """Return the statistics in the form of `schemas/stats/stats.schema.json`."""
-        groups = {name: getattr(self, name) for name in ("by_language", "by_source", "by_variant")}
         found: Json = {
             "schema": "corpusfmt-stats/1",
             "tool": {"name": "corpusfmt", "version": VERSION},
             "path": self.path,
             "format": self.format,
             "version": self.version,
+            **({"merged": self.merged} if self.merged else {}),
             "coverage": {
                 "shards": self.shards,
                 "whole_shards": self.whole_shards,
@@ -77,17 +122,30 @@ class Statistics(Struct):
                 "broken": [_finding(each) for each in self.broken],
                 "left_out": dict(self.left_out),
                 "unread": self.unread,
+                **({"not_merged": self.not_merged} if self.merged else {}),
             },
             "total": self._size(self.total),
-            **{name: {key: self._size(size) for key, size in each.items()} for name, each in groups.items()},
-            "lengths": {name: self.lengths[name].as_json() for name in LENGTHS if name != "words" or self.has_words},
+            **{
+                f"by_{name}": {key: self._size(size) | {"lengths": _lengths(size)} for key, size in each.items()}
+                for name, each in self.groups.items()
+            },
+            "lengths": _lengths(self.total),
             "language_scores": self.language_scores.as_json(),
             "created": dict(self.created),
             "added": dict(self.added),
             "snapshots": dict(self.snapshots),
         }
+        return found | self._asked_for()
+
+    def _asked_for(self) -> Json:
+        found: Json = {}
+        if self.tokenizer is not None:
+            found["tokenizer"] = asdict(self.tokenizer)
         if self.scripts is not None:
             found["scripts"] = dict(self.scripts)
+        if self.domains is not None:
+            most = [{"domain": name, "documents": number, "bytes": size} for name, number, size in self.domains.most]
+            found["domains"] = asdict(self.domains) | {"most": most}
         if self.attributes is not None:
             found["attributes"] = {
                 name: {"documents": each.documents, "spans": each.spans, "values": each.values.as_json()}
@@ -100,10 +158,11 @@ class Statistics(Struct):
         return found
 
     def _size(self, size: Size) -> Json:
-        found = asdict(size)
-        if not self.has_words:
-            del found["words"]
-        return found
+        return {name: getattr(size, name) for name in ("documents", *self.units)}
+
+
+def _lengths(size: Size) -> Json:
+    return {name: size.lengths[name].as_json() for name in LENGTHS if name in size.lengths}
 
 
 def _repeats(found: Repeats) -> Json:
@@ -114,19 +173,11 @@ def _finding(found: Finding) -> Json:
     return {"rule": found.code, "message": found.message, "path": found.location.path, "line": found.location.line}
 
 
-def grouped(counted: Counted, name: str) -> dict[str, Size]:
-    """Return the sizes by a field of their labels, the largest first."""
-    groups: dict[str, Size] = {}
-    for label, size in counted.sizes.items():
-        groups.setdefault(_field(label, name), Size()).merge(size)
+def _largest_first(groups: Mapping[str, Size]) -> dict[str, Size]:
+    """Return groups, those with the most bytes first."""
     return dict(sorted(groups.items(), key=lambda each: (-each[1].bytes, each[0])))
 
 
-def _field(label: Label, name: str) -> str:
-    found: str = getattr(label, name)
-    return found
-
-
-def by_number(counts: Counter[str]) -> dict[str, int]:
+def _by_number(counts: Counter[str]) -> dict[str, int]:
     """Return counts by name, the largest first."""
     return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 
 from corpusfmt.conversion.corpus import Corpus, corpus_at
@@ -14,14 +14,29 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.io.publish import output_at
 from corpusfmt.model import UsageError
-from corpusfmt.statistics.count import DOCUMENTS, LINES, Counted, Part, Size, count_part
+from corpusfmt.statistics.count import (
+    DOCUMENTS,
+    DOMAINS,
+    LENGTHS,
+    LINES,
+    TOKENIZER,
+    UNITS_ASKED_FOR,
+    Counted,
+    Part,
+    Size,
+    count_part,
+)
+from corpusfmt.statistics.domains import domains_in
 from corpusfmt.statistics.repeats import repeats_in
-from corpusfmt.statistics.result import Statistics, by_number, grouped
+from corpusfmt.statistics.result import Statistics
+from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.tokens import kept_tokenizer
 from corpusfmt.wording import unknown
 
 #: What is counted only if asked for.
-OPTIONAL = ("words", "repeats", "attributes")
+OPTIONAL = ("words", "domains", "repeats", "attributes")
 DEFAULT = ("words",)
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
@@ -33,6 +48,8 @@ def stats(
     *,
     format: str = "auto",  # noqa: A002 - the name that users type
     count: Sequence[str] = DEFAULT,
+    domains: str | Path | None = None,
+    tokenizer: str | Path | None = None,
     record_set: str | None = None,
     text_field: str | None = None,
     id_field: str | None = None,
@@ -44,7 +61,9 @@ def stats(
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
-    `count` names what takes more time: `words` (with scripts), `repeats` of lines and documents, and `attributes`.
+    `count` names what takes more time: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
+    `domains` is a CSV file for all domains, which are then counted. `tokenizer` is the `tokenizer.json` of a tokenizer, whose tokens
+    are then counted.
     `record_set`, `text_field` and `id_field` name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
     Records that are not documents, and the rest of files that cannot be read to their ends, are not counted, and listed.
 
@@ -54,6 +73,8 @@ def stats(
     for name in count:
         if name not in OPTIONAL:
             raise UsageError(unknown("statistic", name, OPTIONAL))
+    listed = None if domains is None else output_at(domains, "the domains")
+    asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
     reading = ReadOptions(record_set, text_field=text_field, id_field=id_field)
@@ -64,23 +85,25 @@ def stats(
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder, Workers(engine, jobs) as workers:
         scratch = Path(folder)
-        for name in (LINES, DOCUMENTS):
+        used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else None
+        for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        parts = list(_parts(corpus, scratch if "repeats" in count else None, count))
-        counted = Counted()
+        parts = list(_parts(corpus, scratch, frozenset(asked)))
+        counted = Counted(Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked}))
         for each in _counted(parts, workers, Meter(limits, planned.read), progress, scratch):
             counted.merge(each)
-        found = _statistics(corpus, counted, words="words" in count)
-        found.attributes = dict(sorted(counted.attributes.items())) if "attributes" in count else None
-        if "repeats" in count:
-            with limited(limits.of_own_files):
+        found = _statistics(corpus, str(path), counted, asked)
+        found.tokenizer = used
+        with limited(limits.of_own_files):
+            if "domains" in asked:
+                found.domains = domains_in(scratch / DOMAINS, found.total.documents, listed)
+            if "repeats" in asked:
                 found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
                 found.repeated_lines = repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
-    found.path = str(path)
     return found
 
 
-def _parts(corpus: Corpus, scratch: Path | None, count: Sequence[str]) -> Iterator[Part]:
+def _parts(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[Part]:
     """Yield the tasks: shards in order, several small ones together."""
     side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
     least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
@@ -89,8 +112,7 @@ def _parts(corpus: Corpus, scratch: Path | None, count: Sequence[str]) -> Iterat
     for number, shard in enumerate(corpus.shards, 1):
         held.append(shard)
         if sum(each.size for each in held) >= least or len(held) >= _TASKS or number == len(corpus.shards):
-            asked = ("words" in count, "attributes" in count)
-            yield Part(corpus.format.name, corpus.options, tuple(held), task, *asked, scratch, side_by_side)
+            yield Part(corpus.format.name, corpus.options, tuple(held), task, count, scratch, side_by_side)
             held, task = [], task + 1
 
 
@@ -123,31 +145,11 @@ def _counted(
         )
 
 
-def _statistics(corpus: Corpus, counted: Counted, *, words: bool) -> Statistics:
-    total = Size()
-    for size in counted.sizes.values():
-        total.merge(size)
+def _statistics(corpus: Corpus, path: str, counted: Counted, count: Container[str]) -> Statistics:
     losses = Losses("allow")
     count_unread(corpus.reader, corpus.plan, losses)
-    return Statistics(
-        "",
-        corpus.format.name,
-        corpus.plan.version,
-        len(corpus.shards),
-        counted.shards,
-        total,
-        grouped(counted, "language"),
-        grouped(counted, "source"),
-        grouped(counted, "variant"),
-        counted.lengths,
-        counted.scores,
-        by_number(counted.scripts) if words else None,
-        dict(sorted(counted.created.items())),
-        dict(sorted(counted.added.items())),
-        dict(sorted(counted.snapshots.items())),
-        rejected=counted.rejected,
-        findings=counted.findings,
-        broken=counted.broken,
-        left_out=by_number(losses.counts + counted.left_out),
-        unread=unread_files(corpus.entry, corpus.reader, corpus.plan),
-    )
+    counted.left_out += losses.counts
+    kind = (corpus.format.name, corpus.plan.version)
+    found = Statistics.of(counted, path, kind, len(corpus.shards), attributes="attributes" in count)
+    found.unread = unread_files(corpus.entry, corpus.reader, corpus.plan)
+    return found

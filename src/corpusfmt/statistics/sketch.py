@@ -1,14 +1,14 @@
 """Internal: Numbers counted in buckets of bounded relative width, so that quantiles of merged counts are exact up to that width.
 
-A bucket has the numbers with the same sign, binary exponent and first eight bits of the mantissa; integers below 256 have
-their own bucket each. It is the layout of HdrHistogram.
+A bucket has the numbers with the same sign, binary exponent and first bits of the mantissa; small integers have their own
+bucket each. It is the layout of HdrHistogram.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +16,40 @@ from msgspec import Struct, field
 
 from corpusfmt.model import Json
 
-_BITS = 8
+Numbers = npt.NDArray[np.int64]
+
 _EXPONENT_BIAS = 1_100
-#: The maximum relative error of a quantile.
-ERROR = 2.0**-_BITS
+#: Bits of the mantissa that tell buckets apart: of all documents, and of each of many groups.
+FINE, COARSE = 8, 6
+#: The maximum relative error of a quantile with `FINE` buckets.
+ERROR = 2.0**-FINE
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
-class Sketch(Struct):
-    """Counts of numbers by bucket, with their exact number, minimum, maximum and sum."""
+def _none() -> Numbers:
+    return np.zeros(0, np.int64)
 
+
+class Sketch(Struct):
+    """Counts of numbers by bucket, in the order of `keys`, with their exact number, minimum, maximum and sum.
+
+    The sum is an `int` if all numbers are.
+    """
+
+    bits: int = FINE
     number: int = 0
     least: float = math.inf
     most: float = -math.inf
     total: float = 0
-    buckets: Counter[int] = field(default_factory=Counter)
+    keys: Numbers = field(default_factory=_none)
+    counts: Numbers = field(default_factory=_none)
 
-    def add(self, values: npt.NDArray[np.int64] | Sequence[float]) -> None:
+    @property
+    def error(self) -> float:
+        """The maximum relative error of a quantile."""
+        return 2.0**-self.bits
+
+    def add(self, values: Numbers | Sequence[float]) -> None:
         """Count finite numbers."""
         array = np.asarray(values)
         if not len(array):
@@ -40,52 +57,86 @@ class Sketch(Struct):
         self.number += len(array)
         self.least = min(self.least, array.min().item())
         self.most = max(self.most, array.max().item())
-        # As numbers of Python, because the sum of large integers exceeds 64 bits.
-        self.total += sum(array.tolist())
-        mantissas, exponents = np.frexp(np.abs(array.astype(np.float64)))
-        bits = np.floor(mantissas * (1 << _BITS)).astype(np.int64)
-        keys = np.where(
-            array == 0, 0, (exponents.astype(np.int64) + _EXPONENT_BIAS) << _BITS | (bits & ((1 << _BITS) - 1))
-        )
-        keys = np.sort(np.where(array < 0, -keys, keys))
+        self.total += _sum(array)
+        keys = np.sort(_keys_of(array, self.bits))
         starts = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
-        counts = np.diff(starts, append=len(keys))
-        for key, count in zip(keys[starts].tolist(), counts.tolist(), strict=True):
-            self.buckets[key] += count
+        self._count(keys[starts], np.diff(starts, append=len(keys)))
 
     def merge(self, other: Sketch) -> None:
-        """Add the numbers of another sketch."""
+        """Add the numbers of another sketch with the same buckets."""
         self.number += other.number
         self.least = min(self.least, other.least)
         self.most = max(self.most, other.most)
         self.total += other.total
-        self.buckets.update(other.buckets)
+        self._count(other.keys, other.counts)
+
+    def _count(self, keys: Numbers, counts: Numbers) -> None:
+        keys = np.concatenate([self.keys, keys])
+        counts = np.concatenate([self.counts, counts])
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        starts = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
+        self.keys, self.counts = keys[starts], np.add.reduceat(counts[order], starts) if len(keys) else counts
 
     def quantiles(self) -> dict[str, float]:
-        """Return the numbers at `QUANTILES` by nearest rank, each with a relative error of at most `ERROR`."""
+        """Return the numbers at `QUANTILES` by nearest rank, each with a relative error of at most `error`."""
+        seen = np.cumsum(self.counts)
         found: dict[str, float] = {}
-        wanted = list(QUANTILES)
-        seen = 0
-        for key in sorted(self.buckets):
-            seen += self.buckets[key]
-            while wanted and seen >= math.ceil(wanted[0] * self.number):
-                found[str(wanted.pop(0))] = min(max(_middle(key), self.least), self.most)
+        for share in QUANTILES if self.number else ():
+            key = self.keys[np.searchsorted(seen, math.ceil(share * self.number))].item()
+            middle = _middle(key, self.bits, whole=isinstance(self.total, int))
+            found[str(share)] = min(max(middle, self.least), self.most)
         return found
 
     def as_json(self) -> Json:
         """Return the numbers that are known of the counted ones."""
         if not self.number:
             return {"number": 0}
-        mean = self.total / self.number
-        known: Json = {"number": self.number, "min": self.least, "max": self.most, "mean": mean}
-        return known | {"quantiles": self.quantiles(), "relative_error": ERROR}
+        known: Json = {"number": self.number, "min": self.least, "max": self.most, "total": self.total}
+        known |= {"mean": self.total / self.number, "quantiles": self.quantiles(), "relative_error": self.error}
+        bounds = [_bound(key, self.bits) for key in self.keys.tolist()]
+        return known | {"histogram": {"from": bounds, "count": self.counts.tolist()}}
+
+    @classmethod
+    def of(
+        cls, bits: int, ends: tuple[float, float], total: float, histogram: tuple[Sequence[float], Sequence[int]]
+    ) -> Sketch:
+        """Return the sketch that has these ends, and the buckets of a histogram that `as_json` has returned."""
+        found = cls(bits, sum(histogram[1]), *ends, total)
+        found._count(_keys_of(np.array(histogram[0]), bits), np.array(histogram[1], np.int64))
+        return found
 
 
-def _middle(key: int) -> float:
+def _sum(array: npt.NDArray[Any]) -> float:
+    """Return the sum, which is exact for integers even if it exceeds 64 bits."""
+    fits = array.dtype == np.int64 and max(array.max().item(), -array.min().item()) < (1 << 62) // len(array)
+    total: float = array.sum().item() if fits else sum(array.tolist())
+    return total
+
+
+def _keys_of(array: npt.NDArray[Any], bits: int) -> Numbers:
+    mantissas, exponents = np.frexp(np.abs(array.astype(np.float64)))
+    first = np.floor(mantissas * (1 << bits)).astype(np.int64) & ((1 << bits) - 1)
+    keys = np.where(array == 0, 0, (exponents.astype(np.int64) + _EXPONENT_BIAS) << bits | first)
+    return np.where(array < 0, -keys, keys)
+
+
+def _low(key: int, bits: int) -> tuple[float, float]:
+    """Return the least magnitude in a bucket, and the width of the bucket."""
+    exponent, first = (abs(key) >> bits) - _EXPONENT_BIAS, abs(key) & ((1 << bits) - 1)
+    return math.ldexp(first, exponent - bits), math.ldexp(1, exponent - bits)
+
+
+def _bound(key: int, bits: int) -> float:
+    bound = math.copysign(_low(key, bits)[0], key) if key else 0.0
+    return int(bound) if bound.is_integer() else bound
+
+
+def _middle(key: int, bits: int, *, whole: bool) -> float:
+    """Return the middle of a bucket, of integers if they are `whole`."""
     if not key:
         return 0
-    exponent, bits = (abs(key) >> _BITS) - _EXPONENT_BIAS, abs(key) & ((1 << _BITS) - 1)
-    low, width = math.ldexp(bits, exponent - _BITS), math.ldexp(1, exponent - _BITS)
-    # Buckets of integers contain the first one and those before the next bucket.
-    middle = low if width <= 1 and low == int(low) else low + width / 2
-    return math.copysign(int(middle) if width > 1 else middle, key)
+    low, width = _low(key, bits)
+    if not whole:
+        return math.copysign(low + width / 2, key)
+    return int(math.copysign(low + width / 2 if width > 1 else low, key))

@@ -6,13 +6,13 @@ character of a script that is written without spaces, such as Han, is a word.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from corpusfmt._resources import resource
 
@@ -81,7 +81,7 @@ def _joins() -> bytes:
 
 @cache
 def _scripts() -> tuple[Flags, Sequence[str]]:
-    """Return the number of the script of each letter, and the names; 0 is no letter."""
+    """Return the number of the script of each letter (0: not a letter), and the names."""
     names = ["", *sorted({row[4] for row in _rows()} - {"-"})]
     table = np.zeros(_UNICODE, np.uint8)
     for first, end, *_, script in _rows():
@@ -90,46 +90,38 @@ def _scripts() -> tuple[Flags, Sequence[str]]:
     return table, names
 
 
-class Words(Struct):
-    """The words and letters of texts: `places` has arrays of sorted places of words, as numbers of characters."""
+def words_in(data: bytes, ends: Places) -> tuple[Places, Counter[str]]:
+    """Return the number of words in each of the texts that LFs join to valid UTF-8, and the letters by script.
 
-    characters: int
-    places: list[Places]
-    scripts: Counter[str]
-
-    def before(self, ends: Places) -> Places:
-        """Return the number of words that begin before each of some numbers of characters."""
-        found = np.zeros(len(ends), np.int64)
-        for each in self.places:
-            found += np.searchsorted(each, ends)
-        return found
-
-
-def words_in(data: bytes) -> Words:
-    """Count in valid UTF-8. Words do not cross a line feed."""
+    `ends` are the places of the byte after each text. Words do not cross an LF.
+    """
     flags = np.frombuffer(data.translate(_ascii()), np.uint8)
-    scripts = Counter({"Latn": int(np.count_nonzero(flags & _LETTER))})
+    scripts = Counter({"Latn": int(np.count_nonzero((flags & _LETTER).view(np.bool_)))})
     if not data.isascii():
         flags, others = _with_others(data, flags)
         scripts += others
-    characters = len(flags)
-    kept = None
-    ignored = flags == _IGNORED
-    if ignored.any():
-        kept = np.flatnonzero(~ignored)
-        flags = flags[kept]
-    places = _places(flags) if len(flags) else []
-    return Words(characters, places if kept is None else [kept[each] for each in places], +scripts)
+        ignored = flags == _IGNORED
+        if ignored.any():
+            ends = ends - np.searchsorted(np.flatnonzero(ignored), ends)
+            flags = flags[~ignored]
+    begins = _begins(flags)
+    texts = itertools.pairwise([0, *ends.tolist()])
+    return np.array([np.count_nonzero(begins[start:end]) for start, end in texts], np.int64), +scripts
 
 
 def _with_others(data: bytes, flags: Flags) -> tuple[Flags, Counter[str]]:
-    """Return flags by character instead of by byte, and the letters outside ASCII by script."""
+    """Return flags for each byte of characters outside ASCII, too, and the letters among them by script.
+
+    All bytes have those of their character, except that only the first one of a character that is a word counts. Of a character
+    between letters or digits only the last byte has its flags, and the others continue what is before.
+    """
     values = np.frombuffer(data, np.uint8)
     flags = flags.copy()
     scripts: Counter[str] = Counter()
     table, names = _scripts()
     leads = np.flatnonzero(values >= 0xC0)
     lead = values[leads]
+    between: list[tuple[Places, int]] = []
     for least, most, length in ((0xC0, 0xDF, 2), (0xE0, 0xEF, 3), (0xF0, 0xFF, 4)):
         at = leads[(lead >= least) & (lead <= most)]
         if not len(at):
@@ -137,33 +129,69 @@ def _with_others(data: bytes, flags: Flags) -> tuple[Flags, Counter[str]]:
         codes = (values[at] & (0x7F >> length)).astype(np.int32)
         for place in range(1, length):
             codes = codes << 6 | (values[at + place] & 0x3F)
-        flags[at] = _flags()[codes]
+        flags[at] = found = _flags()[codes]
+        for place in range(1, length):
+            flags[at + place] = _further(found)
+        between.append((at[_is_between(found)], length))
         counts = np.bincount(table[codes], minlength=len(names))
         scripts.update({names[number]: int(counts[number]) for number in np.flatnonzero(counts).tolist() if number})
-    return flags[(values & 0xC0) != 0x80], scripts
+    for at, length in between:
+        before = np.where(at > 0, _further(flags[at - 1]), np.uint8(0))
+        for place in range(length - 1):
+            flags[at + place] = before
+    return flags, scripts
 
 
-def _places(flags: Flags) -> list[Places]:
-    """Return where words begin, or another place inside each word."""
-    forms = flags & _FORMS_WORDS
-    begins = forms != 0
-    follow = np.frombuffer(flags.tobytes().translate(_joins()), np.uint8)
-    begins[1:] &= (follow[:-1] & forms[1:]) == 0
+def _further(flags: Flags) -> Flags:
+    """Return the flags of further bytes of characters: one that is a word is counted once."""
+    return np.where(flags & _FORMS_WORDS, flags, flags & np.uint8(255 - _COUNTS))
+
+
+def _is_between(flags: Flags) -> npt.NDArray[np.bool_]:
+    """Return which flags are those of characters that join letters or digits on both sides of them."""
+    found: npt.NDArray[np.bool_] = ((flags & _IGNORED) != 0) & (flags & _LETTER == 0) & (flags != _IGNORED)
+    return found
+
+
+def _begins(flags: Flags) -> npt.NDArray[np.bool_]:
+    """Return where a word begins that contains a letter or digit."""
+    forms = (flags & _FORMS_WORDS) != 0
+    begins: npt.NDArray[np.bool_] = forms.copy()
+    begins[1:] &= ~forms[:-1]
+    if (flags & _KATAKANA).any():
+        # Katakana do not continue other letters.
+        follow = np.frombuffer(flags.tobytes().translate(_joins()), np.uint8)
+        begins[1:] |= forms[1:] & ((follow[:-1] & flags[1:]) == 0)
     _join_across(flags, begins)
-    first = np.flatnonzero(begins)
     counts = flags >= _COUNTS
-    if len(first) and (forms.astype(bool) & ~counts).any():  # `_` forms words with others, and alone it is none
-        first = first[np.logical_or.reduceat(counts & (forms != 0), first)]
-    alone = np.flatnonzero(counts & (forms == 0))
-    return [each for each in (first, alone) if len(each)]
+    _leave_out_uncounted(forms, counts, begins)
+    begins |= counts & ~forms
+    return begins
 
 
 def _join_across(flags: Flags, begins: npt.NDArray[np.bool_]) -> None:
     """Join letters across an apostrophe or the like, and digits across a separator (WB6, 7, 7b, 7c, 11, 12)."""
-    between = np.flatnonzero((flags & (_IN_LETTERS | _IN_NUMBERS | _HEBREW)) != 0)
+    between = np.flatnonzero((flags & _IGNORED) != 0)
     between = between[(between > 0) & (between < len(flags) - 1)]
     here, both = flags[between], flags[between - 1] & flags[between + 1]
     letters = ((here & _IN_LETTERS) != 0) & ((both & _LETTER) != 0)
     digits = ((here & _IN_NUMBERS) != 0) & ((both & _DIGIT) != 0)
     hebrew = (here == _QUOTES_HEBREW) & ((both & (_LETTER | _HEBREW)) == _LETTER | _HEBREW)
     begins[between[letters | digits | hebrew] + 1] = False
+
+
+def _leave_out_uncounted(
+    forms: npt.NDArray[np.bool_], counts: npt.NDArray[np.bool_], begins: npt.NDArray[np.bool_]
+) -> None:
+    """Leave out words without a letter or digit, such as a `_` alone."""
+    at = np.flatnonzero(forms & ~counts)
+    if not len(at):
+        return
+    inside = np.append(forms & ~begins, [False, False])
+    # A word goes on with the next character, or across one between letters.
+    further = np.where(inside[at + 1] | np.append(forms, False)[at + 1], at + 1, at + 2)
+    follows = inside[further]
+    # Where the next character of the word does not count either, the last such one decides.
+    last = ~follows | (further != np.append(at[1:], -1))
+    decided = follows[last][np.cumsum(last) - last]
+    begins[at[begins[at] & ~decided]] = False

@@ -26,6 +26,7 @@ from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, de
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, Value
 from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
 from corpusfmt.formats.croissant.model.tables import Property
+from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
 from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension
 from corpusfmt.formats.croissant.model.wording import article, clip, shown
 from corpusfmt.formats.croissant.rules.arrays import Constant, array_shape_faults
@@ -397,9 +398,12 @@ def expected(row: Property) -> str:
 
 def fits(view: View, value: Value, row: Property) -> bool:
     """Return whether a value is in the range of a row."""
+    # A node that is described here need not be found by its identifier.
+    written = value.value if isinstance(value, Literal) else value.written_id if value.is_reference else None
+    if "IRI" in row.kinds and isinstance(written, str) and (not written or NOT_IN_IRIS.search(written)):
+        return False
     if isinstance(value, Literal):
-        is_prose = "IRI" in row.kinds and isinstance(value.value, str) and re.search(r"\s", value.value.strip())
-        return type(value.value) in _plain_types(row.kinds) and not is_prose
+        return type(value.value) in _plain_types(row.kinds)
     return any(_is_of(view, value, kind) for kind in row.kinds)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
+from corpusfmt._resources import resource
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Reader, Rejected, Shard
 from corpusfmt.formats.croissant.check import check
 from corpusfmt.formats.croissant.data import SOURCE
@@ -47,6 +50,12 @@ def _is_of(data_type: str, value: object) -> bool:
     return True
 
 
+def _schema(version: str) -> Mapping[str, Any]:
+    published = version if version in ("1.0", "1.1") else VERSIONS[-1]
+    path = f"croissant/{published}/croissant.schema.json"
+    return dict(json.loads(resource("schemas", path).read_text("utf-8")))
+
+
 def _survey(
     folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
 ) -> Survey:
@@ -64,6 +73,7 @@ FORMAT = Format(
     plan=plan,
     check=check,
     reader=Reader(_read, plan=_plan_reading, source_name=SOURCE, names_fields=True),
+    schema=_schema,
     offers_edits=True,
     records=_records,
     descriptions=Descriptions(WRITTEN, description, _is_of, _survey, is_semantic_version),

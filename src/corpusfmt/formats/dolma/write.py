@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.parts import Item, Loaded, Writer
-from corpusfmt.formats.rows.writing import Row, RowsWriter, fields_of, names
+from corpusfmt.formats.rows.writing import Row, RowsWriter, fields_of, names, text_bytes
 from corpusfmt.model import Document
 
 
@@ -52,4 +52,5 @@ DOLMA = Writer(
     loaded=_loaded,
     with_sets=_with_sets,
     key=_key,
+    text_bytes=text_bytes,
 )

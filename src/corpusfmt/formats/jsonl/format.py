@@ -19,6 +19,7 @@ FORMAT = Format(
     plan=plan,
     check=ROWS.check,
     finish=finish,
+    facts=tuple[str, str],
     reader=Reader(ROWS.read, by_row=True, source_name="jsonl", names_fields=True, has_columns=True),
     writers={VERSION: rows_writer("data", restored)},
     describers={VERSION: DESCRIBER},

@@ -76,9 +76,9 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
 
 def finish(plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:
     """Judge whether the first rows of all files have the same column profile."""
-    expected = plan.facts or next((found for _, found in facts if found is not None), None)
+    expected = plan.facts or next((found for _, found in facts), None)
     for path, found in facts:
-        if found is not None and found != expected:
+        if found != expected:
             there = f"`{found}`" if found else "no known profile"
             message = f"the rows are of {there}, the others of {f'`{expected}`' if expected else 'no known profile'}"
             hint = "convert each corpus separately, or name the profile with --columns"

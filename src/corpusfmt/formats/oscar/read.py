@@ -68,6 +68,28 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         yield from _Pairs(shard, part, options)
 
 
+def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Document | None:
+    """Return the document at a line of the text or of the metadata of a part, None if there is none that can be read."""
+    part: Part = shard.payload
+    if part.version == "1.0" and "text" in shard.files:
+        source = Source(shard.files["text"], options.max_line_bytes)
+        found = pieces(source.blocks(), source, options.max_line_bytes, shuffled=part.shuffled)
+        for number, piece in enumerate(found, 1):
+            if piece.start < line <= piece.start + piece.count:
+                document = _document_of_text(piece, number, part, path, options.max_line_bytes)
+                return document if isinstance(document, Document) else None
+        return None
+    pairs = _Pairs(shard, part, options)
+    in_text = "text" in shard.files and shard.files["text"].path == path
+    for each in pairs:
+        lines = pairs.text_lines if in_text else pairs.record_lines
+        if lines.start > line:
+            break
+        if isinstance(each, Document) and line in lines:
+            return each
+    return None
+
+
 def unpaired(shard: Shard) -> Finding | None:
     """Return the finding on a part without text or metadata: nothing in it can become a document."""
     part = shard.payload
@@ -130,20 +152,23 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
     source = Source(entry, limit)
     found = 0
     for found, piece in enumerate(pieces(source.blocks(), source, limit, shuffled=part.shuffled), 1):
-        text = _text_or_rejected(piece, entry.path, part.version, limit)
-        if isinstance(text, Rejected):
-            yield text
-            continue
-        own: Json = {"version": "1.0", "part": part.name, "synthetic_id": True}
-        if part.shuffled:
-            own["shuffled"] = True
-        own.update(_separators(piece))
-        identity = f"{part.name}:{found}:{xxh3_64_hexdigest(piece.data)}"
-        metadata = metadata_of(own, language=part.language)
-        yield Document(identity, text, source=SOURCE, lang=part.language, metadata=metadata)
+        yield _document_of_text(piece, found, part, entry.path, limit)
     if not found and source.whole:
         yield Rejected(finding_of(empty_text(source.at), RULES, part.version), b"")
     yield from _stream_end(source, part.version)
+
+
+def _document_of_text(piece: Piece, number: int, part: Part, path: str, limit: int) -> Document | Rejected:
+    text = _text_or_rejected(piece, path, part.version, limit)
+    if isinstance(text, Rejected):
+        return text
+    own: Json = {"version": "1.0", "part": part.name, "synthetic_id": True}
+    if part.shuffled:
+        own["shuffled"] = True
+    own.update(_separators(piece))
+    identity = f"{part.name}:{number}:{xxh3_64_hexdigest(piece.data)}"
+    metadata = metadata_of(own, language=part.language)
+    return Document(identity, text, source=SOURCE, lang=part.language, metadata=metadata)
 
 
 def _separators(piece: Piece) -> Json:
@@ -202,6 +227,8 @@ class _Pairs:
         self._found = 0
         self._refusing = False
         self._blank: list[Rejected] = []
+        #: Where the latest document is in both files.
+        self.text_lines = self.record_lines = range(0)
 
     def __iter__(self) -> Iterator[Document | Rejected]:
         alignment = self._alignment
@@ -340,6 +367,8 @@ class _Pairs:
     def _document(self, piece: Piece, record: _Record, *, last: bool) -> Iterator[Document | Rejected]:
         self._found += 1
         number = self._found
+        self.text_lines = range(piece.start + 1, piece.start + piece.count + 1)
+        self.record_lines = range(record.line, record.line + 1)
         if record.finding is not None:
             yield Rejected(record.finding, record.raw + b"\n" + piece.data)
             return

@@ -114,13 +114,17 @@ class PartWriter:
         if self._metadata is not None:
             self._metadata.write(json_line(document.record | {"offset": self._offset, "nb_sentences": document.lines}))
         self._offset += document.lines + 1
-        self.text_bytes += len(document.text) + len(document.tail)
+        self.text_bytes += _text_bytes(document)
 
     def finish(self) -> list[FileFacts]:
         """End the streams; return size and digest of the text file and, for 1.1, of the metadata file."""
         self._text.write(self._at_end)
         text = replace(self._text.finish(), by_line=not self._separates)
         return [text] if self._metadata is None else [text, replace(self._metadata.finish(), by_line=True)]
+
+
+def _text_bytes(document: OscarText) -> int:
+    return len(document.text) + len(document.tail)
 
 
 def _item(document: Document) -> Item[OscarText]:
@@ -226,6 +230,7 @@ OSCAR_1_1 = Writer(
     seal=_seal,
     loaded=_loaded,
     crawled=_crawled,
+    text_bytes=_text_bytes,
 )
 _TEXT_ALONE = replace(
     OSCAR_1_1, item=_item_without_metadata, names=partial(_names, metadata=False), stem_kept=_stem_kept, line=_line

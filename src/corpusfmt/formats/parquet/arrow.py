@@ -81,13 +81,15 @@ def is_integer(kind: Any) -> bool:
     return bool(pyarrow().types.is_integer(kind))
 
 
-def batches(table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T]) -> Iterator[T]:
-    """Yield the rows, converted from tables of some columns, each of a few megabytes."""
+def batches(table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T], first: int = 0) -> Iterator[T]:
+    """Yield the rows from row `first` (from 0) on, converted from tables of some columns, each of a few megabytes."""
     pa = pyarrow()
     schema = pa.schema(list(columns.items()))
-    return table.batches(
-        list(columns), lambda part: convert(pa.Table.from_batches([part]).select(list(columns)).cast(schema))
-    )
+
+    def converted(part: Any) -> T:
+        return convert(pa.Table.from_batches([part]).select(list(columns)).cast(schema))
+
+    return table.batches(list(columns), converted, first=first)
 
 
 def json_rows(table: Any) -> list[Json]:

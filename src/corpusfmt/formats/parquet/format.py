@@ -6,7 +6,7 @@ from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.parquet.check import check, finish
 from corpusfmt.formats.parquet.describe import DESCRIBERS
 from corpusfmt.formats.parquet.layout import detect, left_unread, plan
-from corpusfmt.formats.parquet.read import read
+from corpusfmt.formats.parquet.read import document_at, read
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
 
@@ -19,7 +19,8 @@ FORMAT = Format(
     plan=plan,
     check=check,
     finish=finish,
-    reader=Reader(read, by_row=True, left_unread=left_unread, source_name=SOURCE, names_fields=True),
+    facts=tuple[str, list[tuple[str, str]]],
+    reader=Reader(read, at=document_at, by_row=True, left_unread=left_unread, source_name=SOURCE, names_fields=True),
     writers={VERSION: PARQUET},
     describers=DESCRIBERS,
 )

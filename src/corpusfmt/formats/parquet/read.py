@@ -26,6 +26,11 @@ from corpusfmt.model import Document, Fault, Json, Location
 from corpusfmt.rules import Grading, Judge
 
 
+def document_at(shard: Shard, options: CheckOptions, _path: str, line: int) -> Document | Rejected | None:
+    """Return the row with a number, from 1; None beyond the end. Row groups before it are not read."""
+    return next(_documents(shard, options, line), None)
+
+
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the rows of a file as documents; unsuitable rows, and a file that breaks off, become `Rejected`.
 
@@ -33,6 +38,10 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     id; strings called source, added and created are fields of the document, every other column is an entry of its
     metadata. Missing ids are made from file, row and text, and marked as such.
     """
+    return _documents(shard, options, 1)
+
+
+def _documents(shard: Shard, options: CheckOptions, first: int) -> Iterator[Document | Rejected]:
     entry = shard.files["table"]
     try:
         with opened(entry) as table:
@@ -41,7 +50,7 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
             if unfit:
                 yield from unfit
                 return
-            for number, row in enumerate(rows(table, columns), 1):
+            for number, row in enumerate(rows(table, columns, first), first):
                 fault = next(_rejections(row, shard), None)
                 if fault is not None:
                     yield fault

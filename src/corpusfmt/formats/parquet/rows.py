@@ -235,10 +235,10 @@ class Trouble(Exception):
         self.fault = fault
 
 
-def rows(table: Table, columns: Columns) -> Iterator[Row | Fault]:
-    """Yield every row of a file with correct columns, and a fault for a row with a string that is not UTF-8."""
-    decoded = batches(table, columns.kinds, lambda batch: list(_decoded(batch)))
-    for number, fields in enumerate(chain.from_iterable(decoded), 1):
+def rows(table: Table, columns: Columns, first: int = 1) -> Iterator[Row | Fault]:
+    """Yield the rows of a file with correct columns from a number on, and a fault for one with a string that is not UTF-8."""
+    decoded = batches(table, columns.kinds, lambda batch: list(_decoded(batch)), first - 1)
+    for number, fields in enumerate(chain.from_iterable(decoded), first):
         at = replace(columns.at, line=number)
         if isinstance(fields, UnicodeDecodeError):
             yield bad_text(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")

@@ -151,6 +151,7 @@ def row_format(
         detect=there.detect,
         plan=there.plan,
         check=rows.check,
+        facts=tuple[str, Any],
         reader=Reader(rows.read, by_row=True, source_name=name),
         writers={version: writer} if writer else {},
         describers={version: Describer(SUMMARY, _record_sets(fields))},

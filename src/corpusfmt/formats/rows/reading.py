@@ -50,7 +50,7 @@ class Rows(Struct, frozen=True):
             if whole and file.whole and not coverage.documents:
                 hint = "delete the file, or write it again"
                 judge.report(self.empty, Problem(f"no {self.what}", Location(entry.path), hint))
-        return ShardResult(judge.tally, coverage, (entry.path, records.facts))
+        return ShardResult(judge.tally, coverage, None if records.facts is None else (entry.path, records.facts))
 
     def read(self, shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         """Yield the rows of a file as documents; unsuitable rows and a corrupt stream become `Rejected`."""

@@ -53,6 +53,11 @@ def names(stem: str, part: int | None) -> list[str]:
     return [f"{stem}.jsonl.gz" if part is None else f"{stem}_part_{part}.jsonl.gz"]
 
 
+def text_bytes(row: Row) -> int:
+    """Return the bytes that count towards the size of a part."""
+    return len(json_line(row.fields))
+
+
 class RowsWriter:
     """Writes JSON Lines to open files: documents, and each attribute set."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.describing import Describer, lines_of
 from corpusfmt.formats.text.layout import detect, plan
-from corpusfmt.formats.text.reading import SOURCE, check, read
+from corpusfmt.formats.text.reading import SOURCE, check, document_at, read
 from corpusfmt.formats.text.ruleset import RULES, VERSION
 from corpusfmt.formats.text.write import TEXTS
 
@@ -17,7 +17,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
-    reader=Reader(read, source_name=SOURCE, has_columns=True),
+    reader=Reader(read, at=document_at, source_name=SOURCE, has_columns=True),
     writers={VERSION: TEXTS},
     describers={VERSION: Describer("Plain text", lambda paths, _contents: iter([lines_of(paths)]), is_open=True)},
     is_general=True,

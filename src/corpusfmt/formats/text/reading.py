@@ -75,19 +75,13 @@ def _fault_of(piece: Piece) -> Fault | None:
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a shard; those that are not UTF-8, and streams that break off, become `Rejected`."""
     columns: Columns = shard.payload
-    whole = columns.documents == "files"
     for entry in shard.files.values():
         of_file = _fresh_judge(shard)
-        language = columns.language_of_path(entry.url)
-        number = 0
-        for piece in Pieces(RowFile(entry, of_file, options), options.max_line_bytes, whole=whole):
-            number += 1
+        for number, piece in _numbered(entry, columns, of_file, options):
             fault = piece if isinstance(piece, Fault) else _fault_of(piece)
             if fault is None:
                 assert isinstance(piece, Piece)
-                place = entry.path if whole else f"{entry.path}:{number}"
-                source = options.reading.source or columns.name or SOURCE
-                yield _document(piece.data, place, source, language)
+                yield _document(piece, number, entry, columns, options)
                 continue
             judge = _fresh_judge(shard)
             judge.report(*fault)
@@ -95,11 +89,33 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         yield from rejections(of_file, b"")
 
 
-def _document(data: bytes, place: str, source: str, language: str | None) -> Document:
+def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Document | None:
+    """Return the document at a line of a file, None if there is none that can be read."""
+    entry = next(each for each in shard.files.values() if each.path == path)
+    for number, piece in _numbered(entry, shard.payload, _fresh_judge(shard), options):
+        if isinstance(piece, Piece) and 0 <= line - (piece.at.line or 1) <= piece.data.count(b"\n"):
+            return None if _fault_of(piece) else _document(piece, number, entry, shard.payload, options)
+    return None
+
+
+def _numbered(
+    entry: Entry, columns: Columns, judge: Judge, options: CheckOptions
+) -> Iterator[tuple[int, Piece | Fault]]:
+    pieces = Pieces(RowFile(entry, judge, options), options.max_line_bytes, whole=columns.documents == "files")
+    return enumerate(pieces, 1)
+
+
+def _document(piece: Piece, number: int, entry: Entry, columns: Columns, options: CheckOptions) -> Document:
+    language = columns.language_of_path(entry.url)
     metadata: Json = {} if language is None else {"language": language}
     metadata[SYNTHETIC] = True
+    place = entry.path if columns.documents == "files" else f"{entry.path}:{number}"
     return Document(
-        f"{place}:{xxh3_64_hexdigest(data)}", data.decode(), source=source, lang=language, metadata=metadata
+        f"{place}:{xxh3_64_hexdigest(piece.data)}",
+        piece.data.decode(),
+        source=options.reading.source or columns.name or SOURCE,
+        lang=language,
+        metadata=metadata,
     )
 
 

@@ -6,11 +6,13 @@ Without it every language would open the container of every input: millions of t
 from __future__ import annotations
 
 import math
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self
 
+import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
 
     Columns = npt.NDArray[np.uint64]
 
-T = TypeVar("T")
-
 # Fewest containers that are joined.
 _SMALLEST_GROUP = 64
 # Most lines of a section of keys: sorting takes about 100 bytes per line.
@@ -35,12 +35,21 @@ _LINES_HELD = 2_000_000
 
 
 class CompactTask(Struct, frozen=True):
-    """Containers in a folder, in input order."""
+    """Containers in a folder, in input order; `packed` are their names, of which a build has a hundred thousand."""
 
     folder: Path
-    names: tuple[str, ...]
+    packed: bytes
     compacted: Path
     hash: HashName
+
+    @classmethod
+    def of(cls, folder: Path, names: Sequence[str], compacted: Path, hash: HashName) -> Self:  # noqa: A002 - as the field
+        """Return the task for containers with these names."""
+        return cls(folder, zlib.compress(msgspec.msgpack.encode(names)), compacted, hash)
+
+    @property
+    def names(self) -> list[str]:
+        return msgspec.msgpack.decode(zlib.decompress(self.packed), type=list[str])
 
 
 class Compacted(Struct):
@@ -49,13 +58,19 @@ class Compacted(Struct):
     containers: int
 
 
-def groups(containers: Sequence[T]) -> list[Sequence[T]]:
-    """Split containers, in input order, into about as many groups as each has members, so that few are open at once.
+def groups(containers: int) -> list[int]:
+    """Return the sizes of groups of containers, in input order: about as many groups as each has members.
 
-    The groups depend only on the number of containers.
+    They depend only on the number of containers.
     """
-    size = max(_SMALLEST_GROUP, math.isqrt(len(containers)))
-    return [containers[first : first + size] for first in range(0, len(containers), size)]
+    size = max(_SMALLEST_GROUP, math.isqrt(containers))
+    return [min(size, containers - first) for first in range(0, containers, size)]
+
+
+def share_joined(containers: int, jobs: int) -> float:
+    """Return the share of containers that so many workers join at a time; each is removed when it has been joined."""
+    number = len(groups(containers))
+    return min(1.0, jobs / number) if number > 1 else 0.0
 
 
 def compact(task: CompactTask) -> Compacted:
@@ -63,7 +78,8 @@ def compact(task: CompactTask) -> Compacted:
     with publish(task.compacted, sync="data") as file:
         joined = ContainerWriter(file)
         keys = _Keys(joined, HASHES[task.hash].words)
-        for name in task.names:
+        names = task.names
+        for name in names:
             with Container(task.folder / name) as container:
                 for key in container:
                     label = label_of_keys(key)
@@ -75,7 +91,13 @@ def compact(task: CompactTask) -> Compacted:
                     container.forget()
         keys.finish()
         joined.finish()
-    return Compacted(len(task.names))
+    return Compacted(len(names))
+
+
+def remove_joined(task: CompactTask) -> None:
+    """Remove the containers that have been joined."""
+    for name in task.names:
+        (task.folder / name).unlink(missing_ok=True)
 
 
 class _Keys:

@@ -76,8 +76,12 @@ class Fetched:
         return {"fetched": True}
 
     @property
-    def plan(self) -> list[Input]:
-        return []
+    def plan(self) -> str:
+        return ""
+
+    @property
+    def is_lasting(self) -> bool:
+        return False
 
     def remembers(self, known: Input) -> bool:
         return known.key in self._wanted

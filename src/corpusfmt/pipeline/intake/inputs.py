@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, folder_at, is_hidden, is_url, matching, printable, store_of, walk
 from corpusfmt.model import UsageError
+from corpusfmt.pipeline.intake.ranked import Ranked
 from corpusfmt.pipeline.lists import Entries
 from corpusfmt.pipeline.rules import Defect
 
@@ -25,7 +23,6 @@ STANDARD_INPUT = "-"
 _STANDARD_INPUT_NAME = "standard-input.warc.wet"
 # Characters of a file name in a task's id: with digest and suffix it must stay a valid file name.
 _NAME_BYTES = 150
-_ARRIVALS_PACKED = 256
 
 
 class Input(Struct, frozen=True, gc=False):
@@ -72,34 +69,23 @@ def arrival_of(entry: Entry) -> Arrival:
     if entry.is_barred:
         defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
         return Arrival(Input(entry.path, key), defect=(defect, entry.reason))
-    if key == entry.url:
-        key = entry.url  # one string for both, as there may be a hundred thousand inputs
     return Arrival(Input(entry.path, key, entry.size, entry.version), entry)
 
 
 class Arrivals:
-    """Many inputs, in order, in a tenth of the memory of a list."""
+    """Many inputs, each once, sorted by rank."""
 
     def __init__(self, arrivals: Iterable[Arrival]) -> None:
-        every = iter(arrivals)
-        self._packed: list[bytes | list[Arrival]] = []
-        self._number = 0
-        while some := list(islice(every, _ARRIVALS_PACKED)):
-            self._number += len(some)
-            try:
-                self._packed.append(zlib.compress(msgspec.msgpack.encode(some), 1))
-            except UnicodeEncodeError:  # a name that is not UTF-8
-                self._packed.append(some)
+        self._ranked = Ranked(Arrival, lambda each: each.input.rank, arrivals)
 
     def __len__(self) -> int:
-        return self._number
+        return len(self._ranked)
 
     def __iter__(self) -> Iterator[Arrival]:
-        for packed in self._packed:
-            if isinstance(packed, list):
-                yield from packed
-            else:
-                yield from msgspec.msgpack.decode(zlib.decompress(packed), type=list[Arrival])
+        return self._ranked.ranked()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._ranked
 
 
 def inputs_named(
@@ -112,32 +98,35 @@ def inputs_named(
     missing file that a list names is still an input, and reported when it cannot be read. With `some_gone`, missing
     paths are skipped.
     """
-    found: list[Arrival] = []
+    if base is not None and not any(pattern.endswith(LIST_SUFFIXES) for pattern in given):
+        raise UsageError("--base applies to lists of paths (*.paths, *.paths.gz), but no list is given")
+    return Arrivals(_named(given, base, some_gone=some_gone, follow_links=follow_links))
+
+
+def _named(given: Sequence[str], base: str | None, *, some_gone: bool, follow_links: bool) -> Iterator[Arrival]:
     for pattern in given:
         if pattern == STANDARD_INPUT:
-            found.append(Arrival(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT)))
+            yield Arrival(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT))
             continue
         try:
             for entry in matching(pattern, follow_links=follow_links):
                 is_list = entry.kind == "file" and entry.name.endswith(LIST_SUFFIXES)
-                found += _listed(entry, base, follow_links=follow_links) if is_list else _there(entry)
+                yield from _listed(entry, base, follow_links=follow_links) if is_list else _there(entry)
         except UsageError:
             if not some_gone or pattern.endswith(LIST_SUFFIXES):
                 raise
-    if base is not None and not any(pattern.endswith(LIST_SUFFIXES) for pattern in given):
-        raise UsageError("--base applies to lists of paths (*.paths, *.paths.gz), but no list is given")
-    unique = {arrival.input.key: arrival for arrival in found}
-    return Arrivals(sorted(unique.values(), key=lambda arrival: arrival.input.rank))
 
 
 def _there(entry: Entry) -> Iterator[Arrival]:
     if entry.kind != "directory":
         yield arrival_of(entry)
         return
-    below = list(wet_files(entry))
-    if not below:
+    is_empty = True
+    for each in wet_files(entry):
+        is_empty = False
+        yield arrival_of(each)
+    if is_empty:
         raise UsageError(f"{printable(entry.url)} contains no WET file (*.warc.wet.gz, *.warc.wet)")
-    yield from map(arrival_of, below)
 
 
 def wet_files(folder: Entry) -> Iterator[Entry]:
@@ -162,7 +151,7 @@ def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[A
     root = folder.url
     if folder.is_remote:
         store_of(root)  # fails once if a package for this store is missing, rather than for every file
-    for line in paths_listed(entry):
+    for line in Entries(entry, "paths", on_disk=True):
         if folder.is_remote:
             below = line.removeprefix(root.rstrip("/") + "/")
             if is_url(below) or ".." in below.split("/"):

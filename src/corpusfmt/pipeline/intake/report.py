@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct, field
 
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
@@ -18,18 +19,34 @@ from corpusfmt.pipeline.size import Size
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import plural
 
+_DIGEST_BYTES = 32
 # Most inputs to name if none can be read.
 _MOST_NAMED = 5
 
 
 class Usable(Struct):
-    """What later stages need to know of all inputs: containers with the SHA-256 of their inputs, and sums by language."""
+    """What later stages need to know of all inputs: the SHA-256 of those that are used, and sums."""
 
-    containers: list[tuple[str, str]] = []
+    inputs: Inputs
+    #: The number of inputs that are used.
+    number: int = 0
     lines: Counter[str] = field(default_factory=Counter)
     original: dict[str, Size] = {}
+    dropped: Counter[str] = field(default_factory=Counter)
+    cleaned: Counter[str] = field(default_factory=Counter)
+    steps: dict[str, Counter[str]] = {}
     #: Whether nothing of any input was left out because of an error.
     is_whole: bool = True
+    # Of each input, zeros for those that are not used.
+    _digests: bytearray = field(default_factory=bytearray)
+
+    @property
+    def containers(self) -> Iterator[tuple[str, str]]:
+        """The names of the containers of inputs, in order, each with the SHA-256 of its input."""
+        for number, each in enumerate(self.inputs.known.ranked()):
+            digest = self._digests[number * _DIGEST_BYTES : (number + 1) * _DIGEST_BYTES]
+            if any(digest):
+                yield container_name(each), digest.hex()
 
     def add(self, taken: Taken) -> None:
         """Count an input, unless it is quarantined."""
@@ -38,16 +55,21 @@ class Usable(Struct):
         for label, size in processed.original.items():
             sums = self.original.setdefault(label, Size())
             sums += size
+        for name, counts in processed.steps.items():
+            self.steps.setdefault(name, Counter()).update(msgspec.structs.asdict(counts))
+        self.dropped.update(processed.dropped)
+        self.cleaned.update(processed.cleaned)
         if processed.quarantined is None:
-            self.containers.append((container_name(taken.input), processed.sha256))
+            self.number += 1
             self.lines.update(processed.stored)
+        self._digests += bytes(_DIGEST_BYTES) if processed.quarantined is not None else bytes.fromhex(processed.sha256)
 
 
 def report_of(inputs: Inputs) -> tuple[Report, Usable]:
     """Return a report that names the inputs of which nothing or only a part is used, and what is used."""
     judge = Judge(RULES, Grading(), version="", path=".")
     coverage = Coverage(shards_total=len(inputs))
-    usable = Usable()
+    usable = Usable(inputs)
     for each in inputs:
         usable.add(each)
         at, processed = Location(each.input.path), each.processed
@@ -88,9 +110,9 @@ def refuse_none(report: Report, cause: str) -> None:
     )
 
 
-def refuse_changed(inputs: Sequence[Input]) -> None:
+def refuse_changed(inputs: Inputs) -> None:
     """Raise `Incomplete` if local inputs have changed: the manifest would contain wrong digests."""
-    changed = [each.path for each in inputs if Path(each.key).is_absolute() and _has_changed(each)]
+    changed = [each.path for each in inputs.known.ranked() if Path(each.key).is_absolute() and _has_changed(each)]
     if changed:
         raise Incomplete(
             f"{plural(len(changed), 'input')} changed after being read, like {changed[0]}: "

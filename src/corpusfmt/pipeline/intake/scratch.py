@@ -15,11 +15,12 @@ class Scratch(Struct):
     """
 
     limit: int
-    #: Whether stage `compact` writes the containers again, because of the number of inputs.
-    twice: bool = False
+    #: The share of the containers that exist a second time at most, because stage `compact` joins them.
+    again: float = 0.0
     used: int = 0
     _share: float = 0.0
     _kept: dict[str, int] = field(default_factory=dict)
+    _stored: dict[str, int] = field(default_factory=dict)
     _reserved: dict[str, int] = field(default_factory=dict)
 
     def need(self, size: int) -> int:
@@ -42,11 +43,19 @@ class Scratch(Struct):
 
     def keep(self, key: str, size: int, stored: int, later: int) -> None:
         """Count the scratch of a finished input: its stored bytes, and those that later stages write for it."""
-        left = stored * (1 + self.twice) + later
+        left = round(stored * (1 + self.again)) + later
         self.used += left - self._kept.get(key, 0)
-        self._kept[key] = left
+        self._kept[key], self._stored[key] = left, stored
         if size:
             self._share = max(self._share, left / size)
+
+    def keep_all_twice(self) -> None:
+        """Count that no container is removed when it has been joined."""
+        for key, stored in self._stored.items():
+            more = round(stored * (1 - self.again))
+            self.used += more
+            self._kept[key] += more
+        self.again = 1.0
 
     def refuse(self, name: str, size: int) -> Incomplete:
         """Return the error for an input that does not fit."""

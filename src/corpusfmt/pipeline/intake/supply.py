@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from corpusfmt.engine.executors import available_processors, default_jobs
+from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
@@ -34,8 +36,12 @@ class Supply(Protocol):
         """What must be the same in a run that resumes another, besides the inputs."""
 
     @property
-    def plan(self) -> list[Input]:
-        """The inputs, as far as they are known from the start."""
+    def plan(self) -> str:
+        """A digest of the inputs, as far as they are known from the start."""
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether the inputs stay where they are, so that they can be read again."""
 
     def remembers(self, known: Input) -> bool:
         """Return whether an input of an earlier run still counts if it does not arrive again."""
@@ -80,8 +86,15 @@ class Listed(Struct):
         return {"deleted when done": self.delete}
 
     @property
-    def plan(self) -> list[Input]:
-        return [each.input for each in self.inputs]
+    def plan(self) -> str:
+        whole = hashlib.sha256()
+        for each in self.inputs:
+            whole.update(digest(each.input).encode())
+        return whole.hexdigest()
+
+    @property
+    def is_lasting(self) -> bool:
+        return not self.delete
 
     def remembers(self, known: Input) -> bool:
         del known
@@ -94,10 +107,8 @@ class Listed(Struct):
         return _are_of(self.inputs, finished, some_gone=self.delete)
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
-        if not known:
-            return len(self.inputs), sum(each.input.size for each in self.inputs)
-        every = {**known, **{each.input.key: each.input for each in self.inputs}}
-        return len(every), sum(each.size for each in every.values())
+        gone = [each.size for each in known.values() if each.key not in self.inputs]
+        return len(self.inputs) + len(gone), sum(each.input.size for each in self.inputs) + sum(gone)
 
     def workers(self, jobs: int | None) -> int:
         if any(each.input.key == STANDARD_INPUT for each in self.inputs):
@@ -122,10 +133,12 @@ class Listed(Struct):
 
 
 def _are_of(arrivals: Iterable[Arrival], finished: Mapping[str, int], *, some_gone: bool) -> bool:
-    inputs = [each.input for each in arrivals]
-    if any(each.key == STANDARD_INPUT for each in inputs) or not (some_gone or len(inputs) == len(finished)):
-        return False
-    return all(each.path in finished and each.size in {0, finished[each.path]} for each in inputs)
+    number = 0
+    for each in (arrival.input for arrival in arrivals):
+        if each.key == STANDARD_INPUT or each.path not in finished or each.size not in {0, finished[each.path]}:
+            return False
+        number += 1
+    return some_gone or number == len(finished)
 
 
 def _spooled(state: Path, known: Input) -> Arrival:
@@ -162,8 +175,12 @@ class Watched(Struct):
         return {"watched": str(self.folder.resolve())}
 
     @property
-    def plan(self) -> list[Input]:
-        return []
+    def plan(self) -> str:
+        return ""
+
+    @property
+    def is_lasting(self) -> bool:
+        return False
 
     def remembers(self, known: Input) -> bool:
         del known

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -16,12 +15,13 @@ from corpusfmt.engine.stages import Stages, StageTask, is_damaged
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.publish import PARTIAL_PREFIX, sync_published
+from corpusfmt.io.publish import PARTIAL_SUFFIX, sync_published
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.pipeline.choices import Choices
-from corpusfmt.pipeline.dedup.compact import groups
+from corpusfmt.pipeline.dedup.compact import groups, share_joined
 from corpusfmt.pipeline.dedup.repetitions import DROP_BYTES
 from corpusfmt.pipeline.intake.inputs import Arrival, Input
+from corpusfmt.pipeline.intake.ranked import Ranked
 from corpusfmt.pipeline.intake.scratch import Scratch
 from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
@@ -30,6 +30,7 @@ from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.size import Size
+from corpusfmt.wording import plural
 
 _STAGE = "process"
 # Folder in the state for lists of addresses.
@@ -52,14 +53,14 @@ class Inputs(Struct, frozen=True):
     """All inputs by rank, with the results that have no marker by key; iterating reads the others from their markers."""
 
     stages: Stages
-    ordered: Sequence[Input]
+    known: Ranked[Input]
     apart: Mapping[str, Taken]
 
     def __len__(self) -> int:
-        return len(self.ordered)
+        return len(self.known)
 
     def __iter__(self) -> Iterator[Taken]:
-        for each in self.ordered:
+        for each in self.known.ranked():
             taken = self.apart.get(each.key) or self.stages.result(_STAGE, each.task_id, Taken)
             # The run that stored the input may have used another name for it.
             yield replace(taken, input=each)
@@ -89,6 +90,7 @@ class Intake(Struct):
     _running: set[str] = field(default_factory=set)
     _taken_over: int = 0
     _read: int = 0
+    _is_whole: bool = True
     #: Whether an earlier run had stored anything.
     resumed: bool = False
 
@@ -105,11 +107,11 @@ class Intake(Struct):
         shared = isinstance(self.stages.array, Member)
         self._begin(shared=shared)
         languages: set[str] = set()
-        known = dict(self._known(languages))
-        taken = dict(known)
+        known = Ranked(Input, lambda each: each.rank, self._known(languages))
+        taken = Ranked(Input, lambda each: each.rank, known.ranked())
         inputs, size = self.supply.expected(known)
         done = [sum(each.size for each in known.values())]
-        self.scratch.twice = not inputs or len(groups(range(inputs))) > 1
+        self.scratch.again = self._joined_again(inputs)
         for each in known.values() if self.scratch.limit else ():
             self._keep(self.stages.result(_STAGE, each.task_id, Taken))
 
@@ -126,7 +128,7 @@ class Intake(Struct):
             result.input = arrival.input
             self._end(arrival, result)
             before = taken.get(arrival.input.key)
-            taken[arrival.input.key] = arrival.input
+            taken.put(arrival.input)
             done[0] += arrival.input.size - (before.size if before else 0)
             languages.update(result.processed.original)
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
@@ -134,27 +136,41 @@ class Intake(Struct):
         self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._is_reusable)
         if not taken:
             raise Incomplete("no input has arrived: run the same command again once there are some")
-        self.scratch.check()
+        self._check_scratch()
         if not shared:
-            self._remove_others({each.task_id for each in taken.values()})
+            self._remove_others(taken)
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
             self.log("resume", self.counts)
-        return Inputs(self.stages, sorted(taken.values(), key=lambda each: each.rank), self._apart)
+        return Inputs(self.stages, taken, self._apart)
+
+    def _joined_again(self, inputs: int) -> float:
+        """Return the share of containers that exist twice at a time: all, or those that workers join."""
+        if not self.supply.is_lasting:
+            return float(not inputs or len(groups(inputs)) > 1)
+        return share_joined(inputs, self.stages.workers.jobs)
+
+    def _check_scratch(self) -> None:
+        if not self._is_whole and self.scratch.again:
+            self.scratch.keep_all_twice()
+        self.scratch.check()
 
     def _begin(self, *, shared: bool) -> None:
         """Remove what a killed run was writing, and write the lists of addresses."""
-        for path in () if shared else (self.stages.folder / _STAGE).glob(f"{PARTIAL_PREFIX}*"):
+        for path in () if shared else self.stages.files(_STAGE, PARTIAL_SUFFIX):
             path.unlink()
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
         self._addresses = self.choices.addresses.stored(self.stages.folder / _LISTS)
-        self.resumed = any((self.stages.folder / _STAGE).glob("*.json"))
+        self.resumed = any(self.stages.files(_STAGE, ".json"))
+        if self.supply.is_lasting:
+            # They are instead of some containers of inputs, or will be replaced.
+            self.scratch.hold(sum(map(_size_of, self.stages.files("compact", ".box"))))
 
-    def _known(self, languages: set[str]) -> Iterator[tuple[str, Input]]:
-        """Yield the inputs of `_remembered` by key; add their languages to others."""
+    def _known(self, languages: set[str]) -> Iterator[Input]:
+        """Yield the inputs of `_remembered`; add their languages to others."""
         for each in self._remembered():
             languages.update(each.processed.original)
-            yield each.input.key, each.input
+            yield each.input
 
     def _remembered(self) -> Iterator[Taken]:
         """Yield stored results of inputs that may not arrive again.
@@ -184,14 +200,34 @@ class Intake(Struct):
         """
         if self.stages.array is None and not taken.processed.is_whole:
             return False
-        return taken.processed.quarantined is not None or is_container(task.task.container)
+        if taken.processed.quarantined is not None or is_container(task.task.container):
+            return True
+        # It may be part of a joined container: whether it is will be seen once all inputs are known.
+        return (
+            self.supply.is_lasting and not task.task.container.exists() and any(self.stages.files("compact", ".json"))
+        )
 
-    def _remove_others(self, ids: AbstractSet[str]) -> None:
+    def forget(self, containers: Iterable[str]) -> None:
+        """Remove the results of inputs whose containers are gone, so that they are read again.
+
+        Raises `Incomplete` in an array: its members have claimed these inputs already.
+        """
+        number = 0
+        for name in containers:
+            (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
+            number += 1
+        if self.stages.array is not None:
+            raise Incomplete(
+                f"what is stored of {plural(number, 'input')} is gone: run the same command again to read them"
+            )
+
+    def _remove_others(self, taken: Ranked[Input]) -> None:
         """Remove stored results of inputs that are not part of this run.
 
         Raises `Incomplete` if an unreadable marker may be the last trace of an input.
         """
-        others = [path for path in (self.stages.folder / _STAGE).iterdir() if path.stem not in ids]
+        own = Ranked(str, lambda task_id: ("", "", task_id), (each.task_id for each in taken.ranked()))
+        others = [path for path in self.stages.files(_STAGE) if path.stem not in own]
         for path in others:
             if is_damaged(path):
                 raise Incomplete(
@@ -201,7 +237,7 @@ class Intake(Struct):
         for path in others:
             path.unlink()
 
-    def _tasks(self, known: dict[str, Input], taken: dict[str, Input]) -> Iterator[StageTask[_TakeTask] | None]:
+    def _tasks(self, known: Ranked[Input], taken: Ranked[Input]) -> Iterator[StageTask[_TakeTask] | None]:
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
             if arrival is None:
                 yield None
@@ -209,7 +245,7 @@ class Intake(Struct):
                 self._read += 1
                 failed = self._apart[arrival.input.key] = Taken(arrival.input, Processed(defect=arrival.defect))
                 self._end(arrival, failed)
-                taken[arrival.input.key] = arrival.input
+                taken.put(arrival.input)
             else:
                 if known.get(arrival.input.key) != arrival.input:
                     yield from self._admission(arrival.input)
@@ -236,6 +272,7 @@ class Intake(Struct):
         self._running.discard(arrival.input.key)
         self.scratch.release(arrival.input.key)
         self._keep(result)
+        self._is_whole = self._is_whole and result.processed.is_whole
         reason = result.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": arrival.input.path, "reason": reason})
@@ -247,7 +284,7 @@ class Intake(Struct):
     def _keep(self, taken: Taken) -> None:
         if self.scratch.limit and taken.processed.quarantined is None:
             container = self._container(taken.input)
-            left = container.stat().st_size + container.with_suffix(".json").stat().st_size
+            left = _size_of(container) + _size_of(container.with_suffix(".json"))
             later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
             self.scratch.keep(taken.input.key, taken.input.size, left, later)
 
@@ -256,6 +293,13 @@ class Intake(Struct):
 
     def _fingerprint(self, each: Input) -> str:
         return digest(self.choices.fingerprint, each.key, each.size, each.version)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def bytes_of_later_stages(recipe: Recipe, original: Mapping[str, Size], stored: Mapping[str, int]) -> int:

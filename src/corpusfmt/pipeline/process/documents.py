@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import compress
+from itertools import compress, islice
 
 import msgspec
 from msgspec import Struct
@@ -82,10 +82,10 @@ class StoredDocument(Struct, array_like=True, gc=False):
         return self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
 
 
-def stored_documents(container: Container, label: str) -> Iterator[list[StoredDocument]]:
-    """Yield the documents of a language, section by section, in input order."""
+def stored_documents(container: Container, label: str, first: int = 0) -> Iterator[list[StoredDocument]]:
+    """Yield the documents of a language, section by section from the number `first`, in input order."""
     decoder = msgspec.msgpack.Decoder(list[StoredDocument])
-    for section in container.sections(label):
-        documents = decoder.decode(b"".join(Chunks(io.BytesIO(section), "gzip")))
+    for section in islice(container.unread_sections(label), first, None):
+        documents = decoder.decode(b"".join(Chunks(io.BytesIO(section.checked()), "gzip")))
         container.forget()
         yield documents

@@ -6,45 +6,42 @@ themselves, and only with the digest that the run began with.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import math
+import multiprocessing
 import socket
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.io.paths import is_url, read_named
+from corpusfmt.io.limits import TookTooLong, at_most
+from corpusfmt.io.paths import is_url
 from corpusfmt.model import Incomplete, Json, UsageError
+from corpusfmt.pipeline.process.code import Code, loaded_code
 from corpusfmt.pipeline.process.documents import Notes, StoredDocument
 from corpusfmt.pipeline.recipe import Recipe, Step
 from corpusfmt.wording import clipped_message, plural
 
 Function = Callable[..., Any]
 
-_MOST_BYTES = 1024 * 1024
 # Failures of an input that are reported one by one; the last of them stands for all others.
 _MOST_FAILURES = 10
 _AS = {"number": " that is finite", "string": " that UTF-8 can encode", "boolean": ""}
 
-# Functions by reference, file and digest; digests of modules.
+# Functions by reference, file and digest.
 _LOADED: dict[tuple[str, str, str], Function] = {}
-_IMPORTED: dict[str, str] = {}
 
 
 class StepCode(Struct, frozen=True):
-    """A step, the absolute path of its file (empty for an installed module), and the SHA-256 of the source."""
+    """A step, the absolute path of its file (empty for an installed module), and its code."""
 
     step: Step
     file: str
-    sha256: str
+    code: Code
 
 
 class StepCounts(Struct):
@@ -86,7 +83,7 @@ def _code_of(step: Step, format_name: str, recipe: str) -> StepCode:
         if is_url(recipe):
             raise UsageError(f"{what} names a file, and the recipe is not in a local folder: copy both to one")
         file = str(Path(recipe).parent.absolute() / module)
-    function, sha256 = _loaded(step.function, file, what)
+    function, code = _loaded(step.function, file, what)
     given = inspect.Parameter("lines" if step.on == "lines" else "document", inspect.Parameter.POSITIONAL_ONLY)
     arguments = [None, ""] if step.on == "lines" else [None]
     try:
@@ -96,54 +93,40 @@ def _code_of(step: Step, format_name: str, recipe: str) -> StepCode:
         raise UsageError(f"{what}: {step.function} does not take ({expected}): {error}") from error
     except ValueError:
         pass  # a function without a signature: calling it shows whether it fits
-    return StepCode(step, file, sha256)
+    return StepCode(step, file, code)
 
 
-def _loaded(reference: str, file: str, what: str) -> tuple[Function, str]:
-    """Load a function; return it, and the SHA-256 of the source of its module. Raises `UsageError`."""
+def _loaded(reference: str, file: str, what: str) -> tuple[Function, Code]:
+    """Load a function; return it, and the code of its module. Raises `UsageError`."""
     name, _, function = reference.removeprefix("py:").rpartition(":")
     try:
-        module, source = _executed(file) if file else _imported(name)
+        module, code = loaded_code(name, file)
     except UsageError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        _refuse_interrupt(error)
         reason = clipped_message(f"{type(error).__name__}: {error}")
         raise UsageError(f"{what}: {file or name} cannot be loaded: {reason}") from error
     found = getattr(module, function, None)
     if not callable(found):
         fault = "is not a function" if hasattr(module, function) else "does not exist"
         raise UsageError(f"{what}: `{function}` in {file or name} {fault}")
-    sha256 = hashlib.sha256(source).hexdigest()
-    if not file and _IMPORTED.setdefault(name, sha256) != sha256:
-        raise UsageError(f"{what}: {name} has changed since this process imported it: start a new one")
-    _LOADED[reference, file, sha256] = found
-    return found, sha256
+    _LOADED[reference, file, code.sha256] = found
+    return found, code
 
 
-def _executed(file: str) -> tuple[ModuleType, bytes]:
-    """Run a file as a module of its own, without writing bytecode next to it."""
-    source = read_named(file, _MOST_BYTES, "step")
-    module = ModuleType(f"corpusfmt_step_{hashlib.sha256(source).hexdigest()[:16]}")
-    module.__file__ = file
-    sys.modules[module.__name__] = module  # where decorators like `dataclass` look for it
-    exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - named by the user's recipe
-    return module, source
-
-
-def _imported(name: str) -> tuple[ModuleType, bytes]:
-    module = import_module(name)
-    file = getattr(module, "__file__", None)
-    if not file:
-        raise ImportError("the module has no file, so its digest is unknown")
-    return module, Path(file).read_bytes()
+def _refuse_interrupt(error: BaseException) -> None:
+    """Raise an interrupt by the user again, who has only the parent of workers interrupted."""
+    if isinstance(error, KeyboardInterrupt) and multiprocessing.parent_process() is None:
+        raise error
 
 
 def _function_of(code: StepCode) -> Function:
-    if known := _LOADED.get((code.step.function, code.file, code.sha256)):
+    if known := _LOADED.get((code.step.function, code.file, code.code.sha256)):
         return known
     what = f"step `{code.step.name}` on {socket.gethostname()}"
-    function, sha256 = _loaded(code.step.function, code.file, what)
-    if sha256 != code.sha256:
+    function, found = _loaded(code.step.function, code.file, what)
+    if found != code.code:
         raise Incomplete(f"{what}: {code.step.function} is not what the run began with: run the same command again")
     return function
 
@@ -189,8 +172,8 @@ class Steps:
         document = stored.document(label)
         notes = stored.annotations
         document.attributes = notes.document
-        found = _called(function, document, **step.options)
-        keeps, values = _called(_judged, step, found)
+        found = _called(step, function, document, **step.options)
+        keeps, values = _called(step, _judged, step, found)
         counts = self.counts[step.name]
         counts.kept += keeps
         counts.dropped += not keeps
@@ -203,11 +186,11 @@ class Steps:
         return stored
 
     def _to_lines(self, step: Step, function: Function, label: str, stored: StoredDocument) -> StoredDocument | None:
-        found = _called(function, stored.document(label).text.split("\n"), label, **step.options)
+        found = _called(step, function, stored.document(label).text.split("\n"), label, **step.options)
         if not isinstance(found, list | tuple) or len(found) != stored.lines:
             said = f"{len(found):,}" if isinstance(found, list | tuple) else type(found).__name__
             raise _Failed(f"returned {said}, expected a list of {plural(stored.lines, 'value')}, one for each line")
-        judged = _called(lambda: [_judged(step, each) for each in found])
+        judged = _called(step, lambda: [_judged(step, each) for each in found])
         choice = [keeps for keeps, _ in judged]
         counts = self.counts[step.name]
         counts.kept += sum(choice)
@@ -221,12 +204,16 @@ class Steps:
         return stored.only(choice) if any(choice) else None
 
 
-def _called(function: Function, *arguments: Any, **options: Any) -> Any:
+def _called(step: Step, function: Function, /, *arguments: Any, **options: Any) -> Any:
     try:
-        return function(*arguments, **options)
+        with at_most(step.timeout):
+            return function(*arguments, **options)
     except (_Failed, Incomplete, MemoryError):
         raise
-    except (Exception, SystemExit) as error:
+    except TookTooLong as error:
+        raise _Failed(f"did not return within {step.timeout:g} seconds") from error
+    except BaseException as error:
+        _refuse_interrupt(error)
         raise _Failed(f"raised {clipped_message(f'{type(error).__name__}: {error}')}") from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
@@ -30,7 +30,12 @@ def unseal(place: Workplace) -> None:
 
 
 def seal(
-    place: Workplace, recipe: Recipe, outputs: Mapping[str, FileFacts], sizes: Mapping[str, Sizes], manifest: Json
+    place: Workplace,
+    recipe: Recipe,
+    outputs: Mapping[str, FileFacts],
+    sizes: Mapping[str, Sizes],
+    manifest: Json,
+    inputs: Callable[[], Iterator[Json]],
 ) -> Json:
     """Remove files that are not part of the corpus, and write statistics, description, card and manifest; return the
     statistics.
@@ -40,7 +45,10 @@ def seal(
     place.withdraw(place.published() - outputs.keys())
     summary = stats(sizes, manifest.get("cleaned", {}))
     below, form = variants(recipe)[0].root, form_of(target)
-    description = described(target, form.describer, outputs, below, root=root, name=recipe.name)
+    made = {**manifest, "inputs": inputs()}
+    description = described(
+        target, form.describer, outputs, below, root=root, name=recipe.name, made=made, statistics=summary
+    )
     # Attribute sets change the paths of a writer, not how they are loaded.
     release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
     written = {
@@ -52,7 +60,7 @@ def seal(
     for name, data in written.items():
         publish_bytes(root / name, data, aside=place.state)
     files = {**outputs, **{name: facts_of_bytes(data) for name, data in written.items()}}
-    publish_manifest(root, target, files, manifest, aside=place.state)
+    publish_manifest(root, target, files, manifest, inputs(), aside=place.state)
     return summary
 
 

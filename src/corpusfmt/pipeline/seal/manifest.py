@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-
-import msgspec
+from collections.abc import Iterable, Iterator, Mapping
 
 from corpusfmt.model import Json
+from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.process.store import Processed
 from corpusfmt.pipeline.size import Sizes
 
 
-def made(taken: Iterable[Taken], sizes: Mapping[str, Sizes]) -> Json:
-    """Return the inputs and counts of a corpus for its manifest."""
-    dropped, changed = Counter[str](), Counter[str]()
-    steps: dict[str, Counter[str]] = {}
-    inputs = []
-    for each in taken:
-        # As text, because dictionaries of all inputs would take four times the memory.
-        fate = {"name": each.input.path, "size": each.input.size} | _fate(each.processed)
-        inputs.append(msgspec.Raw(msgspec.json.encode(fate)))
-        for name, counts in each.processed.steps.items():
-            steps.setdefault(name, Counter()).update(msgspec.structs.asdict(counts))
-        dropped.update(each.processed.dropped)
-        changed.update(each.processed.cleaned)
-    dropped["repeated in its language"] = sum(each.original.lines - each.final.lines for each in sizes.values())
+def made(usable: Usable, sizes: Mapping[str, Sizes]) -> Json:
+    """Return the counts of a corpus for its manifest, without its inputs."""
+    repeated = sum(each.original.lines - each.final.lines for each in sizes.values())
+    dropped = {**usable.dropped, "repeated in its language": repeated}
     return {
-        "inputs": inputs,
+        "inputs": [],
         "dropped": {reason: count for reason, count in sorted(dropped.items()) if count},
-        **({"cleaned": dict(sorted(changed.items()))} if changed else {}),
-        **({"steps": {name: dict(counts) for name, counts in steps.items()}} if steps else {}),
+        **({"cleaned": dict(sorted(usable.cleaned.items()))} if usable.cleaned else {}),
+        **({"steps": {name: dict(counts) for name, counts in usable.steps.items()}} if usable.steps else {}),
     }
+
+
+def fates(taken: Iterable[Taken]) -> Iterator[Json]:
+    """Yield what became of each input."""
+    for each in taken:
+        yield {"name": each.input.path, "size": each.input.size} | _fate(each.processed)
 
 
 def _fate(processed: Processed) -> Json:

@@ -212,6 +212,11 @@ def _is_prefix(definition: Any, iri: str) -> bool:
     return definition.get("@prefix") is True if isinstance(definition, dict) else iri.endswith(_ENDS_A_PREFIX)
 
 
+def is_absolute(value: Any) -> bool:
+    """Return whether a value is an absolute IRI with an authority, such as that of a namespace."""
+    return isinstance(value, str) and "://" in value and _ABSOLUTE.fullmatch(value) is not None
+
+
 def is_keyword_like(name: str) -> bool:
     """Return whether JSON-LD reserves a name of this form: "@" and letters."""
     return _KEYWORD_LIKE.fullmatch(name) is not None

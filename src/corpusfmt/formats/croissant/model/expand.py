@@ -18,15 +18,16 @@ from corpusfmt.formats.croissant.model.contexts import (
     PlacedContext,
     bundled,
     contexts_of,
+    is_absolute,
     is_keyword_like,
     json_terms,
     likely_terms,
     simple_terms,
 )
 from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.limits import meter
 from corpusfmt.io.text import escaped
-from corpusfmt.wording import shortened
 
 # JSON-LD never reads a name with "//" after its colon as a compact IRI, with any prefixes in the context.
 _STAMP = "corpusfmt://place"
@@ -285,7 +286,7 @@ class _Full:
         details = error.details or {}
         if "language map" in code or "language-tagged" in code:
             wrong = details.get("languageMap", details.get("value", details.get("element", "")))
-            return ExpansionFault("value", f"`{_clip(wrong)}`", self._place_of({"value": wrong}))
+            return ExpansionFault("value", f"`{clip(wrong)}`", self._place_of({"value": wrong}))
         term = details.get("term")
         if _IS_OF_CONTEXT.intersection(code.replace("@", " ").split()) or "context" in details:
             if not isinstance(term, str):
@@ -299,7 +300,7 @@ class _Full:
         for context in self._contexts:
             if not isinstance(context.value, dict) or len(context.value) > _MOST_TERMS:
                 continue
-            prefixes = {term: iri for term, iri in context.value.items() if isinstance(iri, str) and "://" in iri}
+            prefixes = {term: iri for term, iri in context.value.items() if is_absolute(iri)}
             for term, definition in context.value.items():
                 if _context_fault({**prefixes, term: definition}) == code:
                     return str(term)
@@ -479,7 +480,3 @@ def _without_stamps(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _without_stamps(each) for name, each in value.items() if name != _STAMP}
     return value
-
-
-def _clip(value: Any) -> str:
-    return shortened(value if isinstance(value, str) else repr(value), 60, 40, 16)

@@ -11,6 +11,13 @@ _ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
 _LEAP_SECOND = re.compile(r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)")
 
 
+#: A character that IRIs do not have.
+NOT_IN_IRIS = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
+
+#: A control character, which no path or URL has.
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
 def is_date(text: str) -> bool:
     """Return whether a text is an ISO 8601 date or date and time, including a year or month alone."""
     if _ISO_PARTS.fullmatch(text):

@@ -62,8 +62,10 @@ def is_schema_property(name: str) -> bool:
 
 def is_known_type(name: str) -> bool:
     """Return whether a data type (short name) exists, or belongs to another vocabulary than schema.org and Croissant."""
-    if name in _COMMON_TYPES or not name.startswith(("sc:", "cr:")):
+    if name in _COMMON_TYPES:
         return True
+    if not name.startswith(("sc:", "cr:")):
+        return ":" in name and not name.endswith(("/", "#"))
     return name.startswith("sc:") and name[3:4].isupper() and name[3:] in _schema_org()
 
 

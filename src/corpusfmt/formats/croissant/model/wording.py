@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from corpusfmt.formats.croissant.model.graph import View
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name
 from corpusfmt.wording import clipped
+
+if TYPE_CHECKING:
+    from corpusfmt.formats.croissant.model.graph import View
 
 
 def clip(value: Any) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from corpusfmt.formats.croissant.model.shapes import properties_of
+from corpusfmt.formats.croissant.model.values import CONTROL
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.formats.croissant.repairs.document import declared, name_at, parent_of
 from corpusfmt.formats.croissant.repairs.draft import ABSENT, Draft
@@ -133,6 +134,8 @@ def _url(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
     if not isinstance(written, str) or not written.strip():
         return
     text = written.strip()
+    if CONTROL.search(text):
+        raise Review(draft.replace(pointer, CONTROL.sub("", text)))
     if name_at(pointer).endswith("contentUrl"):
         yield draft.replace(pointer, re.sub(r"\s", "%20", text))
     elif text != written and "://" in text and not re.search(r"\s", text):

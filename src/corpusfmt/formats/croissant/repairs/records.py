@@ -157,8 +157,9 @@ def _split_of(value: object) -> str:
 
 
 @repairs("CRO420")
-def _types_as_classes(draft: Draft, _pointer: str, _finding: Finding) -> Iterator[Edit]:
-    yield draft.declare("dataType", definition_of("dataType"))
+def _types_as_classes(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+    if not isinstance(draft.at(pointer), dict):
+        yield draft.declare("dataType", definition_of("dataType"))
 
 
 @repairs("CRO501")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -124,6 +125,9 @@ def data_unknown_field(record_set: RecordSet) -> Iterator[Problem]:
     yield from _unknown_keys(record_set, "cr:data")
 
 
+_URL = re.compile(r"\s*\S+\s*")
+
+
 def fits_types(value: Any, types: list[str]) -> bool:
     """Return whether a JSON value has one of the plain data types; other types accept any value."""
     atomic = [name for name in types if name in ATOMIC_TYPES]
@@ -142,7 +146,7 @@ def _is_a(value: Any, kind: str) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind in ("a date", "a date and time"):
         return isinstance(value, str) and is_date(value)
-    return isinstance(value, str)
+    return isinstance(value, str) and (kind != "a URL" or _URL.fullmatch(value) is not None)
 
 
 @RULES.rule("CRO506", "data-value-type", on=RecordSet, spec=_DATA)

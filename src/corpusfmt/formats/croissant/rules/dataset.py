@@ -11,7 +11,7 @@ from msgspec import Struct
 from corpusfmt.formats.croissant.model.graph import Dataset, Description
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
 from corpusfmt.formats.croissant.model.shapes import DATASET
-from corpusfmt.formats.croissant.model.values import is_date
+from corpusfmt.formats.croissant.model.values import CONTROL, is_date
 from corpusfmt.formats.croissant.model.version import (
     OLD_NAMESPACES,
     VERSION_IRI,
@@ -351,21 +351,24 @@ def url_of(value: Value) -> str | None:
     severity=Severity.WARNING,
 )  # fmt: skip
 def url_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A URL of the data set is not an absolute URL, or a file's contentUrl is empty or contains white space.
+    """A URL of the data set is not an absolute URL, or a file's contentUrl is empty or contains white space or controls.
 
     Why: tools cannot open it.
     Example: `"url": "my dataset"`, `"contentUrl": ""`.
     Fix: write an absolute URL; a file's contentUrl may be relative to the description.
     """
-    for name in ("sc:url", "sc:sameAs"):
+    version = dataset.description.version
+    for name in ("sc:url", "sc:sameAs", *(["sc:usageInfo"] if version != "1.0" else [])):
         for value in dataset.all(name):
-            text = url_of(value)
+            # `usageInfo` may be a node of the description.
+            text = url_of(value) if name != "sc:usageInfo" or isinstance(value, Literal) else None
             if text is not None and not absolute_url(text):
                 message = f"`{dataset.key(name)}` is `{clip(text)}`, expected a URL"
                 yield Problem(message, dataset.place_of(value), "write an absolute URL")
     for view in dataset.description.files.get(dataset, ()):
         for literal in view.texts("sc:contentUrl"):
-            if not literal.value.strip() or (re.search(r"\s", literal.value) and "://" in literal.value):
+            is_odd = CONTROL.search(literal.value) or ("://" in literal.value and re.search(r"\s", literal.value))
+            if is_odd or not literal.value.strip():
                 message = f"{view.title}: `contentUrl` is `{clip(literal.value)}`, expected a URL"
                 yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
 
@@ -440,10 +443,14 @@ def license_not_url(dataset: Dataset) -> Iterator[Problem]:
     """A licence is neither a URL nor a CreativeWork.
 
     Why: the name of a licence is ambiguous; a URL leads to the text that applies.
-    Example: `"license": "mit"`.
+    Example: `"license": "mit"`, `"license": {}`.
     Fix: write the URL of the licence, such as its page at SPDX.
     """
     for name in ("sc:license", "sc:sdLicense"):
+        for value in dataset.all(name):
+            if isinstance(value, Node) and value.id is None and not (value.types or value.values or value.dropped):
+                message = f"`{dataset.key(name)}` is empty, expected a URL or a CreativeWork"
+                yield Problem(message, dataset.place_of(value), "write the URL of the licence")
         for literal in dataset.texts(name):
             if not absolute_url(literal.value):
                 known = SPDX.get(literal.value.lower())

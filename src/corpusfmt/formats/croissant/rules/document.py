@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -28,6 +27,7 @@ from corpusfmt.formats.croissant.model.nodes import (
     local_name,
 )
 from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, DOMAINS, REMOVED_TERMS
+from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
 from corpusfmt.formats.croissant.model.wording import article, clip, first_and_more
@@ -417,9 +417,6 @@ ID_NOT_STRING = RULES.finding(
 )
 
 
-_NO_IRI = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
-
-
 @RULES.rule("CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
 def id_not_iri(description: Description) -> Iterator[Problem]:
     """An `@id` is not an IRI reference. Fields that inherit the fault from their record set's `@id` count with it.
@@ -432,11 +429,11 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
     seen: set[str] = set()
     for view in description.parts:
         written = view.node.written_id
-        if isinstance(written, str) and written not in seen and (not written or _NO_IRI.search(written)):
+        if isinstance(written, str) and written not in seen and (not written or NOT_IN_IRIS.search(written)):
             seen.add(written)
             above = view.parent
             prefix = f"{above.node.written_id}/" if above is not None else ""
-            inherited = prefix and written.startswith(prefix) and not _NO_IRI.search(written, len(prefix))
+            inherited = prefix and written.startswith(prefix) and not NOT_IN_IRIS.search(written, len(prefix))
             group = groups.get(id(above)) if inherited else None
             group = groups[id(view)] = [] if group is None else group
             group.append(view)

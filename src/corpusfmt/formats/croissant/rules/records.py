@@ -23,7 +23,7 @@ from corpusfmt.formats.croissant.model.graph import (
     rings,
 )
 from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault
-from corpusfmt.formats.croissant.model.nodes import Literal, local_name, short
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, local_name, short
 from corpusfmt.formats.croissant.model.shapes import TRANSFORM
 from corpusfmt.formats.croissant.model.values import compiled
 from corpusfmt.formats.croissant.model.vocabulary import (
@@ -33,7 +33,7 @@ from corpusfmt.formats.croissant.model.vocabulary import (
     is_known_type,
     is_schema_property,
 )
-from corpusfmt.formats.croissant.model.wording import around, clip, first_and_more, one_of
+from corpusfmt.formats.croissant.model.wording import around, article, clip, first_and_more, kind_of, one_of
 from corpusfmt.formats.croissant.rules.distribution import strange
 from corpusfmt.formats.croissant.rules.document import several_lost
 from corpusfmt.formats.croissant.ruleset import RULES
@@ -342,12 +342,17 @@ _STRING_TRANSFORMS = tuple(name for name in _TRANSFORMS if name not in ("cr:read
 
 @RULES.rule("CRO415", "transform-empty", on=Transform, spec=_TRANSFORM)
 def transform_empty(transform: Transform) -> Iterator[Problem]:
-    """A transform is empty.
+    """A transform is empty, or its separator is.
 
-    Why: a property was probably lost.
-    Example: `"transform": {}`.
+    Why: a property was probably lost; readers fail on an empty separator.
+    Example: `"transform": {}`, `{"separator": ""}`.
     Fix: add `regex`, `delimiter` or `jsonQuery`, or remove `transform`.
     """
+    for name in ("cr:separator", "cr:delimiter"):
+        for literal in transform.texts(name):
+            if not literal.value:
+                message = f"{transform.title}: `{transform.key(name)}` is empty"
+                yield Problem(message, transform.place_of(literal), "write the character between the values")
     if not transform.node.values and not transform.node.dropped:
         message = f"{transform.title}: no transformation"
         yield Problem(message, transform.at, "add `regex` or another transformation")
@@ -458,14 +463,20 @@ def _typed(view: View) -> bool:
 
 @RULES.rule("CRO420", "datatype-not-iri", on=Element, spec="croissant-1.0#appendix-1-json-ld-context")
 def datatype_not_iri(element: Element) -> Iterator[Problem]:
-    """The context makes a data type a plain string.
+    """A data type is not an IRI: the context makes it a plain string, or it is an object without `@id`.
 
-    Why: "sc:Text" is then text, not the IRI of a class.
-    Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`.
-    Fix: map it as Appendix 1 does.
+    Why: "sc:Text" is then text, not the IRI of a class; an object without `@id` names no class.
+    Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`; `"dataType": {"name": "mean"}`.
+    Fix: map it as Appendix 1 does; add the `@id` of the class.
     """
+    if not _typed(element):
+        return
+    for value in element.all("cr:dataType"):
+        if isinstance(value, Node) and value.id is None:
+            message = f"{element.title}: `dataType` is {article(kind_of(value))}, expected an IRI"
+            yield Problem(message, element.place_of(value), "write the IRI of a class, such as `sc:Text`")
     strings = [value for value in element.node.values.get("cr:dataType", ()) if isinstance(value, Literal)]
-    if _typed(element) and strings:
+    if strings:
         message = f"{element.title}: `dataType` `{clip(strings[0].value)}` is a string, expected an IRI"
         hint = 'map it as `{"@id": "cr:dataType", "@type": "@vocab"}` in the context'
         yield Problem(message, element.place_of(strings[0]), hint)

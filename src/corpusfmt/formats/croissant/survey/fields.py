@@ -23,6 +23,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 _MOST_CHOICES, _LEAST_VALUES, _LEAST_OFTEN, _LONGEST_CHOICE = 20, 20, 5, 64
 # As many as the rules of the format allow.
 _MOST_DIMENSIONS = 64
+_NO_LISTS_OF_LISTS = "Croissant 1.0 has no lists of lists"
 
 
 class Fields(Struct):
@@ -125,10 +126,19 @@ def _list(made: Fields, lists: list[FieldOf], column: Column, source: _Source, t
     if not children:
         return
     made.evidence[title] = {"type": None, "why": "lists of objects", "array": True}
-    if column.there < records:
-        missing = f"`{clipped(title)}` is missing or null {records - column.there} times"
-        made.notes.append(f"{missing}, which mlcroissant 1.1.1 reads as a list of one object")
-    lists.append(FieldOf(title, "", {}, f"List of objects `{clipped(title)}`", dimensions=1, fields=children))
+    if column.there == records:
+        lists.append(FieldOf(title, "", {}, f"List of objects `{clipped(title)}`", dimensions=1, fields=children))
+        return
+    # For a list that is null, mlcroissant has a list of one object, and null for a list of values.
+    made.evidence[title]["why"] = f"lists of objects, missing or null {records - column.there} times: by member"
+    for child in children:
+        name = f"{title}.{child.name}"
+        has_null = "nulls" in made.evidence[name] or column.items.nulls
+        if (child.dimensions and has_null) or child.dimensions >= made.most_dimensions:
+            why = "lists of lists and null" if has_null else _NO_LISTS_OF_LISTS
+            made.notes.append(f"`{clipped(name)}` is not described: {why}")
+        else:
+            lists.append(replace(child, name=name, dimensions=child.dimensions + 1, statistics=()))
 
 
 def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str, Column, str | None]]:
@@ -151,7 +161,7 @@ def _leaf(
     made.evidence[title] = evidence
     is_too_deep = verdict.dimensions > made.most_dimensions
     if not verdict.type or source.steps is None or is_too_deep:
-        why = "Croissant 1.0 has no lists of lists" if is_too_deep else verdict.why or "no JSON path leads to it"
+        why = _NO_LISTS_OF_LISTS if is_too_deep else verdict.why or "no JSON path leads to it"
         made.notes.append(f"`{clipped(title)}` is not described: {why}")
         return None
     steps = source.steps if source.list_steps is None else source.list_steps

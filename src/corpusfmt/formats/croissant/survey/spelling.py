@@ -23,10 +23,13 @@ _PATTERNS = {
     "sc:Float": rf"[+-]?{_NUMBER}",
     "sc:Boolean": r"true|false|True|False|TRUE|FALSE",
     "sc:Date": _DAY,
-    "sc:DateTime": rf"{_DAY}(?:[T ]{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?",
+    "sc:DateTime": rf"{_DAY}(?:[T ]{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?",
     "sc:Time": rf"{_CLOCK}:[0-5][0-9]",
     "sc:URL": r"https?://[^\s/?#]\S*",
 }
+# The whole years that 64 bits count in nanoseconds.
+_NANOSECONDS = re.compile(r"\.[0-9]{7}")
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261
 _ONE = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _ALL = {name: re.compile(rf"(?:(?:{pattern})\n)*+") for name, pattern in _PATTERNS.items()}
 
@@ -48,7 +51,7 @@ def _is_time(text: str) -> bool:
         datetime.fromisoformat(text)
     except ValueError:
         return False
-    return True
+    return _NANOSECONDS.search(text) is None or _FIRST_YEAR <= int(text[:4]) <= _LAST_YEAR
 
 
 # Checks that a pattern cannot express.

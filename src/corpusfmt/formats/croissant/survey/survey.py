@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from corpusfmt.formats.croissant.data.files import split_codec
 from corpusfmt.formats.croissant.survey.columns import Column, Keys
 from corpusfmt.formats.croissant.survey.fields import Fields, fields_of, names_of
 from corpusfmt.formats.croissant.survey.files import Seen, look_at
@@ -34,7 +35,8 @@ _PARTS = re.compile(r"[-_.]?(?:part|shard|chunk)?[-_.]?\d+(?:[-_.]?of[-_.]?\d+)?
 _ODD_IN_NAMES = re.compile(r"[^\w-]+")
 _CONTENT_TYPES = {"text": "sc:Text", "image": "sc:ImageObject", "audio": "sc:AudioObject"}
 _CONTENTS = {"text": "The text of the file", "image": "The image", "audio": "The sound"}
-# The formats that mlcroissant 1.1.1 reads outside archives.
+# The compression of tables that mlcroissant 1.1.1 reads, and the formats of contents that it reads outside archives.
+_READ_IN_TABLES = frozenset({"plain", "gzip"})
 _READ_BY_ALL = frozenset({"text/plain", "image/jpeg", "image/png", "image/tiff", "audio/mpeg"})
 
 
@@ -181,6 +183,8 @@ class _Surveyor:
         if not made.found:
             self._note(title, "no records: no column can be described")
             return
+        for codec in sorted({split_codec(path.lower())[1] for path in paths} - _READ_IN_TABLES):
+            self._note(title, f"mlcroissant 1.1.1 reads no tables in {codec}")
         self._found.languages |= made.languages
         if len(paths) == 1:
             self._made(group, made, title, file=group.files[0])

@@ -1,0 +1,25 @@
+"""Write the pages of the site and its configuration into a folder: `python -m website FOLDER`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from website import pages, reference, rules
+
+SETTINGS = Path(__file__).parent / "zensical.toml"
+
+
+def main(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, text in (pages.written() | rules.pages() | reference.pages()).items():
+        target = folder / "pages" / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, "utf-8")
+    shutil.copytree(pages.REPOSITORY / pages.IMAGES, folder / "pages" / pages.place(pages.IMAGES))
+    shutil.copy(SETTINGS, folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

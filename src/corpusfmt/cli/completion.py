@@ -1,0 +1,42 @@
+"""Internal: What a shell completes: values of options and arguments that come from the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+
+def format_names(incomplete: str) -> Iterator[str]:
+    """Yield formats, with and without their versions."""
+    from corpusfmt.formats import all_formats
+
+    return _versions({fmt.name: fmt.versions for fmt in all_formats()}, incomplete)
+
+
+def targets(incomplete: str) -> Iterator[str]:
+    """Yield formats that can be written."""
+    from corpusfmt.formats import all_formats
+
+    return _versions({fmt.name: fmt.writers for fmt in all_formats() if fmt.writers}, incomplete)
+
+
+def _versions(known: Mapping[str, Iterable[str]], incomplete: str) -> Iterator[str]:
+    names = [name for fmt, versions in known.items() for name in (fmt, *(f"{fmt}-{each}" for each in versions if each))]
+    return (each for each in names if each.startswith(incomplete))
+
+
+def profiles(incomplete: str) -> Iterator[str]:
+    """Yield the profiles that are shipped."""
+    from corpusfmt.profiles import profile_names
+
+    return (each for each in profile_names() if each.startswith(incomplete))
+
+
+def rules(incomplete: str) -> Iterator[tuple[str, str]]:
+    """Yield codes with their slugs; the last of several codes is completed."""
+    from corpusfmt.cli.catalogue import known_rules
+
+    before, comma, last = incomplete.rpartition(",")
+    found = [
+        (code, owners[0][1].slug) for code, owners in sorted(known_rules().items()) if code.startswith(last.upper())
+    ]
+    return ((f"{before}{comma}{code}", slug) for code, slug in found)

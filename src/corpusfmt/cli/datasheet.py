@@ -1,0 +1,102 @@
+"""Internal: `corpusfmt datasheet`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+
+from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
+from corpusfmt.cli.progress import shown_progress
+from corpusfmt.cli.show import Corpus, FormatName
+from corpusfmt.cli.stats import TokenizerFile
+from corpusfmt.model import UsageError
+
+Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
+Verdict = Annotated[
+    str | None,
+    typer.Option(
+        metavar="REPORT",
+        help="A saved report of validate, in JSON or JSON Lines (default: MANIFEST.verification.json in the corpus).",
+    ),
+]
+Saved = Annotated[
+    str | None,
+    typer.Option(
+        "--stats", metavar="FILE", help="Statistics that `corpusfmt stats` saved as JSON, instead of counting again."
+    ),
+]
+Samples = Annotated[int, typer.Option(min=0, max=20, help="Documents to show of each language.")]
+Eu = Annotated[
+    bool,
+    typer.Option(
+        "--eu",
+        help="Also write FILE.eu.md and FILE.eu.csv: sections 2.1 and 2.3 of the AI Act's public summary of training content.",
+    ),
+]
+
+
+@guarded
+def command(
+    corpus: Corpus,
+    output: Output,
+    format_name: FormatName = "auto",
+    verdict: Verdict = None,
+    samples: Samples = 2,
+    eu: Eu = False,
+    statistics: Saved = None,
+    tokenizer: TokenizerFile = None,
+    record_set: RecordSetName = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    max_expansion: MaxExpansion = None,
+    max_total_bytes: MaxTotalBytes = None,
+    timeout: Timeout = None,
+    jobs: Jobs = None,
+    engine: Engine = None,
+    follow_links: FollowLinks = False,
+) -> None:
+    """Describe a corpus on one HTML page: size, languages, lengths, domains, dates, repetition, samples, verdict, provenance."""
+    from corpusfmt.cli.outcome import save
+    from corpusfmt.datasheet import eu as summary
+    from corpusfmt.datasheet.content import datasheet
+    from corpusfmt.datasheet.saved import saved_statistics
+    from corpusfmt.datasheet.web import html
+    from corpusfmt.io.publish import output_at
+    from corpusfmt.reading import read
+    from corpusfmt.report.saved import load
+    from corpusfmt.statistics import stats
+    from corpusfmt.statistics.run import OPTIONAL
+
+    if corpus == "-":
+        raise UsageError("datasheet does not read standard input: write it to a file and pass that file")
+    beside = [output.removesuffix(".html") + f".eu.{kind}" for kind in ("md", "csv")] if eu else []
+    for path in (output, *beside):
+        output_at(path, "--output")
+    report = None if verdict is None else (Path(verdict).name, load(verdict))
+    options: dict[str, Any] = {
+        "format": format_name,
+        "record_set": record_set,
+        "text_field": text_field,
+        "id_field": id_field,
+        "follow_links": follow_links,
+        "limits": limits_of(max_expansion, max_total_bytes, timeout),
+    }
+    with TemporaryDirectory(prefix="corpusfmt-") as scratch:
+        listed = Path(scratch) / "domains.csv" if eu and statistics is None else None
+        if statistics is not None:
+            found = saved_statistics(statistics)
+        else:
+            more: dict[str, Any] = {"domains": listed, "tokenizer": tokenizer, "jobs": jobs, "engine": engine}
+            with shown_progress("counting") as show:
+                found = stats(corpus, count=OPTIONAL, progress=show, **more, **options).to_dict()
+        documents = read(corpus, on_error="skip", **options)
+        sheet = datasheet(corpus, found, documents, samples=samples, report=report)
+        for path, lines in zip(beside, (summary.markdown, summary.table), strict=False):
+            save(lines(sheet, listed), path)
+        save(html(sheet), output)
+    raise typer.Exit(UNFINISHED if found["coverage"]["broken"] else FINDINGS if found["coverage"]["rejected"] else 0)

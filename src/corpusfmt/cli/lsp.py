@@ -1,0 +1,27 @@
+"""Internal: `corpusfmt lsp`."""
+
+from __future__ import annotations
+
+from corpusfmt.cli.inputs import ConfigFile
+from corpusfmt.cli.outcome import guarded
+from corpusfmt.cli.validate import Ignore, Profile, Select
+from corpusfmt.model import UsageError
+
+
+@guarded
+def command(
+    profile: Profile = [],  # noqa: B006 - typer needs a value, and nothing here changes it
+    select: Select = [],  # noqa: B006
+    ignore: Ignore = [],  # noqa: B006
+    config: ConfigFile = None,
+) -> None:
+    """Serve an editor: findings while typing, hover, completion and repairs, over standard input and output."""
+    from corpusfmt.cli.inputs import judged_by, settings_of
+
+    try:
+        from corpusfmt.lsp.server import serve
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(("pygls", "lsprotocol")):
+            raise
+        raise UsageError("the language server needs a package: run `pip install 'corpusfmt[lsp]'`") from error
+    serve(judged_by(settings_of(config), profile, select, ignore))

@@ -1,0 +1,207 @@
+"""Internal: What is in a datasheet, and where it comes from."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from msgspec import Struct
+
+from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.io.text import json_object
+from corpusfmt.manifest.claims import check_claims
+from corpusfmt.manifest.model import NAME, VERIFICATION, Manifest
+from corpusfmt.manifest.read import Refused, content_of, read_manifest
+from corpusfmt.manifest.rules import RULES
+from corpusfmt.manifest.statements import SUMMARY
+from corpusfmt.model import Document, Json, Report
+from corpusfmt.reading import Documents
+from corpusfmt.report.text import coverage_line, verdict_line
+from corpusfmt.rules import Grading, Judge
+from corpusfmt.wording import clipped
+
+#: The documents at the start of each shard among which samples are chosen.
+HEADS = 100
+#: The largest languages have samples.
+MOST_LANGUAGES = 50
+_MOST_CHARACTERS = 1_500
+_DESCRIPTION = "croissant.json"
+#: Properties of a description, in this order.
+_PROPERTIES = (
+    ("name", "name"),
+    ("description", "description"),
+    ("version", "version"),
+    ("license", "licence"),
+    ("url", "address"),
+    ("creator", "creator"),
+    ("publisher", "publisher"),
+    ("datePublished", "published"),
+    ("citeAs", "cite as"),
+    ("keywords", "keywords"),
+)
+_MOST_ROWS, _MOST_NAMES = 200, 10
+
+
+class Outcome(Struct, frozen=True):
+    """A verdict, the file that states it, what was checked, and findings: rule, severity if it is known, and number."""
+
+    verdict: str
+    stated_by: str
+    lines: Sequence[str]
+    findings: Sequence[tuple[str, str, int]]
+
+
+class Datasheet(Struct, frozen=True):
+    """What a corpus is. `statistics` conform to `schemas/stats/stats.schema.json`.
+
+    `properties` are those of its description, `provenance` the entries of its manifest, by name; both may be empty. `notes` say
+    why something that exists is not used.
+    """
+
+    title: str
+    statistics: Json
+    properties: Mapping[str, str]
+    samples: Mapping[str, Sequence[Document]]
+    outcome: Outcome | None
+    provenance: Mapping[str, str]
+    notes: Sequence[str]
+
+
+def datasheet(
+    path: str, statistics: Json, documents: Documents, *, samples: int, report: tuple[str, Report] | None = None
+) -> Datasheet:
+    """Return the datasheet of a corpus with its statistics.
+
+    `samples` is the number of documents by language; `report` is a saved report with its name, in place of the verification summary
+    in the release. Raises what reading the documents raises.
+    """
+    entry = entry_of(path)
+    folder = entry if entry.kind == "directory" else None
+    notes: list[str] = []
+    properties = dict(_properties(folder, notes)) if folder else {}
+    judge = Judge(RULES, Grading(), version="", path=NAME)
+    manifest = _manifest(folder, judge) if folder else None
+    outcome = _reported(*report) if report else _verified(folder, manifest, judge) if folder and manifest else None
+    notes += [f"{each.location}: {each.code} {each.message}" for each in judge.tally.findings]
+    return Datasheet(
+        properties.get("name") or posixpath.basename(path.rstrip("/")) or path,
+        statistics,
+        properties,
+        _samples(documents, _largest(statistics), samples),
+        outcome,
+        dict(list(_entries(manifest.whole))[:_MOST_ROWS]) if manifest else {},
+        notes,
+    )
+
+
+def _properties(folder: Entry, notes: list[str]) -> Iterator[tuple[str, str]]:
+    entry = folder.child(_DESCRIPTION)
+    if entry is None:
+        return
+    try:
+        found = json_object(content_of(entry))
+    except (OSError, Refused) as error:
+        notes.append(f"{_DESCRIPTION}: {error}")
+        return
+    if found is None:
+        notes.append(f"{_DESCRIPTION}: not a JSON object")
+    for name, title in _PROPERTIES:
+        if said := _said((found or {}).get(name)):
+            yield title, clipped(said, _MOST_CHARACTERS)
+
+
+def _said(value: Any) -> str:
+    """Return a property of schema.org as text: for things, their names or addresses."""
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_said, value[:_MOST_NAMES])))
+    if isinstance(value, dict):
+        return next((each for name in ("name", "url", "@id", "@value") if isinstance(each := value.get(name), str)), "")
+    return value if isinstance(value, str) else ""
+
+
+def _manifest(folder: Entry, judge: Judge) -> Manifest | None:
+    entry = folder.child(NAME)
+    return None if entry is None else read_manifest(entry, judge)
+
+
+def _reported(name: str, report: Report) -> Outcome:
+    kind = f"{report.format} {report.version}".strip()
+    lines = [verdict_line(report), f"{kind} · {coverage_line(report.coverage)}"]
+    if report.finished:
+        lines.append(f"finished {report.finished}")
+    by_severity = report.by_severity.items()
+    findings = [(code, str(severity), count) for code, each in by_severity for severity, count in each.items()]
+    return Outcome(report.verdict.value, name, lines, findings)
+
+
+def _verified(folder: Entry, manifest: Manifest, judge: Judge) -> Outcome | None:
+    """Return what the verification summary next to a manifest says, unless it contradicts the manifest."""
+    claims = check_claims(folder, manifest, judge, names=(VERIFICATION,))
+    found = claims.statements.get(VERIFICATION)
+    if found is None or VERIFICATION in claims.wrong:
+        return None
+    summary, result = found.predicate.get(SUMMARY), found.predicate["verificationResult"]
+    if not isinstance(summary, dict):
+        return Outcome(result, VERIFICATION, [f"verified by {found.predicate['verifier']['id']}"], [])
+    lines = [f"{name}: {text}" for name, text in _entries(summary) if not name.startswith(("byRule", "verdict"))]
+    by_rule = summary.get("byRule")
+    pairs = by_rule.items() if isinstance(by_rule, dict) else ()
+    findings = [(code, "", count) for code, count in pairs if isinstance(count, int)]
+    return Outcome(str(summary.get("verdict", result)), VERIFICATION, lines, findings)
+
+
+_NOT_PROVENANCE = frozenset({"schema", "files", "unlisted"})
+
+
+def _entries(whole: Json) -> Iterator[tuple[str, str]]:
+    """Yield the values of an object as text, with the names that lead to them."""
+    for name, value in whole.items():
+        if name in _NOT_PROVENANCE:
+            continue
+        if isinstance(value, dict):
+            yield from ((f"{name} · {rest}", text) for rest, text in _entries(value))
+        elif isinstance(value, list):
+            if value:
+                yield name, _enumerated(value)
+        elif value is not None:
+            shown = (
+                f"{value:,}" if type(value) in {int, float} else json.dumps(value) if isinstance(value, bool) else value
+            )
+            yield name, clipped(str(shown), _MOST_CHARACTERS)
+
+
+def _enumerated(values: Sequence[Any]) -> str:
+    """Return the number of things with the first names, and the sums of their numbers."""
+    names = [str(each.get("name", "")) if isinstance(each, dict) else str(each) for each in values[:_MOST_NAMES]]
+    more = ", …" if len(values) > _MOST_NAMES else ""
+    sums: dict[str, int] = {}
+    for each in values:
+        for name, number in each.items() if isinstance(each, dict) else ():
+            if type(number) is int:
+                sums[name] = sums.get(name, 0) + number
+    listed = "".join(f", {name} {number:,}" for name, number in sums.items())
+    return clipped(f"{len(values):,}{listed}: {', '.join(names)}{more}", _MOST_CHARACTERS)
+
+
+def _largest(statistics: Json) -> list[str]:
+    return list(statistics["by_language"])[:MOST_LANGUAGES]
+
+
+def _samples(documents: Documents, languages: Iterable[str], most: int) -> dict[str, list[Document]]:
+    """Return random documents by language: reservoirs over the heads of all shards, the same in each run."""
+    found: dict[str, list[Document]] = {language: [] for language in languages}
+    seen = dict.fromkeys(found, 0)
+    random = Random(0)
+    for document in documents.heads(HEADS) if most else ():
+        language = document.lang or ""
+        if language not in found:
+            continue
+        place = seen[language] if seen[language] < most else random.randint(0, seen[language])
+        seen[language] += 1
+        if place < most:
+            document.text = clipped(document.text, _MOST_CHARACTERS)
+            found[language][place : place + 1] = [document]
+    return found

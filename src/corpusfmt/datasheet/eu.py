@@ -1,0 +1,143 @@
+"""Internal: What is known of a corpus for sections 2.1 and 2.3 of the public summary of training content.
+
+The template is that of the European Commission for Article 53(1)(d) of Regulation (EU) 2024/1689: section 2.1 lists publicly
+available data sets, 2.3 data crawled and scraped from online sources. Fields that only the provider of a model knows are marked.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import groupby, islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from corpusfmt.datasheet.content import Datasheet
+from corpusfmt.datasheet.web import not_counted
+from corpusfmt.model import Json
+from corpusfmt.wording import markdown as code
+from corpusfmt.wording import plain, plural
+
+#: The value of a field that does not follow from the corpus.
+UNFILLED = "[to be filled in]"
+_HEADS = ("section", "field", "value", "documents", "bytes")
+#: The template asks for the largest tenth of the domains.
+_SHARE_OF_DOMAINS = 10
+
+
+class Field(Struct, frozen=True):
+    """A field of the summary, with the documents and bytes of text that it is about, if that is counted."""
+
+    section: str
+    name: str
+    value: str = UNFILLED
+    documents: int | None = None
+    bytes: int | None = None
+
+    @property
+    def cells(self) -> list[str]:
+        numbers = ["" if number is None else str(number) for number in (self.documents, self.bytes)]
+        return [self.section, self.name, plain(self.value), *numbers]
+
+
+def fields(sheet: Datasheet, listed: Path | None) -> Iterator[Field]:
+    """Yield the fields in the order of the template; `listed` is a CSV file with all domains, the largest first, if there is one."""
+    if partly := not_counted(sheet.statistics):
+        yield Field("2", "not counted", partly)
+    yield from _public_data_sets(sheet)
+    yield from _crawled(sheet.statistics, listed)
+
+
+def _public_data_sets(sheet: Datasheet) -> Iterator[Field]:
+    found, known = sheet.statistics, sheet.properties
+    total = found["total"]
+    yield Field("2.1", "publicly available data sets are used")
+    yield Field("2.1", "modality", "text")
+    yield Field("2.1", "data set", sheet.title, total["documents"], total["bytes"])
+    for name, title in (
+        ("version", "version"),
+        ("address", "link"),
+        ("licence", "licence"),
+        ("description", "description"),
+    ):
+        yield Field("2.1", title, known.get(name, UNFILLED))
+    for unit in ("words", "tokens"):
+        if unit in total:
+            yield Field("2.1", f"size in {unit}", str(total[unit]))
+    yield from _groups("2.1", "source", found["by_source"])
+    yield from _groups("2.1", "language", found["by_language"])
+    yield Field("2.1", "other publicly available data sets")
+    yield Field("2.1", "additional comments")
+
+
+def _crawled(found: Json, listed: Path | None) -> Iterator[Field]:
+    yield Field("2.3", "crawlers are used by the provider or on its behalf")
+    yield Field("2.3", "names of the crawlers")
+    yield Field("2.3", "purposes of the crawlers")
+    yield Field("2.3", "behaviour of the crawlers")
+    months = [month for month in found["created"] if month != "…"]
+    period = f"{min(months)} to {max(months)}, by the dates of documents" if months else UNFILLED
+    yield Field("2.3", "period of data collection", period, sum(found["created"][month] for month in months) or None)
+    for name, count in found["snapshots"].items():
+        yield Field("2.3", "snapshot of Common Crawl", name, count)
+    yield Field("2.3", "type of content and online sources")
+    yield Field("2.3", "modality", "text")
+    yield from _domains(found, listed)
+    yield Field("2.3", "additional comments")
+
+
+def _domains(found: Json, listed: Path | None) -> Iterator[Field]:
+    domains = found.get("domains")
+    wanted = math.ceil(domains["distinct"] / _SHARE_OF_DOMAINS) if domains else 0
+    if domains is None or not wanted:
+        yield Field("2.3", "most relevant domain names")
+        return
+    there = wanted if listed else min(wanted, len(domains["most"]))
+    said = f"the largest {there:,} of {plural(domains['distinct'], 'registered domain')} by bytes of text"
+    if there < wanted:
+        said += f"; the largest tenth is {wanted:,}, and the statistics list no more"
+    yield Field("2.3", "most relevant domain names", said, domains["documents"])
+    with listed.open(encoding="utf-8", newline="") if listed else nullcontext() as file:
+        for each in islice(csv.DictReader(file) if file else domains["most"], there):
+            yield Field("2.3", "domain", each["domain"], int(each["documents"]), int(each["bytes"]))
+
+
+def _groups(section: str, title: str, groups: Json) -> Iterator[Field]:
+    for name, size in groups.items():
+        yield Field(section, title, name or "none stated", size["documents"], size["bytes"])
+
+
+_TITLES = {
+    "2": "Coverage",
+    "2.1": "2.1 Publicly available data sets",
+    "2.3": "2.3 Data crawled and scraped from online sources",
+}
+
+
+def markdown(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
+    """Yield lines with a table for each section; what is to be filled in is in bold."""
+    yield f"# {code(sheet.title)}"
+    for section, rows in groupby(fields(sheet, listed), key=lambda each: each.section):
+        yield from ("", f"## {_TITLES[section]}", "", "| field | value | documents | bytes |", "|---|---|--:|--:|")
+        for each in rows:
+            shown = f"**{UNFILLED}**" if each.value == UNFILLED else code(each.value)
+            numbers = ("" if number is None else f"{number:,}" for number in (each.documents, each.bytes))
+            yield f"| {each.name} | {shown} | {' | '.join(numbers)} |"
+
+
+def table(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
+    """Yield lines of CSV (RFC 4180, with line feeds)."""
+    yield _row(_HEADS)
+    yield from (_row(each.cells) for each in fields(sheet, listed))
+
+
+def _row(cells: Sequence[str]) -> str:
+    # A spreadsheet takes a cell that begins like this for a formula.
+    safe = [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in cells]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(safe)
+    return line.getvalue()

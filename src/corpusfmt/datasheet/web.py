@@ -1,0 +1,436 @@
+"""Internal: A datasheet as a page for a browser.
+
+Every chart has its numbers in a table next to it, and says how much of the corpus it does not show. Without JavaScript, everything
+is there except the sorting of tables.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from corpusfmt.datasheet.content import HEADS, MOST_LANGUAGES, Datasheet
+from corpusfmt.formats.describing import BCP_47
+from corpusfmt.formats.languages import LABELS
+from corpusfmt.model import Json
+from corpusfmt.page import LogScale, bar, columns, document
+from corpusfmt.report.text import human_size
+from corpusfmt.wording import clipped, markup, plural
+
+#: Groups, domains and lines that a table lists.
+_MOST_ROWS = 100
+#: Months that are drawn one by one; more are drawn by year.
+_MOST_MONTHS = 120
+_SCORE_COLUMNS = 20
+_FURTHER = "…"
+_MONTH = re.compile(r"(\d{4})-(\d\d)")
+
+_STYLE = """
+nav a{margin-right:1rem}
+.partly{border:2px solid var(--warning);border-radius:6px;padding:.4rem 1rem}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
+.wide{overflow-x:auto}figure{margin:0 0 1rem}figcaption{color:var(--faint)}svg.columns{display:block;width:100%;max-width:60rem}
+tbody th{font-weight:inherit}thead th{border-bottom:1px solid var(--line)}
+th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;cursor:pointer}
+th[aria-sort=ascending] button::after{content:" ▲" / ""}th[aria-sort=descending] button::after{content:" ▼" / ""}
+blockquote{margin:.5rem 0;padding:.6rem 1rem;background:var(--soft);border-radius:6px;white-space:pre-wrap;overflow-wrap:anywhere}
+@media print{body{max-width:none;padding:0}nav{display:none}figure,tr,blockquote{break-inside:avoid}.wide{overflow:visible}}
+"""
+
+# A table is sorted by what its cells say; what is hidden on the screen is printed.
+_SCRIPT = """
+"use strict";
+(() => {
+  const number = (text) => { const found = parseFloat(text.replaceAll(",", "")); return Number.isNaN(found) ? -Infinity : found; };
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
+    heads.forEach((head, column) => {
+      if (!head.textContent || head.dataset.unsorted !== undefined) return;
+      const button = document.createElement("button"), isNumber = head.classList.contains("n");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const falls = head.ariaSort ? head.ariaSort === "ascending" : isNumber, text = (row) => row.cells[column].textContent;
+        const compare = isNumber ? (a, b) => number(text(a)) - number(text(b)) : (a, b) => text(a).localeCompare(text(b), "en");
+        for (const each of heads) each.removeAttribute("aria-sort");
+        head.ariaSort = falls ? "descending" : "ascending";
+        body.append(...[...body.rows].sort((a, b) => falls ? compare(b, a) : compare(a, b)));
+      });
+    });
+  }
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")];
+    for (const each of closed) each.open = true;
+  });
+  addEventListener("afterprint", () => { for (const each of closed) each.open = false; });
+})();
+"""
+
+#: A name and the lines of a part of the page; parts without lines are left out.
+_Part = tuple[str, list[str]]
+
+
+class _Column(Struct, frozen=True):
+    """A column of a table; `kind` is the class of its cells: text, `n` for numbers, or `bar`."""
+
+    title: str
+    kind: str = ""
+
+
+def html(sheet: Datasheet) -> Iterator[str]:
+    """Yield a self-contained page."""
+    yield from document(f"{sheet.title}: datasheet", _body(sheet), style=_STYLE, script=_SCRIPT)
+
+
+def _body(sheet: Datasheet) -> Iterator[str]:
+    found = sheet.statistics
+    total = found["total"]
+    yield f"<h1>{markup(sheet.title)}</h1>"
+    kind = f"{found['format']} {found['version']}".strip()
+    size = f"{plural(total['documents'], 'document')}, {human_size(total['bytes'])} of text"
+    yield f"<p>{markup(kind)} · {size} · {plural(found['coverage']['shards'], 'shard')}</p>"
+    if partly := not_counted(found):
+        yield f'<p class="partly" role="note">Not everything is counted: {markup(partly)}.</p>'
+    parts = [(title, lines) for title, lines in _parts(sheet) if lines]
+    links = "".join(f'<a href="#{_anchor(title)}">{title}</a>' for title, _ in parts)
+    yield f'<nav aria-label="Parts">{links}</nav>'
+    for title, lines in parts:
+        yield f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{title}</h2>'
+        yield from lines
+        yield "</section>"
+
+
+def _parts(sheet: Datasheet) -> Iterator[_Part]:
+    found = sheet.statistics
+    yield "What it is", list(_what(sheet))
+    yield "Verdict", list(_verdict(sheet))
+    yield "How much", list(_how_much(found))
+    yield "Languages", list(_groups(found, "by_language", "language"))
+    yield "Lengths", list(_lengths(found))
+    yield "Domains", list(_domains(found))
+    yield "Dates", list(_dates(found))
+    yield "Repetition", list(_repetition(found))
+    yield "Language confidence", list(_confidence(found))
+    yield "Scripts", list(_scripts(found))
+    yield "Samples", list(_samples(sheet))
+    yield "Provenance", list(_provenance(sheet))
+    yield "Not counted", list(_missing(sheet))
+
+
+def not_counted(found: Json) -> str:
+    """Return what of a corpus the statistics do not count; empty if they count everything."""
+    coverage = found["coverage"]
+    parts = []
+    if coverage["broken"]:
+        whole = f"{coverage['whole_shards']:,} of {plural(coverage['shards'], 'shard')}"
+        parts.append(f"only {whole} could be read to the end, and what is in the rest of the others is unknown")
+    if coverage["rejected"]:
+        parts.append(f"{plural(coverage['rejected'], 'record')} could not be read as documents")
+    parts += [f"{what}, {plural(count, 'time')}" for what, count in coverage["left_out"].items()]
+    if lacking := coverage.get("not_merged"):
+        parts.append(f"the merged statistics lack {' and '.join(lacking)}")
+    return "; ".join(parts)
+
+
+def _what(sheet: Datasheet) -> Iterator[str]:
+    found = sheet.statistics
+    yield from _list({"format": f"{found['format']} {found['version']}".strip(), **sheet.properties})
+    lacking = [name for name in ("description", "licence", "creator", "version") if name not in sheet.properties]
+    if lacking:
+        yield f'<p class="faint">Not stated by a <code>croissant.json</code> in the corpus: {", ".join(lacking)}.</p>'
+
+
+def _verdict(sheet: Datasheet) -> Iterator[str]:
+    found = sheet.outcome
+    if found is None:
+        yield (
+            "<p>No verdict is known: run <code>corpusfmt validate CORPUS --report json=report.json</code> and pass "
+            "<code>--verdict report.json</code>, or <code>corpusfmt seal --attest</code>.</p>"
+        )
+        return
+    kind = {"passed": "valid", "failed": "invalid"}.get(found.verdict.lower(), found.verdict)
+    shown = f'<strong class="{kind}">{found.verdict}</strong>' if kind in {"valid", "invalid", "incomplete"} else ""
+    yield f"<p>{shown or markup(found.verdict)}, stated by <code>{markup(found.stated_by)}</code></p>"
+    yield "<ul>"
+    yield from (f"<li>{markup(line)}</li>" for line in found.lines)
+    yield "</ul>"
+    if found.findings:
+        rows = [[f"<code>{markup(code)}</code>", severity, f"{count:,}"] for code, severity, count in found.findings]
+        yield from _table("Findings by rule", [_Column("rule"), _Column("severity"), _Column("findings", "n")], rows)
+
+
+def _how_much(found: Json) -> Iterator[str]:
+    yield from _list({unit: f"{number:,}" for unit, number in found["total"].items()})
+    if tokenizer := found.get("tokenizer"):
+        yield f'<p class="faint">Tokens of <code>{markup(tokenizer["name"])}</code>.</p>'
+    for title, name in (("source", "by_source"), ("variant", "by_variant")):
+        if set(found[name]) - {""}:
+            yield f"<h3>By {title}</h3>"
+            yield from _groups(found, name, title)
+
+
+def _groups(found: Json, name: str, title: str) -> Iterator[str]:
+    groups, total = found[name], found["total"]
+    rows = {
+        _name(group): ([*(f"{size[unit]:,}" for unit in total), _median(size)], size["bytes"])
+        for group, size in groups.items()
+    }
+    yield from _bars(f"Text by {title}", title, [*total, "median characters"], rows, found)
+
+
+def _median(group: Json) -> str:
+    lengths = group["lengths"]["characters"]
+    return _shown(lengths["quantiles"]["0.5"]) if lengths["number"] else ""
+
+
+def _bars(
+    title: str, first: str, units: Sequence[str], rows: Mapping[str, tuple[list[str], int]], found: Json
+) -> Iterator[str]:
+    """Yield a table by name whose last two columns are the share of all bytes, and a bar of the bytes."""
+    scale, total = LogScale.of(size for _, size in rows.values()), found["total"]["bytes"]
+    heads = [_Column(first), *(_Column(unit, "n") for unit in units), _Column("share", "n"), _Column("", "bar")]
+    cells = [
+        [markup(name), *numbers, f"{size / total if total else 0:.2%}", scale.bar(size)]
+        for name, (numbers, size) in list(rows.items())[:_MOST_ROWS]
+    ]
+    yield from _table(title, heads, cells, sortable=True)
+    ends = f"from {human_size(10**scale.low)} to {human_size(10**scale.high)}"
+    said = f"Bars are bytes on a logarithmic scale {ends}: each line is ten times the one before."
+    further = f" {len(rows) - _MOST_ROWS:,} more are not listed." if len(rows) > _MOST_ROWS else ""
+    yield f'<p class="faint">{said}{further}{markup(_partly(found))}</p>'
+
+
+def _lengths(found: Json) -> Iterator[str]:
+    for unit, numbers in found["lengths"].items():
+        if unit != "bytes" and numbers["number"] and "histogram" in numbers:
+            what = f"{unit} of a document"
+            yield from _histogram(what, _by_power(numbers["histogram"]), found, _said(numbers))
+
+
+def _by_power(histogram: Json) -> list[tuple[str, str, int]]:
+    """Return columns that end at powers of two: ranges do not cross these, so that no number is in a wrong one."""
+    powers = Counter[int]()
+    for start, count in zip(histogram["from"], histogram["count"], strict=True):
+        powers[math.floor(math.log2(start)) if start >= 1 else -1] += count
+    return [
+        (
+            f"{2**power:,}" if power >= 0 else "0",
+            f"{2**power:,} to {2 ** (power + 1) - 1:,}" if power > 0 else str(power + 1),
+            powers[power],
+        )
+        for power in range(min(powers), max(powers) + 1)
+    ]
+
+
+def _said(numbers: Json) -> str:
+    quantiles = ", ".join(f"{float(share):.0%} {_shown(value)}" for share, value in numbers["quantiles"].items())
+    ends = ", ".join(
+        f"{title} {_shown(numbers[name])}" for title, name in (("least", "min"), ("most", "max"), ("mean", "mean"))
+    )
+    return f"{ends}; quantiles (to within {numbers['relative_error']:.1%}): {quantiles}."
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 1_000 else f"{number:.4g}"
+
+
+def _histogram(what: str, bars: Sequence[tuple[str, str, int]], found: Json, said: str) -> Iterator[str]:
+    """Yield a chart of documents with its caption and its table."""
+    highest = max(bars, key=lambda each: each[2])
+    summary = f"Documents by {what}: {len(bars)} columns, the highest is {highest[1]} with {highest[2]:,}"
+    yield f"<figure><h3>{markup(what[:1].upper() + what[1:])}</h3>"
+    yield from columns(summary, bars)
+    yield f"<figcaption>{plural(sum(count for *_, count in bars), 'document')}. {markup(said + _partly(found))}</figcaption>"
+    yield "<details><summary>Numbers</summary>"
+    rows = [[markup(name), f"{count:,}"] for _, name, count in bars if count]
+    yield from _table(f"Documents by {what}", [_Column(what), _Column("documents", "n")], rows)
+    yield "</details></figure>"
+
+
+def _domains(found: Json) -> Iterator[str]:
+    domains = found.get("domains")
+    if not domains or not domains["documents"]:
+        return
+    yield (
+        f"<p>{plural(domains['distinct'], 'registered domain')} of {plural(domains['documents'], 'document')}; "
+        f"{plural(domains['without'], 'document')} without an address.</p>"
+    )
+    rows = {
+        each["domain"]: ([f"{each['documents']:,}", f"{each['bytes']:,}"], each["bytes"]) for each in domains["most"]
+    }
+    yield from _bars("Text by domain", "domain", ["documents", "bytes"], rows, found)
+    if domains["distinct"] > len(rows):
+        yield f'<p class="faint">These are the largest of {domains["distinct"]:,}.</p>'
+
+
+def _dates(found: Json) -> Iterator[str]:
+    total = found["total"]["documents"]
+    for name in ("created", "added"):
+        months = {month: count for month, count in found[name].items() if _MONTH.fullmatch(month)}
+        if months:
+            dated = sum(months.values())
+            said = "" if dated == total else f"{plural(total - dated, 'document')} without a date."
+            yield from _histogram(f"month {name}", _months(months), found, said)
+    if found["snapshots"]:
+        rows = [[markup(name), f"{count:,}"] for name, count in found["snapshots"].items()]
+        yield from _table(
+            "Documents by snapshot", [_Column("snapshot"), _Column("documents", "n")], rows, sortable=True
+        )
+
+
+def _months(months: Mapping[str, int]) -> list[tuple[str, str, int]]:
+    """Return a column for each month from the first to the last, or for each year if these are many."""
+    first, last = (_number(month) for month in (min(months), max(months)))
+    if last - first < _MOST_MONTHS:
+        names = [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(first, last + 1)]
+        return [(name, name, months.get(name, 0)) for name in names]
+    years = Counter[int]()
+    for month, count in months.items():
+        years[int(month[:4])] += count
+    return [(f"{year:04}", f"{year:04}", years[year]) for year in range(min(years), max(years) + 1)]
+
+
+def _number(month: str) -> int:
+    year, of_year = month.split("-")
+    return int(year) * 12 + int(of_year) - 1
+
+
+def _repetition(found: Json) -> Iterator[str]:
+    repeats = found.get("repeats")
+    if repeats is None:
+        return
+    rows = [
+        [unit, *(f"{each[name]:,}" for name in ("compared", "repeated")), f"{each['share']:.2%}", bar(each["share"])]
+        for unit, each in repeats.items()
+    ]
+    heads = [
+        _Column("unit"),
+        _Column("compared", "n"),
+        _Column("repeated", "n"),
+        _Column("share", "n"),
+        _Column("", "bar"),
+    ]
+    yield from _table("Repeats", heads, rows)
+    yield f'<p class="faint">Of all that is compared, what an earlier one has, too.{markup(_partly(found))}</p>'
+    if most := repeats["lines"].get("most"):
+        lines = [[f"<code>{markup(clipped(each['line']))}</code>", f"{each['count']:,}"] for each in most]
+        yield from _table("Most repeated lines", [_Column("line"), _Column("times", "n")], lines)
+
+
+def _confidence(found: Json) -> Iterator[str]:
+    scores = found["language_scores"]
+    if not scores["number"] or "histogram" not in scores:
+        return
+    counts = Counter[int]()
+    for start, count in zip(scores["histogram"]["from"], scores["histogram"]["count"], strict=True):
+        counts[min(max(math.floor(start * _SCORE_COLUMNS), 0), _SCORE_COLUMNS - 1)] += count
+    bars = []
+    for place in range(_SCORE_COLUMNS):
+        start, end = place / _SCORE_COLUMNS, (place + 1) / _SCORE_COLUMNS
+        bars.append((f"{start:.2f}", f"{start:.2f} to {end:.2f}", counts[place]))
+    without = found["total"]["documents"] - scores["number"]
+    said = f"{_said(scores)} Columns are exact to within {scores['relative_error']:.1%} of a score."
+    yield from _histogram("language score", bars, found, said + (f" {without:,} without a score." if without else ""))
+
+
+def _scripts(found: Json) -> Iterator[str]:
+    scripts = found.get("scripts")
+    if scripts:
+        scale = LogScale.of(scripts.values())
+        rows = [[markup(name), f"{count:,}", scale.bar(count)] for name, count in scripts.items()]
+        heads = [_Column("script"), _Column("letters", "n"), _Column("", "bar")]
+        yield from _table("Letters by script", heads, rows, sortable=True)
+        yield f'<p class="faint">Bars are on a logarithmic scale: each line is ten times the one before.{markup(_partly(found))}</p>'
+
+
+def _samples(sheet: Datasheet) -> Iterator[str]:
+    if not any(sheet.samples.values()):
+        return
+    chosen = (
+        f"Chosen at random from the first {HEADS} documents of each shard, of the {MOST_LANGUAGES} largest languages."
+    )
+    lacking = [_name(language) for language, found in sheet.samples.items() if not found]
+    without = f" There is none of {', '.join(lacking)}." if lacking else ""
+    yield f'<p class="faint">{chosen}{markup(without)}</p>'
+    for language, documents in sheet.samples.items():
+        if documents:
+            tag = f' lang="{BCP_47.get(language, language)}"' if language in LABELS else ""
+            yield f"<details><summary>{markup(_name(language))}</summary>"
+            for each in documents:
+                text = "\n".join(map(markup, each.text.split("\n")))
+                yield f'<p><code>{markup(each.id)}</code></p><blockquote dir="auto"{tag}>{text}</blockquote>'
+            yield "</details>"
+
+
+def _provenance(sheet: Datasheet) -> Iterator[str]:
+    if sheet.provenance:
+        yield "<p>As <code>MANIFEST.json</code> states it.</p>"
+        yield from _list(sheet.provenance)
+    else:
+        yield "<p>There is no manifest: <code>corpusfmt seal</code> writes one.</p>"
+
+
+def _missing(sheet: Datasheet) -> Iterator[str]:
+    coverage = sheet.statistics["coverage"]
+    notes = [
+        f"{_place(each)}: {each['rule']} {each['message']}; what follows is not counted" for each in coverage["broken"]
+    ]
+    notes += [f"{_place(each)}: {each['rule']} {each['message']}" for each in coverage["findings"]]
+    if coverage["rejected"] > len(coverage["findings"]):
+        notes.append(f"{plural(coverage['rejected'] - len(coverage['findings']), 'further record')}")
+    notes += [f"{what}, {plural(count, 'time')}" for what, count in coverage["left_out"].items()]
+    notes += [f"{path} is next to the data and not counted" for path in coverage["unread"][:_MOST_ROWS]]
+    notes += sheet.notes
+    if notes:
+        yield "<ul>"
+        yield from (f"<li>{markup(note)}</li>" for note in notes)
+        yield "</ul>"
+
+
+def _place(finding: Json) -> str:
+    return f"{finding['path']}:{finding['line']}" if finding["line"] is not None else str(finding["path"])
+
+
+def _partly(found: Json) -> str:
+    """Return what a chart says of what it does not show."""
+    partly = not_counted(found)
+    return f" Not everything is counted: {partly}." if partly else ""
+
+
+def _name(group: str) -> str:
+    return {"": "none", _FURTHER: "further ones"}.get(group, group)
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+def _list(entries: Mapping[str, str]) -> Iterator[str]:
+    yield "<dl>"
+    yield from (f"<dt>{markup(name)}</dt><dd>{markup(text)}</dd>" for name, text in entries.items())
+    yield "</dl>"
+
+
+def _table(
+    title: str, heads: Sequence[_Column], rows: Iterable[Sequence[str]], *, sortable: bool = False
+) -> Iterator[str]:
+    """Yield a table of escaped cells, whose first column names the rows."""
+    kind = ' class="sortable"' if sortable else ""
+    yield f'<div class="wide" role="region" tabindex="0" aria-label="{markup(title)}"><table{kind}><thead><tr>'
+    for each in heads:
+        yield f'<th scope="col"{_class(each)}>{markup(each.title)}</th>' if each.title else "<td></td>"
+    yield "</tr></thead><tbody>"
+    for first, *cells in rows:
+        shown = "".join(f"<td{_class(head)}>{cell}</td>" for head, cell in zip(heads[1:], cells, strict=True))
+        yield f'<tr><th scope="row">{first}</th>{shown}</tr>'
+    yield "</tbody></table></div>"
+
+
+def _class(column: _Column) -> str:
+    return f' class="{column.kind}"' if column.kind else ""

@@ -1,0 +1,1 @@
+"""Internal: The language server: findings, hover, completion and repairs of descriptions while they are edited."""

@@ -1,0 +1,139 @@
+"""Internal: Hover, completion and definitions at a cursor in a JSON-LD description, by its outline and a JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from corpusfmt.lsp.outline import Place, Value, outline, place_at, values
+from corpusfmt.lsp.schema import Schema, described, proposed
+
+# What a reference under a name refers to, by the end of its `@type`; under other names, to anything.
+_REFERRED = {
+    "fileObject": ("FileObject",),
+    "fileSet": ("FileSet",),
+    "containedIn": ("FileObject", "FileSet"),
+    "recordSet": ("RecordSet",),
+    "field": ("Field",),
+    "key": ("Field",),
+    "parentField": ("Field",),
+    "references": ("Field",),
+}
+
+
+class Proposal(Struct, frozen=True):
+    """A text that could replace the characters from `start` up to `end`."""
+
+    label: str
+    text: str
+    start: int
+    end: int
+    detail: str = ""
+    is_name: bool = False
+
+
+class Shown(Struct, frozen=True):
+    """Markdown about the characters from `start` up to `end`."""
+
+    markdown: str
+    start: int
+    end: int
+
+
+def complete(text: str, offset: int, schema: Schema) -> list[Proposal]:
+    """Return what could be written at a cursor: names of properties, values, or identifiers of the description."""
+    root = outline(text)
+    place = place_at(root, offset) if root is not None else None
+    if root is None or place is None:
+        return []
+    start, end = (place.token.start, place.token.end) if place.token is not None else (offset, offset)
+    if place.is_name:
+        return [Proposal(name, written, start, end, about, True) for name, written, about in _names(place, schema)]
+    if _is_reference(place):
+        found = _identifiers(root, place)
+        return [
+            Proposal(value.text, json.dumps(value.text, ensure_ascii=False), start, end, kind) for value, kind in found
+        ]
+    return [Proposal(str(each), json.dumps(each), start, end) for each in proposed(schema.at(place.path))]
+
+
+def _names(place: Place, schema: Schema) -> Iterator[tuple[str, str, str]]:
+    """Yield each property that an object lacks: its name, what to write, and its description."""
+    present = {each.name.text for each in place.container.members if each is not place.member}
+    has_colon = place.member is not None and place.member.colon is not None
+    known = schema.properties(schema.at(place.path[:-1]), place.container)
+    for name, own in known.items():
+        if name not in present:
+            yield name, json.dumps(name) + ("" if has_colon else ": "), described([own])
+
+
+def show(text: str, offset: int, schema: Schema) -> Shown | None:
+    """Return the description of the property at a cursor, or of the node that an identifier names; None without one."""
+    root = outline(text)
+    place = place_at(root, offset) if root is not None else None
+    if root is None or place is None or place.token is None:
+        return None
+    token = place.token
+    if not place.is_name:
+        target = _target(root, place)
+        return Shown(_described_node(target), token.start, token.end) if target is not None else None
+    own = schema.at([*place.path[:-1], (place.container, token.text)])
+    section = described([{"description": each["title"]} for each in schema.at(place.path[:-1]) if "title" in each])
+    lines = [f"**{token.text}**", described(own), *([f"*{section}*"] if section else [])]
+    return Shown("\n\n".join(filter(None, lines)), token.start, token.end) if own else None
+
+
+def _described_node(node: Value) -> str:
+    heading = f"**{node.string('@id')}** ({node.string('@type').rpartition(':')[2] or 'node'})"
+    return "\n\n".join(filter(None, (heading, node.string("name"), node.string("description"))))
+
+
+def definition(text: str, offset: int) -> tuple[int, int] | None:
+    """Return the place of the `@id` that the reference at a cursor names; None if it names none."""
+    root = outline(text)
+    place = place_at(root, offset) if root is not None else None
+    target = _target(root, place) if root is not None and place is not None else None
+    own = target.member("@id") if target is not None else None
+    return (own.start, own.end) if own is not None else None
+
+
+def references(text: str, offset: int) -> list[tuple[int, int]]:
+    """Return the places of all references to the `@id` at a cursor, and of its definition."""
+    root = outline(text)
+    place = place_at(root, offset) if root is not None else None
+    if root is None or place is None or place.token is None or not _is_identifier(place):
+        return []
+    owns = (each.member("@id") for each in values(root) if each.kind == "object")
+    return [(own.start, own.end) for own in owns if own is not None and own.text == place.token.text]
+
+
+def _is_identifier(place: Place) -> bool:
+    return not place.is_name and place.path[-1][1] == "@id"
+
+
+def _is_reference(place: Place) -> bool:
+    """Return whether a cursor is at the `@id` of an object that says nothing else."""
+    return _is_identifier(place) and {each.name.text for each in place.container.members} == {"@id"}
+
+
+def _target(root: Value, place: Place) -> Value | None:
+    if not _is_identifier(place) or place.token is None:
+        return None
+    return next((node for node in _nodes(root) if node.string("@id") == place.token.text), None)
+
+
+def _nodes(root: Value) -> Iterator[Value]:
+    """Yield the objects that define an identifier: those that say more than it."""
+    return (each for each in values(root) if each.string("@id") and len(each.members) > 1)
+
+
+def _identifiers(root: Value, place: Place) -> Iterator[tuple[Any, str]]:
+    role = next((name for _, name in reversed(place.path[:-1]) if name), "")
+    wanted = _REFERRED.get(role)
+    for node in _nodes(root):
+        kind = node.string("@type").rpartition(":")[2].rpartition("/")[2]
+        if wanted is None or kind in wanted:
+            yield node.member("@id"), kind

@@ -1,0 +1,94 @@
+"""Internal: Check a text that an editor holds as if it were saved, and repair it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from msgspec import Struct, field
+
+from corpusfmt.engine.fix import fix
+from corpusfmt.engine.validate import validate
+from corpusfmt.formats import Format, detect, named_format
+from corpusfmt.io.limits import Limits
+from corpusfmt.io.paths import Changed, Root, printable
+from corpusfmt.lsp.schema import Schema
+from corpusfmt.model import CorpusfmtError, Finding, Rule
+from corpusfmt.report.explained import rules_of
+
+#: A longer text is not checked while it is edited.
+MOST_BYTES = 20_000_000
+_SECONDS = 10.0
+_MOST_PER_RULE = 1_000
+
+
+class Checked(Struct):
+    """What a check of one state of a text found: findings at its places, and the rules that they break."""
+
+    text: str
+    format: Format | None = None
+    version: str = ""
+    findings: Sequence[Finding] = ()
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> Schema | None:
+        """What is known of the names in a description; None for other texts."""
+        return _schema(self.format.name, self.version) if self.format is not None else None
+
+
+@cache
+def _schema(format_name: str, version: str) -> Schema | None:
+    own = named_format(format_name)[0].schema
+    return Schema(own(version)) if own is not None else None
+
+
+def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> Checked:
+    """Check a text that is or will be the file at `path`, as `validate` would with the arguments `judged`.
+
+    `format_name` is the format of an earlier state, "" if there is none. A text in no known format has no findings. Raises
+    `UsageError` for wrong arguments.
+    """
+    entry = _entry(text, path)
+    if entry is None:
+        return Checked(text)
+    fmt = _format_of(entry, format_name)
+    if fmt is None:
+        return Checked(text)
+    report = validate(entry, format=fmt.name, max_per_rule=_MOST_PER_RULE, limits=Limits(timeout=_SECONDS), **judged)
+    findings = [each for each in report.findings if each.location.path in (entry.path, ".")]
+    return Checked(text, fmt, report.version, findings, rules_of({each.code for each in findings}))
+
+
+def repaired(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> str | None:
+    """Return a text with all repairs made that need no review; None if there are none."""
+    entry = _entry(text, path)
+    if entry is None:
+        return None
+    try:
+        changes = fix(entry, format=format_name, write=False, limits=Limits(timeout=_SECONDS), **judged).changes
+    except CorpusfmtError:
+        return None
+    after = next((each.after for each in changes if each.path == entry.path and each.after is not None), None)
+    return None if after is None else after.decode("utf-8", "surrogatepass")
+
+
+def _entry(text: str, path: str) -> Changed | None:
+    content = text.encode("utf-8", "surrogatepass")
+    if len(content) > MOST_BYTES:
+        return None
+    folder, name = os.path.split(path)
+    return Changed(printable(name), path, "file", len(content), root=Root(os.path.realpath(folder)), content=content)
+
+
+def _format_of(entry: Changed, known: str) -> Format | None:
+    """Return the format of a text, or of an earlier state of it: one that is being edited may be in no format."""
+    try:
+        found = detect(entry)[0]
+    except CorpusfmtError:
+        found = None
+    if found is not None and not found.is_general:
+        return found
+    return named_format(known)[0] if known else None

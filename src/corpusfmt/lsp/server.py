@@ -1,0 +1,206 @@
+"""Internal: The language server on standard input and output: what an editor asks, and what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from lsprotocol import types as lsp
+from msgspec import Struct
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from corpusfmt._version import VERSION
+from corpusfmt.engine.validate import grading
+from corpusfmt.lsp import assist
+from corpusfmt.lsp.checking import Checked, check, repaired
+from corpusfmt.lsp.messages import actions, diagnostic, fix_all, hover_of, item, range_of
+from corpusfmt.lsp.positions import Encoding, Positions
+
+T = TypeVar("T")
+
+# A text is checked when it has not changed for this long.
+_QUIET_SECONDS = 0.05
+_FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.corpusfmt"
+
+
+def serve(judged: Mapping[str, Any]) -> None:
+    """Serve one editor until it ends the session; `judged` are arguments of `validate`. Raises `UsageError` for wrong ones."""
+    grading(**judged)
+    # pygls logs every message that it cannot take, with a traceback.
+    logging.disable(logging.CRITICAL)
+    server = Server(judged)
+    for name, (handler, options) in _HANDLERS.items():
+        server.feature(name, options)(handler)
+    # pygls closes what it writes to, and the command flushes standard output at its end.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
+        server.start_io(stdout=output)
+
+
+class State(Struct):
+    """A text as an editor has it now, and the latest state that was checked."""
+
+    text: str
+    version: int | None
+    checked: Checked
+    is_waiting: bool = True
+
+
+class Server(LanguageServer):
+    """The texts that an editor has open, by their URIs."""
+
+    def __init__(self, judged: Mapping[str, Any]) -> None:
+        # Whole texts: for parts of them, both sides would have to agree on what ends a line.
+        super().__init__("corpusfmt", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
+        self.judged = judged
+        self.states: dict[str, State] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.worker = ThreadPoolExecutor(1)
+
+    def positions(self, text: str) -> Positions:
+        encoding = self.workspace.position_encoding
+        return Positions(text, cast("Encoding", getattr(encoding, "value", encoding)))
+
+    async def work(self, task: Callable[[], T]) -> T:
+        """Run a check in its thread, one after the other, so that the server keeps answering."""
+        return await asyncio.get_running_loop().run_in_executor(self.worker, task)
+
+    def changed(self, uri: str, text: str, version: int | None) -> None:
+        """Check a new state soon; states that are replaced before are never checked."""
+        known = self.states.get(uri)
+        self.states[uri] = State(text, version, known.checked if known else Checked(""))
+        if uri not in self.tasks:
+            self.tasks[uri] = asyncio.create_task(self._check_states(uri))
+
+    async def _check_states(self, uri: str) -> None:
+        try:
+            while (state := self.states.get(uri)) is not None and state.is_waiting:
+                await asyncio.sleep(_QUIET_SECONDS)
+                state = self.states.get(uri, state)
+                state.is_waiting = False
+                checked = await self.work(partial(check, state.text, _path(uri), _format(state), self.judged))
+                if uri in self.states:
+                    self.states[uri].checked = checked
+                    self._publish(uri, checked, state.version)
+        finally:
+            del self.tasks[uri]
+
+    def _publish(self, uri: str, checked: Checked, version: int | None) -> None:
+        positions = self.positions(checked.text)
+        found = [diagnostic(each, checked, positions) for each in checked.findings]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
+
+    def forget(self, uri: str) -> None:
+        self.states.pop(uri, None)
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+
+def _path(uri: str) -> str:
+    """Return the path of a text, or a name for one that was never saved, which is taken for JSON."""
+    return to_fs_path(uri) or f"{uri.rpartition('/')[2].rpartition(':')[2]}.json"
+
+
+def _format(state: State) -> str:
+    return state.checked.format.name if state.checked.format is not None else ""
+
+
+def _opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
+    document = params.text_document
+    ls.changed(document.uri, document.text, document.version)
+
+
+def _changed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
+    document = params.text_document
+    ls.changed(document.uri, params.content_changes[-1].text, document.version)
+
+
+def _closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
+    ls.forget(params.text_document.uri)
+
+
+_AtCursor = lsp.CompletionParams | lsp.HoverParams | lsp.DefinitionParams | lsp.ReferenceParams
+
+
+class _Cursor(Struct):
+    state: State
+    positions: Positions
+    offset: int
+
+
+def _cursor(ls: Server, params: _AtCursor) -> _Cursor | None:
+    """Return where a cursor is in a text of a format with a schema; None for other texts."""
+    state = ls.states.get(params.text_document.uri)
+    if state is None or state.checked.schema is None:
+        return None
+    positions = ls.positions(state.text)
+    return _Cursor(state, positions, positions.offset(params.position.line, params.position.character))
+
+
+def _complete(ls: Server, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+    cursor = _cursor(ls, params)
+    if cursor is None or cursor.state.checked.schema is None:
+        return []
+    found = assist.complete(cursor.state.text, cursor.offset, cursor.state.checked.schema)
+    return [item(each, cursor.positions) for each in found]
+
+
+def _hover(ls: Server, params: lsp.HoverParams) -> lsp.Hover | None:
+    cursor = _cursor(ls, params)
+    if cursor is None or cursor.state.checked.schema is None:
+        return None
+    shown = assist.show(cursor.state.text, cursor.offset, cursor.state.checked.schema)
+    return hover_of(shown, cursor.state.checked, cursor.positions, cursor.offset)
+
+
+def _definition(ls: Server, params: lsp.DefinitionParams) -> lsp.Location | None:
+    cursor = _cursor(ls, params)
+    found = assist.definition(cursor.state.text, cursor.offset) if cursor is not None else None
+    if cursor is None or found is None:
+        return None
+    return lsp.Location(params.text_document.uri, range_of(cursor.positions, *found))
+
+
+def _references(ls: Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
+    cursor = _cursor(ls, params)
+    if cursor is None:
+        return []
+    found = assist.references(cursor.state.text, cursor.offset)
+    return [lsp.Location(params.text_document.uri, range_of(cursor.positions, *each)) for each in found]
+
+
+async def _actions(ls: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    """Return the repairs of findings in a range, and that of all that need no review."""
+    uri = params.text_document.uri
+    state = ls.states.get(uri)
+    if state is None or state.checked.format is None or state.checked.text != state.text:
+        return []
+    positions = ls.positions(state.text)
+    wanted = [str(getattr(each, "value", each)) for each in params.context.only or ()]
+    found = []
+    if not wanted or lsp.CodeActionKind.QuickFix.value in wanted:
+        found += actions(uri, state.checked, positions, params.range)
+    if any(f"{_FIX_ALL}.".startswith(f"{each}.") for each in wanted or [_FIX_ALL]):
+        text = await ls.work(partial(repaired, state.text, _path(uri), _format(state), ls.judged))
+        found += [fix_all(uri, state.text, text, positions, _FIX_ALL)] if text is not None else []
+    return found
+
+
+_HANDLERS: dict[str, tuple[Callable[..., Any], Any]] = {
+    lsp.TEXT_DOCUMENT_DID_OPEN: (_opened, None),
+    lsp.TEXT_DOCUMENT_DID_CHANGE: (_changed, None),
+    lsp.TEXT_DOCUMENT_DID_CLOSE: (_closed, None),
+    lsp.TEXT_DOCUMENT_COMPLETION: (_complete, lsp.CompletionOptions(trigger_characters=['"'])),
+    lsp.TEXT_DOCUMENT_HOVER: (_hover, None),
+    lsp.TEXT_DOCUMENT_DEFINITION: (_definition, None),
+    lsp.TEXT_DOCUMENT_REFERENCES: (_references, None),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: (
+        _actions,
+        lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, _FIX_ALL]),
+    ),
+}

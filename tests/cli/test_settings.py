@@ -1,0 +1,98 @@
+"""Settings that are found, not named: in the working directory and its parents, never in the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import FIXTURES, run_cli
+
+CASE = FIXTURES / "croissant" / "1.1" / "invalid" / "value-and-source" / "input.json"
+IGNORING = 'ignore = ["CRO429"]\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with a folder of data and a folder to work in."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "data" / "croissant.json").write_bytes(CASE.read_bytes())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "folder", "said"),
+    [
+        ("corpusfmt.toml", IGNORING, ".", "settings: corpusfmt.toml\n"),
+        ("corpusfmt.toml", IGNORING, "work", "settings: ../corpusfmt.toml\n"),
+        (
+            "pyproject.toml",
+            f"[project]\nname = 'x'\n[tool.corpusfmt]\n{IGNORING}",
+            "work",
+            "settings: ../pyproject.toml\n",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "fix"])
+def test_settings_are_found_and_named(
+    project: Path, name: str, text: str, folder: str, said: str, command: str
+) -> None:
+    (project / name).write_text(text, "utf-8")
+    ended = run_cli(command, project / "data", cwd=project / folder)
+    assert (ended.returncode, ended.stderr.decode()) == (0, said)
+    assert b"VALID: 0 errors, 0 warnings; 1 ignored (CRO429)" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "arguments", "folder"),
+    [
+        ("data/corpusfmt.toml", ["../data"], "work"),
+        ("data/corpusfmt.toml", ["."], "data"),
+        ("corpusfmt.toml", [".."], "work"),
+        ("corpusfmt.toml", ["../data", "--config", "none"], "work"),
+        ("../corpusfmt.toml", ["data"], "."),
+        ("other/corpusfmt.toml", ["data"], "."),
+    ],
+)
+def test_what_does_not_count(tmp_path: Path, place: str, arguments: list[str], folder: str) -> None:
+    project = tmp_path / "project"
+    for name in (".git", "data", "work", "other"):
+        (project / name).mkdir(parents=True)
+    (project / "data" / "croissant.json").write_bytes(CASE.read_bytes())
+    (project / place).write_text(IGNORING, "utf-8")
+    ended = run_cli("validate", "--format", "croissant", *arguments, cwd=project / folder)
+    if arguments != [".."]:
+        assert (ended.returncode, ended.stderr) == (1, b"")
+    assert b"settings" not in ended.stderr
+
+
+def test_the_nearest_settings_count_and_pyproject_of_others_may_be_broken(project: Path) -> None:
+    (project / "corpusfmt.toml").write_text("profile = 'nothing'\n", "utf-8")
+    (project / "work" / "pyproject.toml").write_text("not TOML\n", "utf-8")
+    (project / "work" / "corpusfmt.toml").write_text(IGNORING, "utf-8")
+    ended = run_cli("validate", "../data", cwd=project / "work")
+    assert (ended.returncode, ended.stderr) == (0, b"settings: corpusfmt.toml\n")
+
+
+def test_a_fault_in_found_settings_is_an_error_of_one_line(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.corpusfmt]\nignored = []\n", "utf-8")
+    ended = run_cli("validate", "data", cwd=project)
+    assert ended.returncode == 2
+    said = ended.stderr.decode().split("\n")
+    assert said[0] == "settings: pyproject.toml"
+    assert said[1].endswith("pyproject.toml: Object contains unknown field `ignored`")
+
+
+def test_settings_of_another_user_do_not_count(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    from corpusfmt.engine.config import find_config
+
+    (project / "corpusfmt.toml").write_text(IGNORING, "utf-8")
+    monkeypatch.chdir(project)
+    assert find_config([]) == project / "corpusfmt.toml"
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    os.chown(project / "corpusfmt.toml", 12345, -1)
+    assert find_config([]) is None

@@ -1,0 +1,117 @@
+"""The pages of the site, before it is built: all of them are reachable, and every rule has an example that is a fixture."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import make_rules
+import pytest
+from support import REPOSITORY
+from website import examples, pages, reference, rules
+
+import corpusfmt
+from corpusfmt.cli.catalogue import known_rules
+
+# Their examples are conditions that no folder of files has, or output of commands: see tests/test_rules.py.
+WITHOUT_CASES = re.compile("GEN00[0-3]|CRO70[1-3]|MAN50[13]|REP...|WET...|CNV...")
+# The cases of these differ from all that do not fire in more than a reader would look at.
+UNREPAIRED = {"CRO107", "CRO211"}
+
+
+def listed(nav: Any) -> Iterator[str]:
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for each in nav.values() if isinstance(nav, dict) else nav:
+            yield from listed(each)
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    settings = tomllib.loads((Path(pages.__file__).with_name("zensical.toml")).read_text("utf-8"))
+    generated = {path for path in reference.pages() if path.endswith("/index.md") or "/" not in path}
+    assert sorted(listed(settings["project"]["nav"])) == sorted({*pages.written(), *generated, "rules/index.md"})
+
+
+def test_a_link_to_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page.md").write_text("See [it](there.md).\n", "utf-8")
+    monkeypatch.setattr(pages, "REPOSITORY", tmp_path)
+    with pytest.raises(ValueError, match=r"page\.md: `there\.md` leads to there\.md, which does not exist"):
+        pages.adapted("page.md", "page.md")
+
+
+def test_links_lead_to_pages_rules_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs/a").mkdir(parents=True)
+    for name in ("docs/rules.md", "docs/b.md", "x.toml", "README.md"):
+        (tmp_path / name).touch()
+    (tmp_path / "docs/a/c.md").write_text(
+        "[r](../rules.md#osc205-checksum-mismatch) [b](../b.md#one) [x](../../x.toml) [home](../../README.md)\n"
+        "<!-- note -->\n```\n[code](none.md)\n```\n",
+        "utf-8",
+    )
+    monkeypatch.setattr(pages, "REPOSITORY", tmp_path)
+    assert pages.adapted("docs/a/c.md", "a/c.md") == (
+        "[r](../rules/OSC205.md) [b](../b.md#one) [x](https://github.com/corpusfmt/corpusfmt/blob/main/x.toml)"
+        " [home](../index.md)\n```\n[code](none.md)\n```\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return rules.pages()
+
+
+def test_every_rule_has_a_page_with_a_failing_example_and_its_repair(made: dict[str, str]) -> None:
+    for code in known_rules():
+        page = made[f"rules/{code}.md"]
+        for head in ("Why", "Example", "Fix"):
+            assert f"\n## {head}\n" in page, code
+        assert ("\n## Failing example\n" in page) == (WITHOUT_CASES.fullmatch(code) is None), code
+        assert ("\n## Fixed version\n" in page) == (WITHOUT_CASES.fullmatch(code) is None and code not in UNREPAIRED), (
+            code
+        )
+
+
+def test_an_example_fires_and_its_fixed_version_does_not() -> None:
+    for code in known_rules():
+        if shown := examples.example(code):
+            case, repaired = shown
+            assert code in case.codes
+            if repaired:
+                assert repaired.codes < case.codes
+                assert code not in repaired.codes
+                assert list(examples.difference(case, repaired)), code
+
+
+def test_a_retired_rule_keeps_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = make_rules.listed()
+    monkeypatch.setattr(make_rules, "listed", lambda: [*lines, ["OLD101", "gone", "0.1.0", "retired"]])
+    assert rules.pages()["rules/OLD101.md"].startswith("# OLD101 gone\n\nThis rule was added in 0.1.0")
+
+
+def test_references_have_everything_once() -> None:
+    made = reference.pages()
+    for words, command in reference.commands().items():
+        page = made[f"commands/{words.replace(' ', '-')}.md"]
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                assert len(re.findall(rf"^\| `(?:-\w, )?{parameter.opts[0]}[ `,]", page, re.MULTILINE)) == 1, (
+                    words,
+                    parameter.name,
+                )
+    assert sorted(re.findall(r"^### (\w+)$", made["python.md"], re.MULTILINE)) == sorted(
+        {*corpusfmt.__all__} - {"__version__"}
+    )
+    assert not re.findall(r"^\| .* \|  \|$", made["settings.md"], re.MULTILINE), "each key has a meaning"
+    linked = re.findall(r"schemas/(\S+\.schema\.json)\)", "".join(made.values()))
+    assert sorted(linked) == sorted(
+        path.relative_to(REPOSITORY / "schemas").as_posix() for path in (REPOSITORY / "schemas").rglob("*.schema.json")
+    )
+
+
+def test_no_page_names_a_folder_of_this_machine(made: dict[str, str]) -> None:
+    for path, page in (made | reference.pages()).items():
+        assert str(REPOSITORY) not in page, path

@@ -1,0 +1,50 @@
+"""Every block of code on every page is tested: run, read, or left out for a reason that the page states."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from documentation.sessions import PAGES, Wrong, blocks, environment_in, make_corpora, rewritten, way_of
+from support import REPOSITORY
+
+WAYS = {"setup", "skipped", "console", "output", "sh", "python", "toml", "json", "yaml"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_is_tested(name: str) -> None:
+    for block, comment in blocks((REPOSITORY / name).read_text("utf-8")):
+        assert way_of(block, comment) in WAYS, f"{name}: say in a comment why this is not run:\n{block[0]}"
+
+
+@pytest.fixture(scope="session")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpora")
+    make_corpora(folder)
+    return folder
+
+
+@pytest.mark.skipif("CORPUSFMT_SITE" not in os.environ, reason="CORPUSFMT_SITE is not set")
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_prints_what_its_commands_print(name: str, corpora: Path, tmp_path: Path) -> None:
+    text = (REPOSITORY / name).read_text("utf-8")
+    assert rewritten(text, tmp_path, environment_in(tmp_path, corpora)) == text, (
+        "run `make snippets`, read the difference"
+    )
+
+
+def test_what_a_page_says_is_compared_with_what_is_printed(tmp_path: Path) -> None:
+    def page(text: str) -> str:
+        return rewritten(text, tmp_path, environment_in(tmp_path, tmp_path))
+
+    same = (
+        "<!-- setup: printf 'one\\ntwo\\nthree\\n' > list -->\n```\n$ cat list\none\n…\nthree\n\n$ cat \\\n  none\n…\n```\n"
+        "<!-- file: a.toml -->\n```toml\na = 1\n```\n```sh\ngrep --quiet a a.toml\n```\n"
+        "```python\nprint(2)\n```\n<!-- output -->\n```\n2\n```\n<!-- not run: there is no cluster -->\n```sh\nfalse\n```\n"
+    )
+    assert page(same) == same
+    assert page("```\n$ echo two\none\n\n$ echo three\n```\n") == "```\n$ echo two\ntwo\n\n$ echo three\nthree\n```\n"
+    for wrong in ("```sh\nfalse\n```\n", "```toml\na\n```\n", "```json\n{]\n```\n", "```python\n1 / 0\n```\n"):
+        with pytest.raises(Wrong):
+            page(wrong)

@@ -1,0 +1,275 @@
+"""Sessions with the language server, as an editor has them: a process of its own, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types as lsp
+from pygls.lsp.client import LanguageClient
+from support import FIXTURES, run_cli
+
+import corpusfmt
+
+CASES = FIXTURES / "croissant"
+COMPLETE = CASES / "1.1" / "valid" / "complete" / "input.json"
+_SECONDS = 120
+_UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
+
+
+class Editor:
+    """An editor that has texts open, and waits for what the server says of them."""
+
+    def __init__(self, client: LanguageClient) -> None:
+        self.client = client
+        self.published: dict[str, list[lsp.PublishDiagnosticsParams]] = defaultdict(list)
+        self.arrived = asyncio.Event()
+
+        def publish(params: lsp.PublishDiagnosticsParams) -> None:
+            self.published[params.uri].append(params)
+            self.arrived.set()
+
+        client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(publish)
+
+    def open(self, path: Path | str, text: str) -> str:
+        uri = path.as_uri() if isinstance(path, Path) else path
+        document = lsp.TextDocumentItem(uri, "json", 1, text)
+        self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(document))
+        return uri
+
+    def change(self, uri: str, text: str, version: int) -> None:
+        document = lsp.VersionedTextDocumentIdentifier(version=version, uri=uri)
+        whole = [lsp.TextDocumentContentChangeWholeDocument(text)]
+        self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, whole))
+
+    async def diagnostics(self, uri: str, version: int = 1) -> list[lsp.Diagnostic]:
+        """Wait for the findings in a version of a text."""
+        async with asyncio.timeout(_SECONDS):
+            while True:
+                for each in self.published[uri]:
+                    if each.version == version:
+                        return list(each.diagnostics)
+                self.arrived.clear()
+                await self.arrived.wait()
+
+    async def actions(self, uri: str, text: str, *only: str) -> Sequence[lsp.CodeAction]:
+        whole = lsp.Range(lsp.Position(0, 0), lsp.Position(text.count("\n"), 0))
+        context = lsp.CodeActionContext([], only=[lsp.CodeActionKind(each) for each in only] or None)
+        params = lsp.CodeActionParams(lsp.TextDocumentIdentifier(uri), whole, context)
+        found = await self.client.text_document_code_action_async(params)
+        return [each for each in found or () if isinstance(each, lsp.CodeAction)]
+
+
+@asynccontextmanager
+async def editing(*arguments: str, encoding: str = "utf-16") -> AsyncIterator[Editor]:
+    client = LanguageClient("test", "1")
+    editor = Editor(client)
+    await client.start_io(sys.executable, "-m", "corpusfmt", "lsp", *arguments)
+    general = lsp.GeneralClientCapabilities(position_encodings=[lsp.PositionEncodingKind(encoding)])
+    capabilities = lsp.ClientCapabilities(general=general)
+    await client.initialize_async(lsp.InitializeParams(capabilities))
+    client.initialized(lsp.InitializedParams())
+    stop: Callable[[], Awaitable[None]] = client.stop
+    server = client._server
+    assert server is not None
+    assert server.stderr is not None
+    try:
+        yield editor
+        await client.shutdown_async(None)
+        client.exit(None)
+        async with asyncio.timeout(_SECONDS):
+            assert (await server.stderr.read(), await server.wait()) == (b"", 0)
+    finally:
+        if server.returncode is None:
+            server.kill()
+        await stop()
+
+
+def session(scene: Callable[[Editor], Awaitable[None]], *arguments: str, encoding: str = "utf-16") -> None:
+    async def run() -> None:
+        async with editing(*arguments, encoding=encoding) as editor:
+            await scene(editor)
+
+    asyncio.run(run())
+
+
+def place(data: bytes, byte: int, encoding: str) -> tuple[int, int]:
+    """Return the line and units of a byte: lines end with LF, CR or both."""
+    before = data[:byte].replace(b"\r\n", b"\n").replace(b"\r", b"\n").decode()
+    codec, width = _UNITS[encoding]
+    return before.count("\n"), len(before[before.rfind("\n") + 1 :].encode(codec)) // width
+
+
+def seen(diagnostics: Sequence[lsp.Diagnostic]) -> list[tuple[Any, ...]]:
+    return sorted((each.code, each.range.start.line, each.range.start.character, each.message) for each in diagnostics)
+
+
+def of_command(path: Path, encoding: str) -> list[tuple[Any, ...]]:
+    """Return what `validate` finds in a file, in the terms of the protocol."""
+    data = path.read_bytes()
+    try:
+        found = corpusfmt.validate(path, max_per_rule=1_000).findings
+    except corpusfmt.UsageError:  # in no known format
+        return []
+    return sorted(
+        (
+            each.code,
+            *place(data, each.location.byte or 0, encoding),
+            each.message + (f"\n{each.hint}" if each.hint else ""),
+        )
+        for each in found
+    )
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("utf-16", "1.0"), ("utf-8", "1.1"), ("utf-16", "1.1")])
+def test_findings_are_those_of_the_command_at_their_places(encoding: str, name: str) -> None:
+    texts = {}
+    for path in sorted(CASES.glob(f"{name}/*/*/input.json")):
+        # An editor decodes what is not UTF-8, and removes a byte order mark.
+        with suppress(UnicodeDecodeError):
+            texts[path] = path.read_bytes().decode()
+    texts = {path: text for path, text in texts.items() if not text.startswith("\ufeff")}
+
+    async def scene(editor: Editor) -> None:
+        for path, text in texts.items():
+            editor.open(path, text)
+        for path in texts:
+            wanted = of_command(path, encoding)
+            assert seen(await editor.diagnostics(path.as_uri())) == wanted, path
+
+    assert len(texts) > 60
+    session(scene, encoding=encoding)
+
+
+def test_a_text_that_is_typed(tmp_path: Path) -> None:
+    text = COMPLETE.read_text("utf-8")
+    broken = tmp_path / "croissant.json"
+    broken.write_text(text.replace('"datePublished"', '"datePublishd"'), "utf-8")
+
+    async def scene(editor: Editor) -> None:
+        uri = editor.open("untitled:Untitled-1", text)
+        assert await editor.diagnostics(uri) == []
+        editor.change(uri, text[: len(text) // 2], 2)
+        assert [each.code for each in await editor.diagnostics(uri, 2)] == ["CRO101"]
+        for version in range(3, 1_003):
+            editor.change(uri, text[:version], version)
+        editor.change(uri, broken.read_text("utf-8"), 1_003)
+        found = seen(await editor.diagnostics(uri, 1_003))
+        assert {each[0] for each in found} >= {"CRO210"}
+        assert found == of_command(broken, "utf-16")
+        # The states in between were replaced before a check began.
+        assert len(editor.published[uri]) < 100
+        editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+        assert await editor.diagnostics(uri, None) == []  # type: ignore[arg-type]
+
+    session(scene)
+
+
+def test_texts_in_no_known_format_and_hostile_ones() -> None:
+    async def scene(editor: Editor) -> None:
+        for text in ("", "{}", "[1]", "hello", "\x00" * 9, "\ud800", '{"a":' * 10_000):
+            uri = editor.open(f"untitled:{len(text)}-{text[:1]!r}", text.encode("utf-8", "replace").decode())
+            assert await editor.diagnostics(uri) == []
+        longest = editor.open("untitled:longest", f'{{"@context": "{"x" * 20_000_000}"}}')
+        assert await editor.diagnostics(longest) == []
+        uri = editor.open(
+            Path("/nowhere/croissant.json"), '{"@context": {}, "@type": "sc:Dataset", "recordSet": ' + "[" * 5_000
+        )
+        assert [each.code for each in await editor.diagnostics(uri)] == ["CRO104"]
+
+    session(scene)
+
+
+def test_hover_completion_and_definition() -> None:
+    text = COMPLETE.read_text("utf-8")
+    lines = text.split("\n")
+
+    def cursor(uri: str, piece: str, after: int = 2) -> tuple[lsp.TextDocumentIdentifier, lsp.Position]:
+        line = max(number for number, each in enumerate(lines) if piece in each)
+        return lsp.TextDocumentIdentifier(uri), lsp.Position(line, lines[line].index(piece) + after)
+
+    async def scene(editor: Editor) -> None:
+        uri = editor.open("untitled:Untitled-1", text)
+        await editor.diagnostics(uri)
+        hover = await editor.client.text_document_hover_async(lsp.HoverParams(*cursor(uri, '"contentUrl"')))
+        assert hover is not None
+        assert isinstance(hover.contents, lsp.MarkupContent)
+        assert hover.contents.value.startswith("**contentUrl**\n\nA URL, or a path")
+        in_name = lsp.CompletionParams(*cursor(uri, '"fileObject": {'))
+        completed = await editor.client.text_document_completion_async(in_name)
+        assert isinstance(completed, Sequence)
+        labels = {each.label for each in completed}
+        assert labels >= {"fileObject", "fileSet", "recordSet", "transform"}
+        used = cursor(uri, '"@id": "films.csv"', 10)
+        defined = await editor.client.text_document_definition_async(lsp.DefinitionParams(*used))
+        assert isinstance(defined, lsp.Location)
+        assert lines[defined.range.start.line][defined.range.start.character :].startswith('"films.csv"')
+
+    session(scene)
+
+
+FIXABLE = sorted(
+    path
+    for path in CASES.glob("1.[01]/invalid/*/input.json")
+    if path.parent.name in ("live-yes", "conformsto-https", "id-with-spaces", "value-and-source")
+)
+
+
+def applied(text: str, edits: Sequence[Any]) -> str:
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    for edit in sorted(edits, key=lambda each: (each.range.start.line, each.range.start.character), reverse=True):
+        first, end = (starts[each.line] + each.character for each in (edit.range.start, edit.range.end))
+        text = text[:first] + edit.new_text + text[end:]
+    return text
+
+
+@pytest.mark.parametrize("path", FIXABLE, ids=lambda path: path.parent.name)
+def test_actions_are_the_repairs_of_fix(path: Path, tmp_path: Path) -> None:
+    text = path.read_text("utf-8")
+    (tmp_path / "croissant.json").write_text(text, "utf-8")
+    run_cli("fix", tmp_path / "croissant.json")
+    report = corpusfmt.validate(path, max_per_rule=1_000)
+    wanted = [each for each in report.findings if each.fix is not None]
+
+    async def scene(editor: Editor) -> None:
+        uri = editor.open("untitled:croissant.json", text)
+        await editor.diagnostics(uri)
+        quick = await editor.actions(uri, text, "quickfix")
+        assert sorted(each.title.partition(":")[0] for each in quick) == sorted(each.code for each in wanted)
+        for action in quick:
+            assert action.edit is not None
+            assert action.edit.changes is not None
+            json.loads(applied(text, action.edit.changes[uri]))
+        everything = await editor.actions(uri, text, "source.fixAll")
+        after = (tmp_path / "croissant.json").read_text("utf-8")
+        edits = [edit for each in everything if each.edit and each.edit.changes for edit in each.edit.changes[uri]]
+        assert applied(text, edits) == after
+        assert bool(edits) == (after != text)
+
+    session(scene)
+
+
+def test_wrong_settings_are_an_error_of_one_line() -> None:
+    ended = run_cli("lsp", "--profile", "nothing")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert ended.stderr.startswith(b"error: unknown profile 'nothing'")
+    assert ended.stderr.count(b"\n") == 1
+
+
+def test_a_profile_applies() -> None:
+    text = COMPLETE.read_text("utf-8").replace('"rai:dataBiases"', '"rai:dataUseCases"')
+
+    async def scene(editor: Editor) -> None:
+        uri = editor.open("untitled:croissant.json", text)
+        assert any("dataBiases" in each.message for each in await editor.diagnostics(uri))
+
+    session(scene, "--profile", "neurips-2026")

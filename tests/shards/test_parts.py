@@ -1,0 +1,319 @@
+"""Parts of a run, joined in any order, are the run: the same bytes in every output format. Damaged and forged ones are refused.
+
+`make parts-test` divides the runs over all fixtures; the ordinary suite takes some.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import referencing
+import xxhash
+from support import FIXTURES, gzipped, run_cli
+from test_fixtures import CASES, expected_of, input_of, name_of
+
+import corpusfmt
+from corpusfmt._resources import resource
+from corpusfmt.engine.arrays import Share
+from corpusfmt.engine.merge import parts_at
+from corpusfmt.engine.parts import Asked, PartWriter
+from corpusfmt.engine.validate import validate
+from corpusfmt.io.limits import Limits
+from corpusfmt.model import Report, UsageError
+from corpusfmt.report import RENDERERS
+
+EVERY = "CORPUSFMT_PARTS" in os.environ
+TWICE = FIXTURES / "dolma/1.0/invalid/id-twice-in-two-files-gz/input"
+ACROSS = FIXTURES / "oscar/1.1/invalid/dedup-across-parts/input"
+RELEASE = FIXTURES / "release/1/invalid/files-swapped/input"
+
+Lines = list[dict[str, Any]]
+
+
+def seen(report: Report) -> dict[str, str]:
+    """Return a report in all output formats, without times."""
+    report.started = report.finished = ""
+    rendered = {name: corpusfmt.render(report, name) for name in RENDERERS}
+    rendered["junit"] = re.sub(r' time="[0-9.]+"', "", rendered["junit"])
+    return rendered
+
+
+def divided(folder: Path, path: Path, of: int, **arguments: Any) -> list[str]:
+    """Validate a path in parts; return their files in no order."""
+    files = []
+    for number in range(1, of + 1):
+        files.append(str(folder / f"{number}-of-{of}"))
+        with open(files[-1], "wb") as file:
+            part = PartWriter(file, Share(number, of, 0), Asked([str(path)]))
+            part.next_input()
+            validate(path, part=part, **arguments)
+            part.end()
+    random.Random(of).shuffle(files)
+    return files
+
+
+def joined(files: Sequence[str], path: Path, **arguments: Any) -> Report:
+    parts = parts_at(files)
+    parts.next_input()
+    return validate(path, part=parts, **arguments)
+
+
+@pytest.mark.parametrize("case", CASES if EVERY else CASES[::37], ids=name_of)
+def test_parts_in_any_order_are_one_run(case: Path, tmp_path: Path) -> None:
+    arguments = dict(expected_of(case)["arguments"])
+    if "blocklist" in arguments:
+        arguments["blocklist"] = case / arguments["blocklist"]
+    for profile in dict.fromkeys((arguments.get("profile", "standard"), "strict")):
+        asked = arguments | {"profile": profile}
+        alone = seen(validate(input_of(case), **asked))
+        for of in (1, 2, 3, 7):
+            files = divided(tmp_path, input_of(case), of, **asked)
+            assert seen(joined(files, input_of(case), **asked)) == alone
+
+
+@pytest.mark.parametrize("path", [TWICE, ACROSS, RELEASE], ids=["dolma", "oscar", "release"])
+@pytest.mark.parametrize(
+    "more",
+    [{"sample": 0.5}, {"ignore": ["DOL3", "OSC3"]}, {"max_per_rule": 1}, {"jobs": 2}],
+    ids=["sample", "ignore", "max-per-rule", "jobs"],
+)
+def test_options_apply_as_in_one_run(path: Path, more: dict[str, Any], tmp_path: Path) -> None:
+    asked = {"dedup": True, **more}
+    assert seen(joined(divided(tmp_path, path, 3, **asked), path, **asked)) == seen(validate(path, **asked))
+
+
+@pytest.mark.parametrize("path", [TWICE, ACROSS, RELEASE], ids=["dolma", "oscar", "release"])
+def test_a_baseline_suppresses_what_it_does_in_one_run(path: Path, tmp_path: Path) -> None:
+    base = tmp_path / "base.json"
+    base.write_text(corpusfmt.render(validate(path, dedup=True), "json"))
+    asked: dict[str, Any] = {"baseline": base, "profile": "strict", "dedup": True}
+    again = joined(divided(tmp_path, path, 2, **asked), path, **asked)
+    assert sum(each["count"] for each in again.suppressed) > 0
+    assert seen(again) == seen(validate(path, **asked))
+
+
+def cli_parts(folder: Path, of: int, *words: str) -> list[str]:
+    for number in range(of, 0, -1):
+        done = run_cli("validate", *words, "--shard", f"{number}/{of}", "--report", f"part={number}.part", cwd=folder)
+        assert (done.returncode, done.stderr) == (0, b"")
+    return [f"{number}.part" for number in range(1, of + 1)]
+
+
+@pytest.fixture
+def corpora(tmp_path: Path) -> Path:
+    for name, path in (("dolma", TWICE), ("oscar", ACROSS), ("release", RELEASE)):
+        shutil.copytree(path, tmp_path / name)
+    return tmp_path
+
+
+def timeless(data: bytes) -> bytes:
+    return re.sub(rb'"(started|finished)": "[0-9TZ:-]+"', b"", data)
+
+
+def test_the_command_joins_parts_of_several_inputs(corpora: Path) -> None:
+    (corpora / "settings.toml").write_text(
+        'fail-on = "never"\n[[rule]]\nrules = ["DOL313"]\nseverity = "warning"\nreason = "known"\n'
+    )
+    words = ["dolma", "oscar", "rel*", "--config", "settings.toml"]
+    alone = run_cli("validate", *words, "--output-format", "json", cwd=corpora)
+    parts = cli_parts(corpora, 2, *words)
+    found = run_cli("report", "merge", *parts, "--output-format", "json", "--report", "junit=junit.xml", cwd=corpora)
+    assert timeless(found.stdout) == timeless(alone.stdout)
+    assert json.loads(found.stdout)["regraded"] == [{"rule": "DOL313", "reason": "known", "count": 1}]
+    assert (found.returncode, found.stderr) == (alone.returncode, b"") == (0, b"")
+    assert (corpora / "junit.xml").read_text().startswith("<?xml")
+
+
+def test_the_command_fails_as_one_run_does(corpora: Path) -> None:
+    parts = cli_parts(corpora, 2, "dolma")
+    alone, found = run_cli("validate", "dolma", cwd=corpora), run_cli("report", "merge", *parts, cwd=corpora)
+    assert (found.returncode, found.stdout, found.stderr) == (1, alone.stdout, b"")
+    (corpora / "dolma").rename(corpora / "moved")
+    assert run_cli("report", "merge", *parts, cwd=corpora).stderr == b"error: path dolma does not exist\n"
+    assert run_cli("report", "merge", *parts, "--path", "moved", cwd=corpora).stdout == alone.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--shard", "1/2"], "--shard writes a part of a report, and nothing else: add --report part=FILE alone"),
+        (["--report", "part=x"], "--report part=FILE is for a share of a run: add --shard I/N, or name another format"),
+        (["--shard", "3/2", "--report", "part=x"], "--shard is '3/2', expected i/n with i from 1 to n, like 3/8"),
+        (
+            ["--shard", "1/2", "--report", "part=x", "--columns", "s3://bucket/columns.toml"],
+            "--columns is `s3://bucket/columns.toml`, and parts of a run need a local file: copy it",
+        ),
+        (
+            ["-", "--format", "jsonl", "--shard", "1/2", "--report", "part=x"],
+            "--shard does a share of a corpus, and standard input belongs to one process: name files",
+        ),
+    ],
+)
+def test_wrong_usage(words: list[str], said: str, corpora: Path) -> None:
+    done = run_cli("validate", *(["dolma", *words] if "-" not in words else words), cwd=corpora)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"error: {said}\n")
+    assert not (corpora / "x").exists()
+
+
+def test_parts_that_do_not_make_up_one_run_are_refused(corpora: Path) -> None:
+    one, two, three = cli_parts(corpora, 3, "dolma")
+    for name, other in {"strict": ["--profile", "strict"], "of-4": ["--shard", "1/4"]}.items():
+        words = ["dolma", "--shard", "1/3", *other, "--report", f"part={name}"]
+        assert run_cli("validate", *words, cwd=corpora).returncode == 0
+    for given, status, said in [
+        ([two], 3, "2 parts of 3 missing: 1, 3; run the shard with `--shard 1/3`"),
+        ([one, two, two, three], 2, "2.part and 2.part are both part 2 of 3: name one of them"),
+        (["strict", two, three], 2, "2.part and strict are of different runs, with other `profile`: merge the parts of one run"),
+        (["of-4", two, three], 2, "2.part and of-4 are of different runs, with other `shard`: merge the parts of one run"),
+        ([one, two, "none"], 2, "part none is not a file on this machine"),
+    ]:  # fmt: skip
+        done = run_cli("report", "merge", *given, cwd=corpora)
+        assert (done.returncode, done.stdout, done.stderr.decode()) == (status, b"", f"error: {said}\n")
+    (corpora / "dolma/documents/c.jsonl.gz").write_bytes(gzipped(b""))
+    done = run_cli("report", "merge", one, two, three, cwd=corpora)
+    assert done.stderr == b"error: 1.part is of other files than there are now: run all shards again\n"
+
+
+def test_the_bytes_of_all_parts_count_as_in_one_run(tmp_path: Path) -> None:
+    limits = Limits(max_total_bytes=800)
+    found = joined(divided(tmp_path, TWICE, 2, limits=limits), TWICE, limits=limits)
+    assert (validate(TWICE, limits=limits).verdict, found.verdict) == ("incomplete", "incomplete")
+    assert found.findings[0].message == (
+        "read 852 uncompressed bytes, more than --max-total-bytes (800); 2 of 2 shards were read"
+    )
+
+
+def test_a_part_that_a_limit_ended_early_makes_the_report_incomplete(corpora: Path) -> None:
+    words = ["dolma", "--max-total-bytes", "1", "--report", "part=1.part", "--shard"]
+    assert run_cli("validate", *words, "1/1", cwd=corpora).returncode == 3
+    done = run_cli("report", "merge", "1.part", cwd=corpora)
+    alone = run_cli("validate", *words[:3], "--jobs", "1", cwd=corpora)
+    assert (done.returncode, done.stdout, done.stderr) == (3, alone.stdout, b"")
+
+
+def test_the_lines_conform_to_the_schema(tmp_path: Path) -> None:
+    schemas = [
+        json.loads(resource("schemas", f"report/{name}.schema.json").read_bytes()) for name in ("part", "report")
+    ]
+    registry = referencing.Registry().with_resource(
+        "report.schema.json", referencing.Resource.from_contents(schemas[1])
+    )
+    check = jsonschema.Draft202012Validator(schemas[0], registry=registry).validate
+    kinds = set()
+    for path, most in ((TWICE, None), (ACROSS, 1_000), (RELEASE, None)):
+        limits = Limits(max_total_bytes=most)
+        for file in divided(tmp_path, path, 1, limits=limits, ignore=["OSC309"], dedup=True, profile="hub"):
+            for line in Path(file).read_bytes().split(b"\n")[:-1]:
+                check(json.loads(line))
+                kinds.add(json.loads(line)["kind"])
+    assert kinds == schemas[0]["$defs"].keys() - {"count", "sha256", "by_reason"}
+
+
+def test_what_parts_have_read_is_not_read_again(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    for name in ("a", "b", "c"):
+        (corpus / "documents").mkdir(parents=True, exist_ok=True)
+        row = {"id": name, "text": f"a text of {name}", "source": "s"}
+        (corpus / f"documents/{name}.jsonl").write_text(json.dumps(row) + "\n")
+    (corpus / "NOTES").write_bytes(b"how it was made\n")
+    assert run_cli("seal", corpus, "--format", "dolma").returncode == 0
+    alone = seen(validate(corpus, profile=["hub", "strict"]))
+    files = divided(tmp_path, corpus, 2, profile=["hub", "strict"])
+    (corpus / "documents/b.jsonl").write_text('{"id": 123, "text": "a text of b", "source": "s"}\n')
+    (corpus / "NOTES").write_bytes(b"how it was faked")
+    found = joined(files, corpus, profile=["hub", "strict"])
+    assert seen(found) == alone
+    assert {"HUB202", "MAN204"} <= validate(corpus, profile=["hub", "strict"]).by_rule.keys() - found.by_rule.keys()
+
+
+def test_a_flipped_bit_or_a_lost_end_is_noticed(tmp_path: Path) -> None:
+    file = Path(divided(tmp_path, TWICE, 1)[0])
+    whole = file.read_bytes()
+    chosen = random.Random(1)
+    damaged = [whole[: chosen.randrange(len(whole))] for _ in range(20)]
+    for _ in range(150):
+        bits = bytearray(whole)
+        bits[chosen.randrange(len(whole))] ^= 1 << chosen.randrange(8)
+        damaged.append(bytes(bits))
+    for data in damaged:
+        file.write_bytes(data)
+        with pytest.raises(UsageError, match=r"(is damaged|is of corpusfmt)"):
+            joined([str(file)], TWICE)
+
+
+def forged(file: Path, change: Callable[[Lines], object]) -> None:
+    """Change the lines of a part, and give it the checksum of what they are then."""
+    lines = [json.loads(line) for line in file.read_bytes().split(b"\n")[:-2]]
+    change(lines)
+    data = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+    checksum = json.dumps({"kind": "checksum", "xxh3": xxhash.xxh3_128_hexdigest(data)})
+    file.write_bytes(data + checksum.encode() + b"\n")
+
+
+def of_kind(lines: Lines, kind: str) -> dict[str, Any]:
+    return next(line for line in lines if line["kind"] == kind)
+
+
+FORGERIES: dict[str, Callable[[Lines], object]] = {
+    "path-outside": lambda lines: of_kind(lines, "scratch").update(path="../../000000000-00000-0.keys"),
+    "absolute-path": lambda lines: of_kind(lines, "scratch").update(path="/tmp/000000000.keys"),
+    "not-base64": lambda lines: of_kind(lines, "scratch").update(data="!"),
+    "odd-run": lambda lines: of_kind(lines, "scratch").update(data="AAAA"),
+    "run-of-another-shard": lambda lines: of_kind(lines, "scratch").update(path="dolma-keys/000000009-00000-0.keys"),
+    "places-elsewhere": lambda lines: of_kind(lines, "scratch").update(data=base64.b64encode(b"\xff" * 32).decode()),
+    "position-too-high": lambda lines: of_kind(lines, "shard").update(position=2**62),
+    "result-twice": lambda lines: lines.insert(3, of_kind(lines, "shard")),
+    "result-missing": lambda lines: lines.remove(of_kind(lines, "shard")),
+    "input-missing": lambda lines: lines.remove(of_kind(lines, "input")),
+    "facts-of-another-type": lambda lines: of_kind(lines, "shard").update(facts={"path": "x"}),
+    "negative-count": lambda lines: of_kind(lines, "shard").update(counts=[["DOL313", "error", "x", -1]]),
+    "count-too-high": lambda lines: of_kind(lines, "shard").update(counts=[["DOL313", "error", "x", 2**70]]),
+    "unknown-severity": lambda lines: of_kind(lines, "shard").update(counts=[["DOL313", "fatal", "x", 1]]),
+    "finding-is-a-number": lambda lines: of_kind(lines, "shard").update(findings=[1]),
+    "coverage-is-missing": lambda lines: of_kind(lines, "shard").pop("coverage"),
+    "unknown-field": lambda lines: of_kind(lines, "part").update(more=1),
+    "no-paths": lambda lines: of_kind(lines, "part")["asked"].update(paths=[]),
+    "number-above-all": lambda lines: of_kind(lines, "part").update(number=9),
+    "other-version": lambda lines: of_kind(lines, "part")["tool"].update(version="0.0.1"),
+    "other-schema": lambda lines: of_kind(lines, "part").update(schema="corpusfmt-part/2"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_part_is_an_error_of_one_line(forgery: str, tmp_path: Path) -> None:
+    file = tmp_path / "1.part"
+    shutil.copytree(TWICE, tmp_path / "dolma")
+    cli_parts(tmp_path, 1, "dolma")
+    forged(file, FORGERIES[forgery])
+    before = sorted(tmp_path.iterdir())
+    done = run_cli("report", "merge", "1.part", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert re.fullmatch(rb"error: [^\n]*1\.part[^\n]*\n|error: no part has a result of [^\n]*\n", done.stderr)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("paths", ["s3://bucket/corpus"], "the parts are of s3://bucket/corpus: add --path s3://bucket/corpus to read there"),
+        ("profile", ["https://localhost/p.toml"], "--profile is `https://localhost/p.toml`, and parts of a run need a local file: copy it"),
+    ],
+    ids=["paths", "profile"],
+)  # fmt: skip
+def test_nothing_in_a_store_is_read_because_a_part_names_it(
+    name: str, value: object, said: str, tmp_path: Path
+) -> None:
+    file = Path(divided(tmp_path, TWICE, 1)[0])
+    forged(file, lambda lines: of_kind(lines, "part")["asked"].update({name: value}))
+    done = run_cli("report", "merge", file, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"error: {said}\n")
