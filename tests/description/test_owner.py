@@ -13,6 +13,7 @@ from description.folders import jsonl
 from support import REPOSITORY, SAMPLE, run_cli
 
 import corpusfmt
+from corpusfmt.description.provenance import Release
 from corpusfmt.formats.croissant.model.shapes import DATASET
 from corpusfmt.model import UsageError
 
@@ -117,6 +118,15 @@ def test_a_corpus_has_the_provenance_of_its_manifest(oscar_corpus: Path) -> None
     assert activity["rdfs:label"] == f"{tool}, recipe oscar-1.1"
     agents = [each["rdfs:label"] for each in activity["prov:wasAssociatedWith"]]
     assert agents == [tool, f"language identification model, SHA-256 {manifest['model']['sha256']}"]
+
+
+def test_of_many_inputs_only_the_folders_are_named() -> None:
+    inputs = [
+        {"name": f"{number % folders}/{number}.gz", "sha256": ""} for folders in (3, 5000) for number in range(9000)
+    ]
+    for some, named, first in ((inputs[:1000], 1000, "0/0.gz"), (inputs[:1001], 3, "0"), (inputs, 1000, "0")):
+        sources = Release({}, {"tool": {}, "inputs": some}, {}).provenance["prov:wasDerivedFrom"]
+        assert (len(sources), sources[0]["rdfs:label"]) == (named, first)
 
 
 def statistics_of(annotated: dict[str, Any]) -> dict[str, Any]:
