@@ -337,8 +337,8 @@ def test_workflows_run_what_decides_and_may_do_little() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    gate = (REPOSITORY / "docs" / "gate.md").read_text("utf-8")
-    assert set(re.findall(r"corpusfmt@v(\S+)|rev: v(\S+)", gate)) == {(VERSION, ""), ("", VERSION)}
+    pages = "".join(path.read_text("utf-8") for path in (REPOSITORY / "docs").rglob("*.md"))
+    assert set(re.findall(r"corpusfmt@v(\d\S+)|rev: v(\S+)", pages)) == {(VERSION, ""), ("", VERSION)}
     newest = re.search(
         r"^## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", (REPOSITORY / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
     )

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from corpusfmt.conversion.corpus import Corpus, corpus_at
+from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.formats import LeftOut, ReadOptions, Rejected, Shard
 from corpusfmt.formats.general import GENERAL, broken_stream
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
@@ -52,13 +53,20 @@ class Documents:
     """
 
     def __init__(
-        self, corpus: Corpus, choice: Choice, fields: frozenset[str] | None, on_error: OnError, limits: Limits
+        self,
+        corpus: Corpus,
+        choice: Choice,
+        fields: frozenset[str] | None,
+        on_error: OnError,
+        limits: Limits,
+        progress: Callable[[Progress], None] | None,
     ) -> None:
         self._corpus = corpus
         self._choice = choice
         self._fields = fields
         self._on_error = on_error
         self._limits = limits
+        self._progress = progress
         self.skipped = 0
         self.left_out = 0
 
@@ -111,8 +119,12 @@ class Documents:
         choice, random, left = self._choice, Random(self._choice.seed), self._choice.limit
         if left == 0:
             return
-        with limited(self._limits, interrupting=False):  # the caller's code runs in the block
-            for shard in self._corpus.shards:
+        sizes = [shard.size for shard in self._corpus.shards]
+        # The caller's code runs in the block.
+        with limited(self._limits, interrupting=False), ShardProgress(self._progress, sizes) as shown:
+            for number, shard in enumerate(self._corpus.shards):
+                if number:
+                    shown.finished(number - 1, None)
                 language = self._corpus.language_of(shard)
                 if language is not None and choice.languages and language not in choice.languages:
                     continue
@@ -124,6 +136,7 @@ class Documents:
                     yield each
                     if left == 0:
                         return
+            shown.finished(len(sizes) - 1, None)
 
     def _read(self, shard: Shard) -> Iterator[Document | Finding]:
         for each in self._corpus.reader.read(shard, self._corpus.options):
@@ -205,13 +218,15 @@ def read(
     id_field: str | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Documents:
     """Return the documents of a corpus, to iterate over: one at a time, shard by shard in order.
 
     `languages` and `sources` choose documents; `fields` names what else is wanted besides `id` and `text` (default: all).
     `sample` is the share of documents to choose at random, like 0.01; the same `seed` chooses the same. `limit` is the
     maximum number of documents. `on_error` is `raise`, `skip`, or a function that receives the finding about each skipped
-    record. `record_set`, `text_field` and `id_field` name what `convert` takes by these names.
+    record. `record_set`, `text_field` and `id_field` name what `convert` takes by these names. `progress` is called after each
+    shard.
 
     Raises `UsageError` for a path without documents and wrong arguments; `BadInput` for bad data and files that cannot be
     read; `LimitReached` if one of `limits` is reached.
@@ -237,7 +252,7 @@ def read(
             follow_links=follow_links,
         )
     choice = Choice(_names(languages), _names(sources), sample, seed, limit)
-    return Documents(corpus, choice, None if fields is None else frozenset(fields), on_error, limits)
+    return Documents(corpus, choice, None if fields is None else frozenset(fields), on_error, limits, progress)
 
 
 def chosen(found: Iterable[Document], most: int, seed: int | None) -> list[Document]:

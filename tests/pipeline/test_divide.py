@@ -67,10 +67,11 @@ def stages_of(seen: list[str], **options: Any) -> Report:
     [
         ("oscar-1.1", "", {}),
         ("oscar-1.1", "", {"keep_original": True}),
+        ("oscar-1.0", "", {}),
         ("dolma", "", {}),
         ("dolma", "language-scores = true", {}),
     ],
-    ids=["oscar", "original", "dolma", "scores"],
+    ids=["oscar", "original", "1.0", "dolma", "scores"],
 )
 def test_several_tasks_write_the_same_bytes_as_one(
     tmp_path: Path, wet: Path, base: str, more: str, options: dict[str, Any], part_bytes: int, jobs: int

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import gzipped
@@ -100,3 +101,13 @@ def test_a_document_is_a_row_for_data_frames() -> None:
     )
     assert "y… [3,000 characters]</pre>" in Document("1", "y" * 3_000)._repr_html_()
     assert issubclass(Document, Mapping)
+
+
+def test_progress_is_told_after_each_shard(oscar_corpus: Path) -> None:
+    told: list[Any] = []
+    documents = corpusfmt.read(oscar_corpus, languages="de", progress=told.append)
+    assert told == []
+    assert len(list(documents)) == 1
+    shards = told[0].shards_total
+    assert [each.shards for each in told] == list(range(shards + 1))
+    assert told[-1].bytes == told[-1].bytes_total > 0

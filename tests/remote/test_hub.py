@@ -99,10 +99,14 @@ def test_a_conversion_and_a_description_name_the_commit(hub: Hub, tmp_path: Path
     run("convert", ADDRESS, tmp_path / "out", "--to", "dolma", "--source", "web")
     run("convert", folder(tmp_path / "local", FILES), tmp_path / "same", "--to", "dolma", "--source", "web")
     ours, same = tree(tmp_path / "out"), tree(tmp_path / "same")
-    manifest = json.loads(ours.pop("MANIFEST.json"))
+    manifest, of_same = (json.loads(files.pop("MANIFEST.json")) for files in (ours, same))
     assert manifest["conversion"].pop("revisions") == {ADDRESS: commit}
-    assert manifest == json.loads(same.pop("MANIFEST.json"))
-    assert ours == same
+    description, of_other = (json.loads(files.pop("croissant.json")) for files in (ours, same))
+    assert description["prov:wasDerivedFrom"].pop(0) == {"@id": f"{ADDRESS}@{commit}"}
+    assert description == of_other
+    for each in (manifest, of_same):
+        del each["tree"], each["files"]["croissant.json"]
+    assert (manifest, ours) == (of_same, same)
     run("describe", ADDRESS, "-o", tmp_path / "described.json")
     described = json.loads((tmp_path / "described.json").read_bytes())
     assert described["name"] == "corpus"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from stats.uax29 import is_word, segments
 from support import REPOSITORY
 
+from corpusfmt.statistics import words
 from corpusfmt.statistics.words import words_in
 
 CASES = [
@@ -35,16 +37,31 @@ CASES = [
 
 
 def number_in(text: str) -> int:
-    data = text.encode()
-    found: int = words_in(data, np.array([len(data)]))[0].item()
-    return found
+    return words_of([text])[0][0]
 
 
-@pytest.mark.parametrize(("text", "words"), CASES)
-def test_words_of_each_rule(text: str, words: list[str]) -> None:
-    assert number_in(text) == len(words)
-    assert [each for each in segments(text) if is_word(each)] == [each for each in words if each != "ב"] + (
-        ["ב'"] if "ב" in words else []
+def words_of(texts: Sequence[str]) -> tuple[list[int], Counter[str]]:
+    """Return what is counted, the same however much of the texts is ASCII."""
+    data = "\n".join(texts).encode()
+    places = [
+        np.array([sum(map(len, units[: number + 1])) + number for number in range(len(units))])
+        for units in (texts, [each.encode() for each in texts])
+    ]
+    found = []
+    for mostly_ascii in (0, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(words, "_MOSTLY_ASCII", mostly_ascii)
+            counts, scripts = words_in(data, places[1], places[0])
+            found.append((counts.tolist(), scripts))
+    assert found[0] == found[1]
+    return found[0]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_words_of_each_rule(text: str, expected: list[str]) -> None:
+    assert number_in(text) == len(expected)
+    assert [each for each in segments(text) if is_word(each)] == [each for each in expected if each != "ב"] + (
+        ["ב'"] if "ב" in expected else []
     )
 
 
@@ -59,10 +76,8 @@ def test_any_text_has_the_words_that_the_rules_say(text: str) -> None:
 
 def test_words_belong_to_their_documents_and_letters_to_their_scripts() -> None:
     texts = ["Ein Wort, zwei", "", "Три слова тут", "中文", "one"]
-    data = [each.encode() for each in texts]
-    ends = [sum(len(each) + 1 for each in data[: number + 1]) - 1 for number in range(len(data))]
-    words, scripts = words_in(b"\n".join(data), np.array(ends))
-    assert words.tolist() == [3, 0, 3, 2, 1]
+    counts, scripts = words_of(texts)
+    assert counts == [3, 0, 3, 2, 1]
     assert scripts == Counter({"Latn": 14, "Cyrl": 11, "Hani": 2})
 
 

@@ -348,8 +348,8 @@ class _Counting:
             "bytes": np.array([len(each) for each in texts], np.int64),
         }
         if "words" in self._part.count:
-            ends = np.cumsum(found["bytes"]) + np.arange(len(texts))
-            found["words"], scripts = words_in(data, ends)
+            ends, characters = (np.cumsum(found[name]) + np.arange(len(texts)) for name in ("bytes", "characters"))
+            found["words"], scripts = words_in(data, ends, characters)
             self.result.scripts.update(scripts)
         if "tokens" in self._part.count:
             counts = tokens_in(self._strings, self._part.scratch / TOKENIZER)

@@ -10,6 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,8 @@ _CLASSES = {
     "-": 0,
 }
 _UNICODE = 0x110000
+# Characters for each byte above which it takes less time to look at bytes than at characters.
+_MOSTLY_ASCII = 0.8
 
 
 @cache
@@ -90,23 +93,33 @@ def _scripts() -> tuple[Flags, Sequence[str]]:
     return table, names
 
 
-def words_in(data: bytes, ends: Places) -> tuple[Places, Counter[str]]:
+def words_in(data: bytes, ends: Places, characters: Places) -> tuple[Places, Counter[str]]:
     """Return the number of words in each of the texts that LFs join to valid UTF-8, and the letters by script.
 
-    `ends` are the places of the byte after each text. Words do not cross an LF.
+    `ends` and `characters` are the places after each text, in bytes and in code points. Words do not cross an LF.
     """
-    flags = np.frombuffer(data.translate(_ascii()), np.uint8)
-    scripts = Counter({"Latn": int(np.count_nonzero((flags & _LETTER).view(np.bool_)))})
-    if not data.isascii():
-        flags, others = _with_others(data, flags)
-        scripts += others
-        ignored = flags == _IGNORED
-        if ignored.any():
-            ends = ends - np.searchsorted(np.flatnonzero(ignored), ends)
-            flags = flags[~ignored]
+    if characters[-1] < _MOSTLY_ASCII * ends[-1]:
+        codes = np.frombuffer(data.decode().encode("utf-32-le"), np.uint32)
+        flags, scripts, ends = _flags()[codes], _letters_in(codes), characters
+    else:
+        flags = np.frombuffer(data.translate(_ascii()), np.uint8)
+        scripts = Counter({"Latn": int(np.count_nonzero((flags & _LETTER).view(np.bool_)))})
+        if not data.isascii():
+            flags, others = _with_others(data, flags)
+            scripts += others
+    ignored = flags == _IGNORED
+    if ignored.any():
+        ends = ends - np.searchsorted(np.flatnonzero(ignored), ends)
+        flags = flags[~ignored]
     begins = _begins(flags)
     texts = itertools.pairwise([0, *ends.tolist()])
     return np.array([np.count_nonzero(begins[start:end]) for start, end in texts], np.int64), +scripts
+
+
+def _letters_in(codes: npt.NDArray[Any]) -> Counter[str]:
+    table, names = _scripts()
+    counts = np.bincount(table[codes], minlength=len(names))
+    return Counter({names[number]: int(counts[number]) for number in np.flatnonzero(counts).tolist() if number})
 
 
 def _with_others(data: bytes, flags: Flags) -> tuple[Flags, Counter[str]]:
@@ -118,7 +131,6 @@ def _with_others(data: bytes, flags: Flags) -> tuple[Flags, Counter[str]]:
     values = np.frombuffer(data, np.uint8)
     flags = flags.copy()
     scripts: Counter[str] = Counter()
-    table, names = _scripts()
     leads = np.flatnonzero(values >= 0xC0)
     lead = values[leads]
     between: list[tuple[Places, int]] = []
@@ -133,8 +145,7 @@ def _with_others(data: bytes, flags: Flags) -> tuple[Flags, Counter[str]]:
         for place in range(1, length):
             flags[at + place] = _further(found)
         between.append((at[_is_between(found)], length))
-        counts = np.bincount(table[codes], minlength=len(names))
-        scripts.update({names[number]: int(counts[number]) for number in np.flatnonzero(counts).tolist() if number})
+        scripts += _letters_in(codes)
     for at, length in between:
         before = np.where(at > 0, _further(flags[at - 1]), np.uint8(0))
         for place in range(length - 1):
