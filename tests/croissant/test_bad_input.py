@@ -124,10 +124,12 @@ KEYS = st.sampled_from([
     "@language", "@base", "@vocab", "@import", "@foo", "name", "creator", "conformsTo", "distribution", "recordSet",
     "field", "subField", "parentField", "source", "references", "fileObject", "extract", "transform", "regex", "column",
     "jsonPath", "key", "data", "examples", "dataType", "containedIn", "includes", "contentUrl", "sha256", "x:y", "",
+    "annotation", "value", "isArray", "arrayShape", "readLines", "unArchive", "separator", "sdVersion", "usageInfo",
 ])  # fmt: skip
 WORDS = st.sampled_from([
     "", "a", "a/b", "sc:Dataset", "cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field", "sc:Text", "sc:Integer",
-    "@id", "@json", "@vocab", "@language", "http://mlcommons.org/croissant/1.0", "../x", "$[", "(", "*", "_:b", " ", "a b",
+    "@id", "@json", "@vocab", "@language", "http://mlcommons.org/croissant/1.0",
+    "http://mlcommons.org/croissant/1.1", "-1,2", "../x", "$[", "(", "*", "_:b", " ", "a b",
 ])  # fmt: skip
 TREES = st.recursive(
     WORDS | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -100,7 +100,7 @@ std::string random_row(Source& source) {
 template <typename Row>
 size_t accepted(std::string_view lines) {
     const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
-    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()});
+    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()}, true);
     if (!found) return 0;
     for (const Row& row : found->rows) {
         if (!corpusfmt::Utf8Automaton::accepts(row.id)) fail("an id that is not UTF-8", lines);
@@ -110,6 +110,11 @@ size_t accepted(std::string_view lines) {
         for (const std::string_view name : shape.names) {
             if (!corpusfmt::Utf8Automaton::accepts(name)) fail("a name that is not UTF-8", lines);
         }
+    }
+    for (const auto& [shape, begin, end] : found->samples) {
+        if (begin > end || end > lines.size() || (end < lines.size() && lines[end] != '\n')) fail("a sample that is no row", lines);
+        const auto alone = corpusfmt::clean_rows<Row>(std::string(lines.substr(begin, end - begin)), true);
+        if (!alone || alone->samples[0][0] != shape) fail("another shape of a row alone", lines);
     }
     return found->rows.size();
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
 from corpusfmt.engine.executors import SerialExecutor
@@ -12,9 +12,10 @@ from corpusfmt.engine.release import SMALL
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, Format, Shard
 from corpusfmt.formats.general import within_limits
-from corpusfmt.hub.check import Looked, judge_loading, judge_without_data, look_at
+from corpusfmt.hub.check import judge_loading, judge_without_data, look_at
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
@@ -33,20 +34,22 @@ def check_loading(
     root: Entry,
     fmt: Format,
     shards: Sequence[Shard],
+    looked: Mapping[str, Looked],
     options: CheckOptions,
     open_executor: Callable[[], Executor],
     workers: int,
     meter: Meter,
     part: PartWriter | Parts | None = None,
 ) -> Judge:
-    """Return the judge of how a folder, or a file of documents, is loaded.
+    """Return the judge of how a folder, or a file of documents, is loaded; `looked` are files that the check has looked at.
 
     With a `part` that is written, only the columns of a share of the files are known, and nothing can be judged from them.
     """
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
 
     def look(entries: Sequence[Entry]) -> Iterator[Looked]:
-        known = dict(part.columns) if isinstance(part, Parts) else {}
+        # The files of a part are not those of its shards.
+        known = dict(part.columns) if isinstance(part, Parts) else {} if part else dict(looked)
         mine = part.positions(entries) if isinstance(part, PartWriter) else range(len(entries))
         left = [entries[place] for place in mine if entries[place].path not in known]
         opener = SerialExecutor if sum(each.size for each in left) < SMALL else open_executor
@@ -55,10 +58,10 @@ def check_loading(
         ended = each_ended(
             found, paths, meter.limits, lambda path, reason: f"{path}: the worker that read it died ({reason})"
         )
-        for path, looked in zip(paths, ended, strict=True):
-            known[path] = looked
+        for path, found_columns in zip(paths, ended, strict=True):
+            known[path] = found_columns
             if isinstance(part, PartWriter):
-                part.note(looked, path)
+                part.note(found_columns, path)
         return (known.get(entry.path, _ELSEWHERE) for entry in entries)
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]

@@ -34,10 +34,10 @@ from corpusfmt.engine.parts import (
     Scratch,
 )
 from corpusfmt.formats import Format, Shard, ShardResult
-from corpusfmt.hub.check import Looked
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.limits import LimitReached, Meter
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import printable
 from corpusfmt.io.text import has_too_many_values
 from corpusfmt.model import Incomplete, Json, UsageError

@@ -21,10 +21,10 @@ from corpusfmt._version import VERSION
 from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.run import now
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
-from corpusfmt.hub.check import Looked
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry, is_remote, printable
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Json, Severity, Tally, UsageError, coverage_record, finding_record

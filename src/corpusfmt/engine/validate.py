@@ -38,6 +38,7 @@ from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, w
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
@@ -261,12 +262,13 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
             else:
                 results = part.noted(fmt, planned, positions, results)
         before = run.meter.read
-        facts, checked, is_whole = _merged(run, plan, len(shards), results, release)
+        looked: dict[str, Looked] = {}
+        facts, checked, is_whole = _merged(run, plan, len(shards), results, release, looked)
         if not isinstance(part, PartWriter):
             shown.compared(0)
             _judge_whole(fmt, plan, facts, options, run.meter, shown)
         if is_whole:
-            _judge_files(run, root, plan, shards, release, manifest_judge, open_executor, workers)
+            _judge_files(run, root, plan, shards, looked, release, manifest_judge, open_executor, workers)
         if isinstance(part, PartWriter):
             part.keep(scratch, run.meter.read - before)
     plan.tally.merge(manifest_judge.tally)
@@ -309,6 +311,7 @@ def _judge_files(
     root: Entry,
     plan: Plan,
     shards: Sequence[Shard],
+    looked: Mapping[str, Looked],
     release: Release | None,
     manifest_judge: Judge,
     open_executor: Callable[[], Executor],
@@ -321,7 +324,7 @@ def _judge_files(
     fmt, options, meter, part = run.fmt, run.options, run.meter, run.part
     judges = not isinstance(part, PartWriter)
     if options.grading.loading:
-        loading_judge = check_loading(root, fmt, plan.shards, options, open_executor, workers, meter, part)
+        loading_judge = check_loading(root, fmt, plan.shards, looked, options, open_executor, workers, meter, part)
         if judges:
             plan.tally.merge(loading_judge.tally)
             plan.coverage.add(loading_judge.coverage)
@@ -343,8 +346,12 @@ def _merged(
     number: int,
     results: Iterator[Outcome],
     release: Release | None,
+    looked: dict[str, Looked],
 ) -> tuple[list[object], list[Checked], bool]:
-    """Take what the checks of a number of shards gave; return their facts, what was checked, and whether that is all."""
+    """Take what the checks of a number of shards gave; return their facts, what was checked, and whether that is all.
+
+    What they have looked at goes into `looked`.
+    """
     fmt, coverage = run.fmt, plan.coverage
     facts: list[object] = []
     checked: list[Checked] = []
@@ -354,6 +361,7 @@ def _merged(
             coverage.add(result.coverage)
             coverage.shards_seen += 1
             checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+            looked.update(result.looked)
             if result.facts is not None:
                 facts.append(result.facts)
             if release is not None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import msgspec
-from msgspec import Struct
 
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
@@ -25,12 +21,12 @@ from corpusfmt.hub.rules import (
     UNSAFE_NAME,
 )
 from corpusfmt.hub.types import Misfit, Type, inferred, misfits
-from corpusfmt.io.jsonlines import UNDECODABLE
-from corpusfmt.io.lines import LongLine, blocks
-from corpusfmt.io.loading import Columns, Looking, Seen
+from corpusfmt.io.lines import Block, blocks
+from corpusfmt.io.loading import Seen
+from corpusfmt.io.looking import Look, Looked
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
-from corpusfmt.model import Json, Location, Problem
+from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
 
 # The builder of Markdown and TOML.
@@ -38,18 +34,8 @@ _TASKS = "harbor"
 _IN_CARD = "list the data files in the `configs` of a card"
 
 
-class Looked(Struct, frozen=True):
-    """The columns of a file by block, and its number of rows; `gap` says why they are unknown."""
-
-    blocks: tuple[Seen, ...] = ()
-    rows: int = 0
-    gap: str = ""
-
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
-
 #: Looks at files, in any process.
-Look = Callable[[Sequence[Entry]], Iterable[Looked]]
+LookAt = Callable[[Sequence[Entry]], Iterable[Looked]]
 
 
 def look_at(entry: Entry) -> Looked:
@@ -58,37 +44,15 @@ def look_at(entry: Entry) -> Looked:
         from corpusfmt.hub.parquet import look_at_table  # noqa: PLC0415 - only for Parquet
 
         return look_at_table(entry)
-    columns, rows = Columns(Looking), 0
+    look = Look()
     try:
         with entry.open() as file:
             for block in blocks(Chunks(file, codec_of_name(entry.name), entry.path)):
-                if isinstance(block, LongLine):
-                    continue
-                lines = [line for line in block.data.split(b"\n") if line and not line.isspace()]
-                found = _decoded(lines)
-                if isinstance(found, int):
-                    number = block.line + block.data.split(b"\n").index(lines[found])
-                    return Looked(gap=f"line {number:,} is no JSON object")
-                for line, row in zip(lines, found, strict=True):
-                    columns.note(row, len(line) + 1)
-                rows += len(lines)
-        columns.finish()
-    except RecursionError:
-        return Looked(gap="rows are nested too deeply")
+                if isinstance(block, Block):
+                    look.note(block.data, block.line)
     except (OSError, StreamFault) as error:
         return Looked(gap=str(error))
-    return Looked(tuple(columns.blocks), rows)
-
-
-def _decoded(lines: Sequence[bytes]) -> list[Json] | int:
-    """Return the objects in lines, or the place of the first line that is none."""
-    found = []
-    for place, line in enumerate(lines):
-        try:
-            found.append(_decode(line))
-        except UNDECODABLE:
-            return place
-    return found
+    return look.finish()
 
 
 def judge_without_data(root: Entry, judge: Judge) -> None:
@@ -108,7 +72,7 @@ def judge_without_data(root: Entry, judge: Judge) -> None:
         judge.report(NOTHING_TO_CHECK, Problem("the card has no data files next to it", Location(CARD), hint))
 
 
-def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Look) -> None:
+def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: LookAt) -> None:
     """Report everything that `datasets` would refuse, leave out or change; `documents` are the files with documents."""
     if root.kind != "directory":
         tables = [Table("", {"train": [root.path]})]
@@ -170,7 +134,7 @@ def _in(table: Table) -> str:
     return f" in the config `{table.name}`" if table.name else ""
 
 
-def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: Look) -> None:
+def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
     paths = sorted({path for table in tables for own in table.splits.values() for path in own})
     looked = dict(zip(paths, look([entries[path] for path in paths]), strict=True))
     reported: set[tuple[str, str, str]] = set()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from corpusfmt.formats.parquet.arrow import pyarrow
-from corpusfmt.hub.check import Looked
 from corpusfmt.io.loading import BOOL, FLOAT, FRACTION, INT, LIST, OBJECT, TEXT, Seen
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
 

@@ -210,8 +210,7 @@ std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
 }  // namespace
 }  // namespace corpusfmt
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The Python module
+// -------------------------------------------------------------------------------------------------- The Python module
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 

@@ -215,10 +215,9 @@ def kind_of_text(text: str) -> int:
 
 
 class Columns:
-    """The columns of a file: `blocks` are the different ones of its blocks, `whole` is their sum."""
+    """The columns of a file: `blocks` are the different ones of its blocks."""
 
     def __init__(self, kind: type[Seen] = Seen) -> None:
-        self.whole = kind()
         self.blocks: list[Seen] = []
         self._kind = kind
         self._current = kind()
@@ -226,14 +225,27 @@ class Columns:
         self._waiting: list[Json] = []
         self._noted = 0
 
-    def note(self, row: Json, size: int) -> None:
+    @property
+    def room(self) -> int:
+        """The number of bytes up to the one whose row ends the current block."""
+        return BLOCK_BYTES - self._bytes
+
+    def note(self, row: Json, size: int = 0) -> None:
         """Add a row of `size` bytes, with its line feed. Nothing may change it afterwards."""
         self._waiting.append(row)
-        self._bytes += size
-        if self._bytes - self._noted >= _WAITING_BYTES or len(self._waiting) == _WAITING_ROWS:
+        if len(self._waiting) == _WAITING_ROWS:
             self._note()
-        if self._bytes > BLOCK_BYTES:
-            self._end()
+        self.pass_by(size)
+
+    def pass_by(self, size: int) -> bool:
+        """Add the bytes of rows that were noted or that are like them; return whether they end a block."""
+        self._bytes += size
+        if self._waiting and self._bytes - self._noted >= _WAITING_BYTES:
+            self._note()
+        if self._bytes <= BLOCK_BYTES:
+            return False
+        self._end()
+        return True
 
     def _note(self) -> None:
         if self._waiting:
@@ -242,13 +254,19 @@ class Columns:
 
     def _end(self) -> None:
         self._note()
-        self.whole.add(self._current)
         if self._current not in self.blocks:
             self.blocks.append(self._current)
         self._current, self._bytes, self._noted = self._kind(), 0, 0
 
-    def finish(self) -> Seen:
-        """Return the columns of all blocks."""
+    def end(self) -> None:
+        """End the last block."""
         if self._bytes:
             self._end()
-        return self.whole
+
+    def finish(self) -> Seen:
+        """Return the columns of all blocks together."""
+        self.end()
+        whole = self._kind()
+        for block in self.blocks:
+            whole.add(block)
+        return whole

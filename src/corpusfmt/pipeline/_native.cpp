@@ -33,8 +33,7 @@
 namespace corpusfmt {
 namespace {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Records
+// ------------------------------------------------------------------------------------------------------------ Records
 
 constexpr std::string_view kVersionLine = "WARC/1.0\r\n";
 constexpr std::string_view kLineEnd = "\r\n";
@@ -171,8 +170,7 @@ std::string headers_as_json(const Record& record) {
     return json + '}';
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Documents
+// ---------------------------------------------------------------------------------------------------------- Documents
 
 // Classified lines, in order, and the ends of their records.
 struct Lines {
@@ -220,8 +218,7 @@ std::vector<Document> documents_of(const Lines& lines, double least, bool adjace
     return documents;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Hashes of lines
+// ---------------------------------------------------------------------------------------------------- Hashes of lines
 
 // A hash of 64 or 128 bits, and the number of its line.
 struct Key {
@@ -340,8 +337,7 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
     return found;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Lines that occurred before
+// ----------------------------------------------------------------------------------------- Lines that occurred before
 
 // A set of hashes with a limited number of entries, in a table that is at most half full; 0 marks an empty slot.
 class HashSet {
@@ -399,8 +395,7 @@ class HashSet {
 }  // namespace
 }  // namespace corpusfmt
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The Python module
+// -------------------------------------------------------------------------------------------------- The Python module
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 

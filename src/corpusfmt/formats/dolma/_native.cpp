@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +25,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,16 +35,20 @@
 
 namespace corpusfmt {
 
-// ---------------------------------------------------------------------------------------------------------------------
-// JSON
+// --------------------------------------------------------------------------------------------------------------- JSON
 
 constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
-constexpr bool ends_plain_text(int byte) { return byte < 0x20 || byte == '"' || byte == '\\'; }
+// What a loader infers the type of a column from, as in `io.loading`. Sets of them are sums.
+enum Kind : uint16_t {
+    kUnsure = 0, kText = 1, kTime = 2, kNumber = 4, kInteger = 8, kWide = 16, kWhole = 32, kFraction = 64, kLong = 128,
+    kNull = 256, kBool = 512, kEmpty = 1024,
+};
+constexpr uint64_t kAllKinds = 2047;
 
 constexpr std::array<bool, 256> kEndsPlainText = [] {
     std::array<bool, 256> table{};
-    for (int byte = 0; byte < 256; ++byte) table[static_cast<size_t>(byte)] = ends_plain_text(byte);
+    for (size_t byte = 0; byte < 256; ++byte) table[byte] = byte < 0x20 || byte == '"' || byte == '\\';
     return table;
 }();
 
@@ -63,12 +71,8 @@ inline const char* end_of_plain_text(const char* at, const char* end) {
     return at;
 }
 
-constexpr bool is_short_escape(char kind) {
-    switch (kind) {
-        case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't': return true;
-        default: return false;
-    }
-}
+// What a backslash may precede, apart from u, and what it means.
+constexpr std::string_view kEscapes = "bfnrt\"\\/", kMeanings = "\b\f\n\r\t\"\\/";
 
 inline int hex_digit(char byte) {
     if (is_digit(byte)) return byte - '0';
@@ -76,42 +80,110 @@ inline int hex_digit(char byte) {
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-inline void append_utf8(std::string& text, uint32_t character) {
-    const auto append = [&](uint32_t byte) { text += static_cast<char>(byte); };
-    if (character < 0x80) return append(character);
-    if (character < 0x800) {
-        append(0xC0 | character >> 6);
-    } else {
-        if (character < 0x10000) {
-            append(0xE0 | character >> 12);
-        } else {
-            append(0xF0 | character >> 18);
-            append(0x80 | (character >> 12 & 0x3F));
-        }
-        append(0x80 | (character >> 6 & 0x3F));
+// The code unit that four hexadecimal digits represent; negative if one is not such a digit.
+inline int unit_at(const char* digits) {
+    int unit = 0;
+    for (int at = 0; at < 4; ++at) {
+        const int digit = hex_digit(digits[at]);
+        if (digit < 0) return -1;
+        unit = unit << 4 | digit;
     }
-    append(0x80 | (character & 0x3F));
+    return unit;
+}
+
+inline void append_utf8(std::string& text, int character) {
+    constexpr int kLeads[] = {0, 0xC0, 0xE0, 0xF0};
+    int left = (character >= 0x80) + (character >= 0x800) + (character >= 0x10000);
+    text += static_cast<char>(kLeads[left] | character >> 6 * left);
+    while (left-- > 0) text += static_cast<char>(0x80 | (character >> 6 * left & 0x3F));
+}
+
+constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
+inline uint64_t mixed(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * kFactor;
+    return hash ^ hash >> 32;
 }
 
 // A cheap hash: it must be equal for equal names, and should differ for others.
 inline uint64_t hash_of(std::string_view name) {
-    constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
-    uint64_t hash = name.size() * kFactor;
-    const auto mix = [&](uint64_t word) {
-        hash = (hash ^ word) * kFactor;
-        hash ^= hash >> 32;
-    };
-    uint64_t word;
-    while (name.size() >= sizeof(word)) {
+    uint64_t hash = mixed(0, name.size()), word;
+    for (; name.size() >= sizeof(word); name.remove_prefix(sizeof(word))) {
         std::memcpy(&word, name.data(), sizeof(word));
-        mix(word);
-        name.remove_prefix(sizeof(word));
+        hash = mixed(hash, word);
     }
     word = 0;
     if (!name.empty()) std::memcpy(&word, name.data(), name.size());
-    mix(word);
-    return hash;
+    return mixed(hash, word);
 }
+
+// ------------------------------------------------------------------------------------------------------ Kinds of text
+
+// The same as `is_timestamp` of the rules.
+inline bool is_timestamp(std::string_view text) {
+    constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const auto byte = [&](size_t at) { return at < text.size() ? text[at] : '\0'; };
+    const auto pair = [&](size_t at) {
+        return is_digit(byte(at)) && is_digit(byte(at + 1)) ? (byte(at) - '0') * 10 + byte(at + 1) - '0' : -1;
+    };
+    const auto is_within = [&](size_t at, int most) { return pair(at) >= 0 && pair(at) <= most; };
+    const int century = pair(0), year = pair(2), month = pair(5);
+    if (century < 0 || year < 0 || byte(4) != '-' || month < 1 || month > 12 || byte(7) != '-') return false;
+    const bool is_leap = year % 4 == 0 && (year != 0 || century % 4 == 0);
+    if (!is_within(8, kDays[month - 1] + (month == 2 && is_leap ? 1 : 0)) || pair(8) == 0) return false;
+    if (text.size() == 10) return true;
+    if (byte(10) != 'T' && byte(10) != 't' && byte(10) != ' ') return false;
+    if (!is_within(11, 23) || byte(13) != ':' || !is_within(14, 59)) return false;
+    size_t at = 16;
+    if (byte(at) == ':') {
+        if (!is_within(17, 60)) return false;
+        at = 19;
+        if (byte(at) == '.' || byte(at) == ',') {
+            while (is_digit(byte(++at))) {}
+            if (at == 20) return false;
+        }
+    }
+    if (byte(at) == '+' || byte(at) == '-') {
+        if (!is_within(at + 1, 23)) return false;
+        at += 3;
+        if (at == text.size()) return true;
+        if (byte(at) == ':') ++at;
+        return is_within(at, 59) && at + 2 == text.size();
+    }
+    if (byte(at) == 'Z' || byte(at) == 'z') ++at;
+    return at == text.size();
+}
+
+inline Kind kind_of_timestamp(std::string_view raw) {
+    if (raw.size() > 19 && (raw[19] == '.' || raw[19] == ',')) return kText;
+    const bool usual = raw.size() == 20 && raw[10] == 'T' && raw[17] < '6' && raw[19] == 'Z';
+    return (usual || raw.size() == 10) && raw.substr(0, 4) != "0000" ? kTime : kUnsure;
+}
+
+// What a loader may take a text for that begins with a digit or a minus sign.
+inline Kind kind_of_number(std::string_view raw) {
+    if (is_timestamp(raw)) return kind_of_timestamp(raw);
+    const auto in_number = [](char byte) { return is_digit(byte) || byte == '.' || (byte | 0x20) == 'e' || byte == ' '; };
+    const auto odd = std::find_if_not(raw.begin() + 1, raw.end(), in_number);
+    if (odd == raw.end()) return std::all_of(raw.begin(), raw.end(), is_digit) ? kNumber : kUnsure;
+    if (*odd == '\\' || (raw.size() > 7 && raw[4] == '-' && raw[7] == '-')) return kUnsure;
+    return (*odd == '-' || *odd == '+') && (odd[-1] | 0x20) == 'e' ? kUnsure : kText;
+}
+
+// What a loader may take a text for, by its raw bytes. The same as `Looking` finds, or `kUnsure`.
+inline Kind kind_of_text(std::string_view raw) {
+    const char first = raw.empty() ? 'a' : raw[0];
+    if (is_digit(first) || first == '-') return kind_of_number(raw);
+    if (first == 't' || first == 'f' || first == 'n') {
+        const std::string_view start = raw.substr(0, 4);
+        return start == "true" || start == "fals" || start == "null" || start.find('\\') != start.npos ? kUnsure : kText;
+    }
+    if (first == '\\' && raw[1] == 'u') return unit_at(raw.data() + 2) < 0x80 ? kUnsure : kText;
+    if (first != '[' && first != '{' && (first != '\\' || raw[1] != '"')) return kText;
+    const std::string_view end = raw.substr(raw.size() - std::min<size_t>(raw.size(), 6));
+    return end.find('\\') != end.npos || end.find_last_of("]} ") == end.size() - 1 ? kUnsure : kText;
+}
+
+// --------------------------------------------------------------------------------------------------------- The parser
 
 struct String {
     std::string_view raw;  // between the quotation marks
@@ -122,6 +194,21 @@ struct String {
 struct Number {
     bool negative = false, integer = true;
     uint64_t magnitude = 0;  // of an integer
+    const char *begin = nullptr, *end = nullptr;  // without the sign
+    int64_t decimals = 0;  // without an exponent
+
+    // The same as `Looking` finds, or `kUnsure`.
+    Kind kind() const {
+        if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 ? kUnsure : kWide;
+        if (decimals > 0 && decimals <= 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
+#ifdef __cpp_lib_to_chars
+        double value;
+        if (std::from_chars(begin, end, value).ec == std::errc() && value < 1e5) {
+            return std::round(value * 1e10) / 1e10 != value ? kLong : std::floor(value) == value ? kWhole : kFraction;
+        }
+#endif
+        return kUnsure;
+    }
 };
 
 // Reads JSON values from valid UTF-8. Each function reads one thing and returns whether it is flawless.
@@ -130,12 +217,19 @@ struct Number {
 class Parser {
   public:
     // `end` is the place of a control character after the rows to read.
-    explicit Parser(const char* end) : end_(end) {}
+    Parser(const char* end, bool sampling) : sampling(sampling), end_(end) {}
+
+    const bool sampling;  // whether shapes are asked for
 
     void start(const char* row) {
         at_ = row;
         names_.clear();
+        shape_ = 0;
+        unsure_ = false;
     }
+
+    // Equal for rows with the same names and kinds of values in the same places, those of a list taken together; or 0.
+    uint64_t shape() const { return unsure_ ? 0 : shape_; }
 
     const char* at() const { return at_; }
 
@@ -149,7 +243,16 @@ class Parser {
         return true;
     }
 
-    bool string(String& found) {
+    // Adds a kind of value to the shape of the row.
+    bool see(uint64_t what) {
+        shape_ += what;
+        unsure_ |= what == kUnsure;
+        return true;
+    }
+
+    bool string(String& found) { return quoted(found) && (!sampling || see(kind_of_text(found.raw))); }
+
+    bool quoted(String& found) {
         if (!take('"')) return false;
         const char* const begin = at_;
         found.saved = 0;
@@ -159,8 +262,7 @@ class Parser {
             if (*at_ == '"') break;
             if (!take('\\') || !escape(found)) return false;
         }
-        found.raw = {begin, static_cast<size_t>(at_ - begin)};
-        ++at_;
+        found.raw = {begin, static_cast<size_t>(at_++ - begin)};
         return true;
     }
 
@@ -173,44 +275,42 @@ class Parser {
     bool number(Number& found) {
         found = Number{};
         found.negative = take('-');
-        const char* const begin = at_;
+        found.begin = at_;
         while (is_digit(*at_)) found.magnitude = found.magnitude * 10 + static_cast<uint64_t>(*at_++ - '0');
-        const auto digits = static_cast<int64_t>(at_ - begin);
-        if (digits == 0 || (digits > 1 && *begin == '0')) return false;
-        int64_t significant = *begin == '0' ? 0 : digits;
+        const auto digits = static_cast<int64_t>(at_ - found.begin);
+        if (digits == 0 || (digits > 1 && *found.begin == '0')) return false;
+        int64_t significant = *found.begin == '0' ? 0 : digits, exponent = 0;
         if (take('.')) {
             found.integer = false;
             const char* const fraction = at_;
             if (!skip_digits()) return false;
+            found.decimals = at_ - fraction;
             const char* first = fraction;
             if (significant == 0) first = std::find_if(fraction, at_, [](char digit) { return digit != '0'; });
             significant += at_ - first;
         }
-        int64_t exponent = 0;
         if (*at_ == 'e' || *at_ == 'E') {
             ++at_;
             found.integer = false;
+            found.decimals = 0;
             if (!read_exponent(exponent)) return false;
         }
+        found.end = at_;
         if (!found.integer) return digits + exponent <= kDigitsOfDoubles && significant <= kDigitsKept;
         return digits <= kDigitsOfIntegers && (!found.negative || found.magnitude <= uint64_t{1} << 63);
     }
 
     bool value(int levels) {
+        String text;
+        Number found;
         switch (*at_) {
-            case '"': {
-                String ignored;
-                return string(ignored);
-            }
+            case '"': return string(text);
             case '{': return object(levels, [&](std::string_view) { return value(levels - 1); });
-            case '[': return array(levels, [&] { return value(levels - 1); });
+            case '[': return list(levels);
             case 't': return word("true");
             case 'f': return word("false");
             case 'n': return word("null");
-            default: {
-                Number ignored;
-                return number(ignored);
-            }
+            default: return number(found) && (!sampling || see(found.kind()));
         }
     }
 
@@ -220,20 +320,29 @@ class Parser {
         if (levels == 0 || !take('{')) return false;
         const size_t first = names_.size();
         skip_space();
-        if (take('}')) return true;
+        if (take('}')) return see(kEmpty);
         do {
             skip_space();
             String name;
-            if (!string(name)) return false;
+            if (!quoted(name)) return false;
             const std::string_view text = text_of(name);
-            names_.push_back(hash_of(text));
+            const uint64_t hash = hash_of(text);
+            if (names_.size() - first < kFew && std::find(names_at(first), names_.end(), hash) != names_.end()) return false;
+            names_.push_back(hash);
+            if (sampling) shape_ = (shape_ ^ hash) * kFactor;
             skip_space();
             if (!take(':')) return false;
             skip_space();
             if (!member(text)) return false;
             skip_space();
         } while (take(','));
-        return take('}') && are_different(first);
+        shape_ = mixed(shape_, '}');
+        if (names_.size() - first > kFew) {  // those were not compared
+            std::sort(names_at(first), names_.end());
+            if (std::adjacent_find(names_at(first), names_.end()) != names_.end()) return false;
+        }
+        names_.resize(first);
+        return take('}');
     }
 
     // Calls `item` for each item; it must read the item.
@@ -251,6 +360,7 @@ class Parser {
     }
 
     bool word(const char* expected) {
+        see(*expected == 'n' ? kNull : kBool);
         while (*expected) {
             if (!take(*expected++)) return false;
         }
@@ -263,6 +373,21 @@ class Parser {
     static constexpr int64_t kDigitsOfIntegers = 19;  // any number below 10^19 fits, if it is not negative
     static constexpr int64_t kHugeExponent = 1'000'000;
     static constexpr size_t kFew = 24;
+
+    // An array of any values. Its shape is that of the different ones, if they are simple, or else of all but repeated ones.
+    bool list(int levels) {
+        uint64_t before = shape_, kinds = 0, last = 0;
+        const auto item = [&] {
+            shape_ = 0;
+            if (!value(levels - 1)) return false;
+            if (shape_ <= kAllKinds) kinds |= shape_;
+            else if (shape_ != last) before = mixed(before, last = shape_);
+            return true;
+        };
+        if (!array(levels, item)) return false;
+        shape_ = mixed(before, kinds);
+        return true;
+    }
 
     bool skip_digits() {
         const char* const begin = at_;
@@ -279,167 +404,61 @@ class Parser {
         return at_ != begin;
     }
 
-    bool four_hex_digits(uint32_t& unit) {
-        unit = 0;
-        for (int count = 0; count < 4; ++count) {
-            const int digit = hex_digit(*at_);
-            if (digit < 0) return false;
-            unit = unit << 4 | static_cast<uint32_t>(digit);
-            ++at_;
-        }
-        return true;
-    }
-
     // One character's escape, after its backslash; surrogates must come in pairs.
     bool escape(String& found) {
         const char kind = *at_;
         if (kind != 'u') {
-            if (!is_short_escape(kind)) return false;
+            if (kEscapes.find(kind) == std::string_view::npos) return false;
             ++at_;
             found.saved += 1;
             return true;
         }
-        ++at_;
-        uint32_t unit;
-        if (!four_hex_digits(unit)) return false;
+        int unit = unit_at(++at_);
+        if (unit < 0) return false;
+        at_ += 4;
         found.saved += 5;
         found.accents |= unit >= 0xC0 && unit <= 0xFF;
         if (unit < 0xD800 || unit > 0xDFFF) return true;
-        if (unit > 0xDBFF || !word("\\u") || !four_hex_digits(unit)) return false;
+        if (unit > 0xDBFF || !take('\\') || !take('u')) return false;
+        unit = unit_at(at_);
+        if (unit < 0xDC00 || unit > 0xDFFF) return false;
+        at_ += 4;
         found.saved += 6;
-        return unit >= 0xDC00 && unit <= 0xDFFF;
-    }
-
-    static uint32_t unit_at(const char* digits) {
-        uint32_t unit = 0;
-        for (int at = 0; at < 4; ++at) unit = unit << 4 | static_cast<uint32_t>(hex_digit(digits[at]));
-        return unit;
+        return true;
     }
 
     static std::string unescaped(std::string_view raw) {
         std::string text;
-        text.reserve(raw.size());
-        while (!raw.empty()) {
-            const size_t plain = std::min(raw.find('\\'), raw.size());
-            text += raw.substr(0, plain);
-            raw.remove_prefix(plain);
-            if (raw.empty()) break;
-            const char kind = raw[1];
-            size_t length = 2;
-            if (kind == 'u') {
-                uint32_t character = unit_at(raw.data() + 2);
-                length = 6;
+        for (size_t at = 0; at < raw.size();) {
+            if (raw[at] != '\\') {
+                text += raw[at++];
+            } else if (raw[at + 1] != 'u') {
+                text += kMeanings[kEscapes.find(raw[at + 1])];
+                at += 2;
+            } else {
+                int character = unit_at(raw.data() + at + 2);
+                at += 6;
                 if (character >= 0xD800 && character <= 0xDBFF) {
-                    character = 0x10000 + ((character - 0xD800) << 10) + (unit_at(raw.data() + 8) - 0xDC00);
-                    length = 12;
+                    character = 0x10000 + ((character - 0xD800) << 10) + (unit_at(raw.data() + at + 2) - 0xDC00);
+                    at += 6;
                 }
                 append_utf8(text, character);
-            } else {
-                constexpr std::string_view kKinds = "bfnrt", kMeanings = "\b\f\n\r\t";
-                const size_t found = kKinds.find(kind);
-                text += found == std::string_view::npos ? kind : kMeanings[found];
             }
-            raw.remove_prefix(length);
         }
         return text;
     }
 
-    // Whether the names of an object differ, by their hashes; forgets them.
-    bool are_different(size_t first) {
-        const auto begin = names_.begin() + static_cast<std::ptrdiff_t>(first);
-        bool different = true;
-        if (names_.size() - first <= kFew) {
-            for (auto name = begin; name != names_.end(); ++name) {
-                for (auto other = begin; other != name; ++other) different &= *other != *name;
-            }
-        } else {
-            std::sort(begin, names_.end());
-            different = std::adjacent_find(begin, names_.end()) == names_.end();
-        }
-        names_.resize(first);
-        return different;
-    }
+    std::vector<uint64_t>::iterator names_at(size_t first) { return names_.begin() + static_cast<std::ptrdiff_t>(first); }
 
     const char* at_ = nullptr;
     const char* const end_;
     std::vector<uint64_t> names_;  // hashes of the names of all open objects
+    uint64_t shape_ = 0;
+    bool unsure_ = false;
     std::deque<std::string> decoded_;
 };
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Timestamps
-
-// Reads the parts of a timestamp; each function returns whether its part is there.
-class Clock {
-  public:
-    explicit Clock(std::string_view text) : rest_(text) {}
-
-    bool at_end() const { return rest_.empty(); }
-
-    bool take_any(std::string_view of) {
-        if (rest_.empty() || of.find(rest_.front()) == std::string_view::npos) return false;
-        rest_.remove_prefix(1);
-        return true;
-    }
-
-    // This many digits, as a number from `least` to `most`.
-    bool number(size_t digits, int least, int most, int& found) {
-        if (rest_.size() < digits) return false;
-        found = 0;
-        for (size_t at = 0; at < digits; ++at) {
-            if (!is_digit(rest_[at])) return false;
-            found = found * 10 + (rest_[at] - '0');
-        }
-        rest_.remove_prefix(digits);
-        return found >= least && found <= most;
-    }
-
-    bool digits() {
-        const size_t before = rest_.size();
-        while (!rest_.empty() && is_digit(rest_.front())) rest_.remove_prefix(1);
-        return rest_.size() < before;
-    }
-
-  private:
-    std::string_view rest_;
-};
-
-constexpr bool is_leap(int year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
-
-inline bool is_date(Clock& clock) {
-    constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int year, month, day;
-    if (!clock.number(4, 0, 9999, year) || !clock.take_any("-") || !clock.number(2, 1, 12, month)) return false;
-    const int days = kDays[month - 1] + (month == 2 && is_leap(year) ? 1 : 0);
-    return clock.take_any("-") && clock.number(2, 1, days, day);
-}
-
-inline bool is_time(Clock& clock) {
-    int ignored;
-    if (!clock.number(2, 0, 23, ignored) || !clock.take_any(":") || !clock.number(2, 0, 59, ignored)) return false;
-    if (clock.take_any(":")) {
-        if (!clock.number(2, 0, 60, ignored)) return false;
-        if (clock.take_any(".,") && !clock.digits()) return false;
-    }
-    if (clock.take_any("+-")) {
-        if (!clock.number(2, 0, 23, ignored)) return false;
-        if (clock.at_end()) return true;
-        clock.take_any(":");
-        return clock.number(2, 0, 59, ignored);
-    }
-    clock.take_any("Zz");
-    return true;
-}
-
-// The same as `is_timestamp` of the rules.
-inline bool is_timestamp(std::string_view text) {
-    Clock clock(text);
-    if (!is_date(clock)) return false;
-    return clock.at_end() || (clock.take_any("Tt ") && is_time(clock) && clock.at_end());
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Rows
+// --------------------------------------------------------------------------------------------------------------- Rows
 
 constexpr int kLevels = 64;
 
@@ -463,14 +482,19 @@ struct Shape {
     std::vector<std::string_view> names;
 };
 
+// The shape of a row, which is the first one of its shape in a block or of unknown shape (0), and its begin and end.
+using Sample = std::array<uint64_t, 3>;
+
 // The rows of a block. Views point into the block or into strings in `parser`.
 template <typename Row>
 struct Rows {
-    explicit Rows(const char* end) : parser(end) {}
+    Rows(const char* end, bool sampled) : parser(end, sampled) {}
 
     Parser parser;
     std::vector<Row> rows;
     std::vector<Shape> shapes;
+    std::vector<Sample> samples;
+    std::unordered_set<uint64_t> known;
 };
 
 inline bool read_text(Parser& parser, std::string_view& text) {
@@ -480,11 +504,6 @@ inline bool read_text(Parser& parser, std::string_view& text) {
     return true;
 }
 
-inline bool read_timestamp(Parser& parser) {
-    String found;
-    return parser.string(found) && !found.saved && is_timestamp(found.raw);
-}
-
 inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
     Parser& parser = block.parser;
     bool has_id = false, has_text = false, has_source = false;
@@ -492,20 +511,19 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
     const auto member = [&](std::string_view name) {
         if (name == "id") return has_id = read_text(parser, row.id);
         if (name == "source") return has_source = read_text(parser, row.source);
+        String text;
         if (name == "text") {
-            String text;
             if (!parser.string(text)) return false;
             if (!ascii && double_encoding_at<false>(text.raw, 0)) return false;
             if (text.accents && double_encoding_at<true>(text.raw, 0)) return false;
             row.length = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
             return has_text = true;
         }
-        if (name == "added" || name == "created") return read_timestamp(parser);
-        if (name == "metadata" || name == "attributes") return object();
-        if (name == "version") {
-            String version;
-            return parser.word("null") || parser.string(version);
+        if (name == "added" || name == "created") {
+            return parser.quoted(text) && !text.saved && is_timestamp(text.raw) && parser.see(kind_of_timestamp(text.raw));
         }
+        if (name == "metadata" || name == "attributes") return object();
+        if (name == "version") return parser.word("null") || parser.string(text);
         return parser.value(kLevels);
     };
     return parser.object(kLevels, member) && has_id && has_text && has_source && !row.id.empty();
@@ -518,8 +536,7 @@ inline bool read_offset(Parser& parser, uint64_t& offset) {
     return true;
 }
 
-inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end) {
-    Number score;
+inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end, Number& score) {
     const auto comma = [&] {
         parser.skip_space();
         const bool found = parser.take(',');
@@ -535,16 +552,21 @@ inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end) {
 }
 
 inline bool read_spans(Parser& parser, uint64_t& reach) {
-    uint64_t previous = 0;
-    bool clear = true;
+    uint64_t previous = 0, kinds = 0;
+    bool clear = true, unsure = false;
     const auto span = [&] {
         uint64_t start, end;
-        if (!read_span(parser, start, end)) return false;
+        Number score;
+        if (!read_span(parser, start, end, score)) return false;
+        const Kind kind = parser.sampling ? score.kind() : kUnsure;
+        unsure |= kind == kUnsure || (start | end) >> 53 != 0;
+        kinds |= kind;
         clear = clear && previous <= start && start < end;
         previous = end;
         return true;
     };
     if (!parser.array(1, span)) return false;
+    parser.see(unsure ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
     reach = std::max(reach, clear ? previous : kUnclear);
     return true;
 }
@@ -574,10 +596,11 @@ inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
 
 // The rows of whole lines, or none unless all are clean. A zero follows `lines`.
 template <typename Row>
-std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, bool sampled) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(end);
+    auto found = std::make_unique<Rows<Row>>(end, sampled);
     const char* at = lines.data();
+    uint64_t last = 0;
     while (at < end) {
         const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
         const char* const end_of_row = feed ? static_cast<const char*>(feed) : end;
@@ -591,6 +614,11 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
         found->parser.skip_space();
         if (found->parser.at() != end_of_row) return nullptr;
         found->rows.push_back(row);
+        const uint64_t shape = found->parser.shape();
+        if (sampled && (shape == 0 || (shape != last && found->known.insert(last = shape).second))) {
+            const auto begin = static_cast<uint64_t>(at - lines.data());
+            found->samples.push_back({shape, begin, begin + bytes.size()});
+        }
         at = end_of_row + 1;
     }
     return found->rows.empty() ? nullptr : std::move(found);
@@ -598,8 +626,7 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines) {
 
 }  // namespace corpusfmt
 
-// ---------------------------------------------------------------------------------------------------------------------
-// The Python module
+// -------------------------------------------------------------------------------------------------- The Python module
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 
@@ -627,11 +654,18 @@ class Sources {
     Owned last_;
 };
 
+PyObject* as_sample(const corpusfmt::Sample& sample) {
+    const auto [shape, begin, end] = sample;
+    return Py_BuildValue("KKK", static_cast<unsigned long long>(shape), static_cast<unsigned long long>(begin),
+                         static_cast<unsigned long long>(end));
+}
+
 PyObject* columns_of(const corpusfmt::Rows<Document>& found) {
     Sources sources;
-    return Py_BuildValue("NNN", as_list(found.rows, [](const Document& row) { return as_str(row.id); }),
+    return Py_BuildValue("NNNN", as_list(found.rows, [](const Document& row) { return as_str(row.id); }),
                          as_list(found.rows, [&](const Document& row) { return sources(row.source); }),
-                         as_list(found.rows, [](const Document& row) { return PyLong_FromUnsignedLongLong(row.length); }));
+                         as_list(found.rows, [](const Document& row) { return PyLong_FromUnsignedLongLong(row.length); }),
+                         as_list(found.samples, as_sample));
 }
 
 PyObject* as_item(const corpusfmt::Shape& shape) {
@@ -642,22 +676,24 @@ PyObject* as_item(const corpusfmt::Shape& shape) {
 PyObject* columns_of(const corpusfmt::Rows<Attributes>& found) {
     Sources sources;
     const auto source = [&](const Attributes& row) { return row.source ? sources(*row.source) : Py_NewRef(Py_None); };
-    return Py_BuildValue("NNNN", as_list(found.rows, [](const Attributes& row) { return as_str(row.id); }),
+    return Py_BuildValue("NNNNN", as_list(found.rows, [](const Attributes& row) { return as_str(row.id); }),
                          as_list(found.rows, source),
                          as_list(found.rows, [](const Attributes& row) { return PyLong_FromUnsignedLongLong(row.reach); }),
-                         as_list(found.shapes, as_item));
+                         as_list(found.shapes, as_item), as_list(found.samples, as_sample));
 }
 
 template <typename Row>
-PyObject* clean_columns(PyObject*, PyObject* lines) {
+PyObject* clean_columns(PyObject*, PyObject* arguments) {
+    PyObject* lines;
     char* data;
     Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(lines, &data, &size) < 0) return nullptr;
+    int sampled = 0;
+    if (!PyArg_ParseTuple(arguments, "S|p", &lines, &sampled) || PyBytes_AsStringAndSize(lines, &data, &size) < 0) return nullptr;
     std::unique_ptr<corpusfmt::Rows<Row>> found;
     bool enough_memory = true;
     Py_BEGIN_ALLOW_THREADS
     try {
-        found = corpusfmt::clean_rows<Row>({data, static_cast<size_t>(size)});  // Python ends all bytes with a zero
+        found = corpusfmt::clean_rows<Row>({data, static_cast<size_t>(size)}, sampled);  // Python ends all bytes with a zero
     } catch (const std::bad_alloc&) {
         enough_memory = false;
     }
@@ -667,11 +703,11 @@ PyObject* clean_columns(PyObject*, PyObject* lines) {
 }
 
 PyMethodDef kMethods[] = {
-    {"documents", clean_columns<Document>, METH_O,
-     "documents(lines) -> (ids, sources, lengths of texts in code points), or None where a rule may have something to "
+    {"documents", clean_columns<Document>, METH_VARARGS,
+     "documents(lines, sampled=False) -> (ids, sources, lengths of texts in code points, samples), or None where a rule may have something to "
      "say."},
-    {"attributes", clean_columns<Attributes>, METH_O,
-     "attributes(lines) -> (ids, sources, reaches, shapes), or None where a rule may have something to say."},
+    {"attributes", clean_columns<Attributes>, METH_VARARGS,
+     "attributes(lines, sampled=False) -> (ids, sources, reaches, shapes, samples), or None where a rule may have something to say."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -29,6 +29,7 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
 from corpusfmt.formats.general import within_limits
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.text import pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -162,16 +163,17 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     Leaves the hashes of all (source, id) in `options.scratch`, if there is one, for `finish`.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
+    result = ShardResult(judge.tally, judge.coverage)
     with within_limits(judge, shard.name):
         if DOCUMENTS in shard.files:
             with closing(UniqueKeys(options.scratch, shard.index)) as keys:
-                _check(shard, options, judge, keys)
+                result.looked = _check(shard, options, judge, keys)
         else:
             _check_attributes_alone(DolmaFile(shard.files[ATTRIBUTES], judge, options), judge)
-    return ShardResult(judge.tally, judge.coverage)
+    return result
 
 
-def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) -> None:
+def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) -> dict[str, Looked]:
     shared = shared_by(len(shard.files) - 1, options)
     documents = DolmaFile(shard.files[DOCUMENTS], judge, options)
     sets = [
@@ -194,6 +196,9 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) 
     _judge_shared_keys(sets, judge)
     judge.coverage.documents = documents.rows
     judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
+    return {
+        path: looked for file in (documents, *(each.file for each in sets)) for path, looked in file.looked().items()
+    }
 
 
 def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:

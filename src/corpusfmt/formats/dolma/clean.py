@@ -56,12 +56,14 @@ class CleanAttributes(Struct, frozen=True):
 
     `reaches` has the greatest end of each row's spans, `UNCLEAR` if they need a closer look. `shapes` has the names of
     attributes that occur together in a row, each with the first row (from 0) that has them; one may be there twice.
+    `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
     """
 
     ids: list[str]
     sources: list[str | None]
     reaches: list[int]
     shapes: list[tuple[int, tuple[str, ...]]]
+    samples: list[tuple[int, int, int]] | None = None
 
 
 UNCLEAR = 1 << 63

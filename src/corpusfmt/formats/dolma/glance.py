@@ -23,11 +23,15 @@ PIECE = 1 << 62 if _BUILT else 32 * 1024
 
 
 class DocumentsGlance(Struct, frozen=True):
-    """Rows of documents on which no rule can fire; `lengths` are the lengths of their texts in code points."""
+    """Rows of documents on which no rule can fire; `lengths` are the lengths of their texts in code points.
+
+    `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
+    """
 
     ids: list[str]
     sources: list[str]
     lengths: list[int]
+    samples: list[tuple[int, int, int]] | None = None
 
 
 _DIGITS_ALIKE = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
@@ -39,19 +43,19 @@ def _may_lose_digits(data: bytes) -> bool:
     return _MORE_THAN_A_FLOAT_KEEPS in data.translate(_DIGITS_ALIKE, b".")
 
 
-def glance_at_documents(data: bytes) -> DocumentsGlance | None:
-    """Return the columns of a block of whole lines, or None if a rule may fire."""
+def glance_at_documents(data: bytes, *, sampled: bool = False) -> DocumentsGlance | None:
+    """Return the columns of a block of whole lines, `sampled` or not, or None if a rule may fire."""
     if not _BUILT:
         doubtful = _may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
         clean = None if doubtful else clean_documents(data)
         return None if clean is None else DocumentsGlance(clean.ids, clean.sources, list(map(len, clean.texts)))
-    columns = _native.documents(data)
+    columns = _native.documents(data, sampled)
     return None if columns is None else DocumentsGlance(*columns)
 
 
-def glance_at_attributes(data: bytes) -> CleanAttributes | None:
-    """Return the columns of a block of whole lines, or None if a rule may fire."""
+def glance_at_attributes(data: bytes, *, sampled: bool = False) -> CleanAttributes | None:
+    """Return the columns of a block of whole lines, `sampled` or not, or None if a rule may fire."""
     if not _BUILT:
         return None if _may_lose_digits(data) else clean_attributes(data)
-    columns = _native.attributes(data)
+    columns = _native.attributes(data, sampled)
     return None if columns is None else CleanAttributes(*columns)

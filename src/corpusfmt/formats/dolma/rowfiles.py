@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.dolma.clean import UNCLEAR
-from corpusfmt.formats.dolma.glance import PIECE, glance_at_attributes, glance_at_documents
+from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes
+from corpusfmt.formats.dolma.glance import PIECE, DocumentsGlance, glance_at_attributes, glance_at_documents
 from corpusfmt.formats.dolma.rows import (
     CARRIAGE_RETURN,
     AttributesRow,
@@ -22,6 +22,7 @@ from corpusfmt.formats.general import json_of
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import judged_row
 from corpusfmt.io.lines import Block, LongLine, runs
+from corpusfmt.io.looking import Look, Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -59,6 +60,8 @@ class DolmaFile(RowFile):
     def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
         super().__init__(entry, judge, options)
         self.rows = 0
+        #: Notes the columns, if a profile wants them.
+        self.look = Look() if options.grading.loading else None
         self._returns = 0
         self._first_return: Location | None = None
         self._blank_lines: tuple[Location, int] | None = None
@@ -85,6 +88,19 @@ class DolmaFile(RowFile):
             self._judge.report(
                 NO_FINAL_NEWLINE, Problem("the last row does not end with LF", at, "end the file with LF")
             )
+
+    def note(self, piece: Block, clean: DocumentsGlance | CleanAttributes | None) -> None:
+        """Note the columns of a piece, by samples if it is clean."""
+        if self.look is None:
+            return
+        if clean is None or clean.samples is None:
+            self.look.note(piece.data, piece.line)
+        else:
+            self.look.note_samples(piece.data, piece.line, len(clean.ids), clean.samples)
+
+    def looked(self) -> dict[str, Looked]:
+        """Return what a loader infers from the file, if that was noted and the file was read to its end."""
+        return {self.path: self.look.finish()} if self.look and self.whole else {}
 
     def add_blank_lines(self, at: Location, count: int) -> None:
         """Take empty lines: consecutive ones, even across blocks, are judged as one."""
@@ -167,22 +183,18 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[DocumentColumns]
             judge.report(*file.too_long(block))
             _append(columns, None, None, UNKNOWN_LENGTH, 1)
         else:
-            for start, data in pieces(block.data, PIECE):
-                if not _documents_at_a_glance(data, columns):
-                    piece = Block(data, block.line + len(columns.ids), block.byte + start)
+            for start, data in pieces(block.data, PIECE, file.look):
+                piece = Block(data, block.line + len(columns.ids), block.byte + start)
+                clean = glance_at_documents(data, sampled=file.look is not None)
+                file.note(piece, clean)
+                if clean is None:
                     _documents_row_by_row(piece, file, judge, columns)
+                else:
+                    columns.ids += clean.ids
+                    columns.sources += clean.sources
+                    columns.lengths += clean.lengths
         file.rows += len(columns.ids)
         yield columns
-
-
-def _documents_at_a_glance(data: bytes, columns: DocumentColumns) -> bool:
-    clean = glance_at_documents(data)
-    if clean is None:
-        return False
-    columns.ids += clean.ids
-    columns.sources += clean.sources
-    columns.lengths += clean.lengths
-    return True
 
 
 def _append(columns: DocumentColumns, document_id: str | None, source: str | None, length: int, rows: int) -> None:
@@ -261,18 +273,19 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[At
             judge.report(*file.too_long(block))
             columns.ids, columns.sources, columns.reaches = [None], [None], [0]
         else:
-            for start, data in pieces(block.data, PIECE):
-                if not _attributes_at_a_glance(data, keys, columns):
-                    piece = Block(data, block.line + len(columns.ids), block.byte + start)
+            for start, data in pieces(block.data, PIECE, file.look):
+                piece = Block(data, block.line + len(columns.ids), block.byte + start)
+                clean = glance_at_attributes(data, sampled=file.look is not None)
+                file.note(piece, clean)
+                if clean is None:
                     _attributes_row_by_row(piece, file, judge, keys, columns)
+                else:
+                    _add_attributes(clean, keys, columns)
         file.rows += len(columns.ids)
         yield columns
 
 
-def _attributes_at_a_glance(data: bytes, keys: Keys, columns: AttributesColumns) -> bool:
-    clean = glance_at_attributes(data)
-    if clean is None:
-        return False
+def _add_attributes(clean: CleanAttributes, keys: Keys, columns: AttributesColumns) -> None:
     first = len(columns.ids)
     columns.ids += clean.ids
     columns.sources += clean.sources
@@ -280,7 +293,6 @@ def _attributes_at_a_glance(data: bytes, keys: Keys, columns: AttributesColumns)
     for row, names in clean.shapes:
         if new := keys.new_ones(names):
             keys.take(new, columns.place(first + row))
-    return True
 
 
 def _attributes_row_by_row(block: Block, file: DolmaFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:

@@ -1,0 +1,83 @@
+"""For formats: What a loader infers from a file of JSON Lines, found while its rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from corpusfmt.io.jsonlines import UNDECODABLE
+from corpusfmt.io.loading import Columns, Looking, Seen
+
+#: Rows in a block, each with its shape, its start and its end. Of rows of one shape, one tells all; shape 0 is unknown.
+Samples = Iterable[tuple[int, int, int]]
+_MOST_SHAPES = 1 << 16
+_TOO_DEEP = "rows are nested too deeply"
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Looked(Struct, frozen=True):
+    """The columns of a file by block, and its number of rows; `gap` says why they are unknown."""
+
+    blocks: tuple[Seen, ...] = ()
+    rows: int = 0
+    gap: str = ""
+
+
+class Look:
+    """Notes the columns of a file from its rows, in order."""
+
+    def __init__(self) -> None:
+        self._columns = Columns(Looking)
+        self._shapes: set[int] = set()
+        self._rows = 0
+        self._gap = ""
+
+    @property
+    def room(self) -> int:
+        """The number of bytes that the loader reads into its current block: the row of the last one ends it."""
+        return self._columns.room
+
+    def note(self, lines: bytes, first: int) -> None:
+        """Add lines, of which the first has this number. Empty lines are no rows."""
+        for number, line in enumerate(lines.split(b"\n"), first):
+            if self._gap:
+                return
+            if line and not line.isspace():
+                self._note_row(line, number)
+                self._rows += 1
+                self._end_row(len(line) + 1)
+
+    def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples) -> None:
+        """Add whole rows by samples of them. Only the last row may end the block of the loader."""
+        for shape, start, end in samples:
+            if shape in self._shapes or self._gap:
+                continue
+            if shape and len(self._shapes) < _MOST_SHAPES:
+                self._shapes.add(shape)
+            self._note_row(lines[start:end], first)
+        self._rows += rows
+        self._end_row(len(lines) + (not lines.endswith(b"\n")))
+
+    def _note_row(self, line: bytes, number: int) -> None:
+        try:
+            self._columns.note(_decode(line))
+        except UNDECODABLE as error:
+            self._gap = _TOO_DEEP if isinstance(error, RecursionError) else f"line {number:,} is no JSON object"
+
+    def _end_row(self, size: int) -> None:
+        try:
+            if self._columns.pass_by(size):
+                self._shapes.clear()
+        except RecursionError:
+            self._gap = _TOO_DEEP
+
+    def finish(self) -> Looked:
+        """Return what was found."""
+        try:
+            self._columns.end()
+        except RecursionError:
+            self._gap = self._gap or _TOO_DEEP
+        return Looked(gap=self._gap) if self._gap else Looked(tuple(self._columns.blocks), self._rows)
