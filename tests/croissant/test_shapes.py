@@ -37,13 +37,13 @@ CASE_FOLDERS = [
     )
 ] + [
     CASES / "1.0" / "valid" / name
-    for name in ("file-name-a-number", "keyword-a-term", "creators", "license-a-work", "schema-org-http", "a-list-of-one")
+    for name in ("file-name-a-number", "keyword-a-term", "creators", "license-a-work", "schema-org-http", "a-list-of-one", "parts-of-schema-org")
 ] + [
     path
     for path in sorted(CASES.glob("1.1/*/*"))
     if (path.parent.name == "invalid" and (path / "input.json").exists()) or path.name in (
         "complete-strict", "constants", "fields-and-records-annotated", "geo", "manifest", "provenance", "repeated",
-        "replace", "set-with-a-size", "transforms", "version-of-the-metadata",
+        "replace", "set-with-a-size", "terms-with-numbers", "transforms", "version-of-the-metadata",
     )
     if path.name not in ("annotation-of-a-known-id", "name-by-language-a-number")  # of one node in RDF, and of no graph
 ]  # fmt: skip

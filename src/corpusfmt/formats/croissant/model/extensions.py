@@ -1,4 +1,4 @@
-"""Internal: The tables of vocabularies that Croissant refers to: RAI, GeoCroissant, Tasks, PROV-O and ODRL.
+"""Internal: The tables of vocabularies that Croissant refers to: RAI, GeoCroissant, Tasks, PROV-O, ODRL and schema.org.
 
 RAI is specified in `https://docs.mlcommons.org/croissant/docs/croissant-rai-spec.html` and GeoCroissant in
 `croissant-geo-spec.html` there, each with a vocabulary file; Tasks have a vocabulary file and SHACL shapes. PROV-O and
@@ -194,6 +194,23 @@ EXTENSION_SHAPES = {
         ),
     )
 }
+
+_NAMED = tuple(Property(f"sc:{name}", ("Text",), many=True, loose=True) for name in ("name", "description"))
+_ON_THE_WEB = tuple(Property(f"sc:{name}", ("URL",), many=True, loose=True) for name in ("url", "sameAs"))
+_ADDRESS = Property("sc:email", ("Text",), many=True, loose=True)
+#: The classes of schema.org in the tables of Croissant, with the properties that authors give them.
+SCHEMA_ORG_SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("sc:Person", "Person", (*_NAMED, *_ON_THE_WEB, _ADDRESS)),
+        Shape("sc:Organization", "Organization", (*_NAMED, *_ON_THE_WEB, _ADDRESS)),
+        Shape("sc:CreativeWork", "CreativeWork", (*_NAMED, *_ON_THE_WEB)),
+        Shape("sc:DefinedTerm", "DefinedTerm", (*_NAMED, *_ON_THE_WEB)),
+        Shape("sc:Language", "Language", (*_NAMED, *_ON_THE_WEB)),
+    )
+}
+#: The classes of other vocabularies than Croissant with a table.
+TERM_SHAPES = {**EXTENSION_SHAPES, **SCHEMA_ORG_SHAPES}
 
 #: Classes that count as their superclass.
 KINDS_OF: dict[str, tuple[str, ...]] = {

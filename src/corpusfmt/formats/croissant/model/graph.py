@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from corpusfmt.formats.croissant.model.arrays import ArrayShape, parsed_shape
 from corpusfmt.formats.croissant.model.expand import Expansion
-from corpusfmt.formats.croissant.model.extensions import EXTENSION_SHAPES, TASKS
+from corpusfmt.formats.croissant.model.extensions import TASKS, TERM_SHAPES
 from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name, short
 from corpusfmt.formats.croissant.model.shapes import (
@@ -399,7 +399,7 @@ class Transform(Selection):
 
 
 class Term(View):
-    """A node of a class that Croissant refers to: of GeoCroissant, Tasks, PROV-O or ODRL."""
+    """A node of a class that Croissant refers to: of GeoCroissant, Tasks, PROV-O, ODRL or schema.org."""
 
     @property
     def label(self) -> str:
@@ -502,11 +502,13 @@ class Description:
         self.strangers: list[Stranger] = []
         self.datasets = [self._dataset(node) for node in tops]
         self.tasks = [node for node in expansion.nodes if TASKS.intersection(node.types)]
+        terms = self.names & TERM_SHAPES.keys()
         self.terms = [
-            Term(node, self, None, EXTENSION_SHAPES[kind])
-            for node in (expansion.every if self.names & EXTENSION_SHAPES.keys() else ())
+            Term(node, self, None, TERM_SHAPES[kind])
+            for node in expansion.every
+            if not terms.isdisjoint(node.types)
             for kind in node.types[:_MOST_KINDS]
-            if kind in EXTENSION_SHAPES and (node.values or node.id is None)  # else it is a reference with a type
+            if kind in TERM_SHAPES and (node.values or node.id is None)  # else it is a reference with a type
         ]
 
     @property

@@ -14,6 +14,7 @@ from corpusfmt.formats.croissant.model.extensions import (
     GEO_OF_RECORD_SET,
     PROV,
     RAI,
+    TERM_SHAPES,
 )
 from corpusfmt.formats.croissant.model.tables import Property, Shape
 
@@ -216,7 +217,7 @@ DOMAINS = {
     **_domains([*SHAPES.values(), *EXTENSION_SHAPES.values()], "cr:", "rai:", "geocr:"),
 }
 #: Every class with a table.
-ALL_SHAPES = {**SHAPES, **EXTENSION_SHAPES}
+ALL_SHAPES = {**SHAPES, **TERM_SHAPES}
 
 _ROWS = [row for shape in SHAPES.values() for row in shape.properties if row.name.startswith("cr:")]
 #: The terms that version 1.1 added.

@@ -83,7 +83,7 @@ def typed(value: Any, kind: str, spelled: str) -> Any:
 @repairs("CRO214")
 def _typed_value(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
     place = parent_of(pointer) if name_at(pointer).isdigit() else pointer
-    view = draft.views.get(parent_of(place))
+    view = draft.views.get(parent_of(place)) or draft.terms.get(parent_of(place))
     if view is None:
         return
     names = {key: name for name, key in view.node.keys.items()}

@@ -122,6 +122,11 @@ class Draft:
         """The nodes of Croissant classes by their pointers."""
         return {view.node.pointer: view for view in self.description.parts} if self.is_understood else {}
 
+    @cached_property
+    def terms(self) -> dict[str, View]:
+        """The views of nodes of other vocabularies, by pointer."""
+        return {each.node.pointer: each for each in self.description.terms} if self.is_understood else {}
+
     def walk(self) -> Iterator[tuple[str, Any]]:
         """Yield each value with its pointer, contexts left out."""
         pending: list[tuple[str, Any]] = [("", self.tree)]

@@ -10,7 +10,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from corpusfmt.formats.croissant.model.arrays import SHAPE_PATTERN
-from corpusfmt.formats.croissant.model.extensions import CLASSES, EXTENSION_SHAPES, KINDS_OF
+from corpusfmt.formats.croissant.model.extensions import (
+    CLASSES,
+    EXTENSION_SHAPES,
+    KINDS_OF,
+    SCHEMA_ORG_SHAPES,
+    TERM_SHAPES,
+)
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, local_name
 from corpusfmt.formats.croissant.model.shapes import (
     DATA_SOURCE,
@@ -43,7 +49,7 @@ _SEVERITIES = {Severity.ERROR: "Violation", Severity.WARNING: "Warning", Severit
 
 # The vocabularies in the tables of Croissant, RAI and, from 1.1 on, GeoCroissant and Tasks; others have their own shapes.
 _PREFIXES = {"1.0": ("cr:", "dct:", "rai:", "sc:"), "1.1": ("cr:", "dct:", "geocr:", "rai:", "sc:")}
-_EXTENSIONS = {"1.0": (), "1.1": ("cr:", "geocr:")}
+_EXTENSIONS = {"1.0": ("sc:",), "1.1": ("cr:", "geocr:", "sc:")}
 
 
 def shapes_iri(version: str) -> str:
@@ -76,7 +82,7 @@ class _Exporter:
         self.graph.bind("shapes", self._own)
         for prefix in _PREFIXES[version]:
             self.graph.bind(prefix.rstrip(":"), NAMESPACES[prefix.rstrip(":")])
-        extensions = (shape for name, shape in EXTENSION_SHAPES.items() if name.startswith(_EXTENSIONS[version]))
+        extensions = (shape for name, shape in TERM_SHAPES.items() if name.startswith(_EXTENSIONS[version]))
         for shape in (*SHAPES.values(), *extensions):
             self._shape(shape)
 
@@ -85,7 +91,7 @@ class _Exporter:
 
         node = self._own[local_name(shape.name)]
         self.graph.add((node, RDF.type, self._sh.NodeShape))
-        self.graph.add((node, RDFS.comment, Literal(f"{self._specification(shape)}, section {shape.section}")))
+        self.graph.add((node, RDFS.comment, Literal(self._origin(shape))))
         if shape.name in _REACHED_BY:
             for name in _REACHED_BY[shape.name]:
                 self.graph.add((node, self._sh.targetObjectsOf, self._iri(name)))
@@ -98,10 +104,12 @@ class _Exporter:
         if shape is FIELD:
             self._array_shape(node)
 
-    def _specification(self, shape: Shape) -> str:
-        if shape.name.startswith("geocr:"):
-            return "GeoCroissant 1.0"
-        return "Croissant Tasks" if shape.name in EXTENSION_SHAPES else f"Croissant {self._version}"
+    def _origin(self, shape: Shape) -> str:
+        if shape.name in SCHEMA_ORG_SHAPES:
+            return f"schema.org, class {shape.section}"
+        tasks = "Croissant Tasks" if shape.name in EXTENSION_SHAPES else f"Croissant {self._version}"
+        specification = "GeoCroissant 1.0" if shape.name.startswith("geocr:") else tasks
+        return f"{specification}, section {shape.section}"
 
     def _array_shape(self, field: Node) -> None:
         """Add constraints that a row cannot express: the form of arrayShape, and that it needs isArray."""
