@@ -81,7 +81,8 @@ def _code(text: str) -> str:
 def _settings() -> Iterator[str]:
     yield "# Settings"
     yield ""
-    yield "A settings file, `--config corpusfmt.toml`, is for `validate`, `fix` and `describe`. Options on the command line override it."
+    yield "Settings are in `corpusfmt.toml`, or `[tool.corpusfmt]` of `pyproject.toml`, in the working directory or above, or in `--config"
+    yield "FILE`. They are for `validate`, `fix` and `describe`; options on the command line override them."
     yield "An unknown key is an error."
     yield from _tables(
         _with_help(msgspec.json.schema(Config)), {"Config": "Keys", "RuleTable": "[[rule]]", "Details": "[describe]"}
