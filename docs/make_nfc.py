@@ -64,8 +64,7 @@ def header() -> str:
     return f"""// Code points that are in Normalisation Form C where they stand. Written by docs/make_nfc.py from the Unicode Character
 // Database {unicodedata.unidata_version}; what is not here is left to Python.
 
-#ifndef CORPUSFMT_NFC_HPP
-#define CORPUSFMT_NFC_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -86,8 +85,6 @@ constexpr Range kMarks[] = {{
 }};
 
 }}  // namespace corpusfmt
-
-#endif  // CORPUSFMT_NFC_HPP
 """
 
 

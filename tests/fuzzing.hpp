@@ -8,8 +8,7 @@
 //   kWantsFiles, and `files`, the contents of those that the command line names.
 // `FUZZES(Harness)` runs it for some time on chance alone, or, with CORPUSFMT_LIBFUZZER, on what libFuzzer comes up with.
 
-#ifndef CORPUSFMT_FUZZING_HPP
-#define CORPUSFMT_FUZZING_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -178,5 +177,3 @@ int run(int count, char** arguments) {
 #define FUZZES(Harness) \
     int main(int count, char** arguments) { return fuzzing::run<Harness>(count, arguments); }
 #endif
-
-#endif  // CORPUSFMT_FUZZING_HPP

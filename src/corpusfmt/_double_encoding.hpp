@@ -1,7 +1,6 @@
 // Finds where UTF-8 that was read as Windows-1252 and encoded again may begin; io/double_encoding.py decides.
 
-#ifndef CORPUSFMT_DOUBLE_ENCODING_HPP
-#define CORPUSFMT_DOUBLE_ENCODING_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -114,5 +113,3 @@ std::optional<size_t> double_encoding_at(std::string_view data, size_t start) {
 }
 
 }  // namespace corpusfmt
-
-#endif

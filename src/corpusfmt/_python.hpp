@@ -1,7 +1,6 @@
 // Access to Python objects, shared by the native kernels.
 
-#ifndef CORPUSFMT_PYTHON_HPP
-#define CORPUSFMT_PYTHON_HPP
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -63,5 +62,3 @@ inline PyModuleDef kernel_of(const char* doc, PyMethodDef* methods, PyModuleDef_
 }
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_PYTHON_HPP

@@ -1,7 +1,6 @@
 // UTF-8 for the native kernels: validation, and counts of code points.
 
-#ifndef CORPUSFMT_UTF8_HPP
-#define CORPUSFMT_UTF8_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -146,5 +145,3 @@ inline Census census_of(std::string_view text) {
 }
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_UTF8_HPP

@@ -1,7 +1,6 @@
 // Words, as counted in the sizes of corpora: runs without ASCII white space.
 
-#ifndef CORPUSFMT_WORDS_HPP
-#define CORPUSFMT_WORDS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,5 +28,3 @@ inline size_t count_words(std::string_view text) {
 }
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_WORDS_HPP

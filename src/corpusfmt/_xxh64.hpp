@@ -1,7 +1,6 @@
 // Hashes that identify lines.
 
-#ifndef CORPUSFMT_XXH64_HPP
-#define CORPUSFMT_XXH64_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -56,5 +55,3 @@ class Xxh64 {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_XXH64_HPP

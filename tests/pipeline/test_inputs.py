@@ -52,6 +52,8 @@ def test_folder_pattern_and_lists_are_the_same_inputs(tmp_path: Path, wet: Path)
     for other in ("pattern", "1", "2"):
         files = tree(tmp_path / other)
         manifests.append(json.loads(files.pop("out/MANIFEST.json")))
+        described = json.loads(files.pop("out/croissant.json"))
+        assert len(described["prov:wasDerivedFrom"]) == 2  # as they were named
         assert files.items() < tree(tmp_path / "folder").items()
     digests = [[each["sha256"] for each in manifest["inputs"]] for manifest in manifests]
     assert digests[0] == digests[1] == digests[2]

@@ -262,6 +262,23 @@ def test_a_full_disk_stops_the_run_and_deletes_nothing_that_is_not_stored(tmp_pa
     assert tree(tmp_path / "oscar") == tree(oscar_corpus)
 
 
+def test_a_full_disk_for_the_list_of_inputs_is_an_error_of_one_line(tmp_path: Path) -> None:
+    names = "".join(f"{'a' * 200}-{number:05}.warc.wet.gz\n" for number in range(10_000))
+    (tmp_path / "list.paths").write_text(names)
+
+    def full() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
+
+    done = run_cli("build", "list.paths", "--output", "out", cwd=tmp_path, preexec_fn=full)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert re.fullmatch(
+        rb"error: inputs cannot be stored in a temporary file \(.*\): make room, or set TMPDIR; fix that, [^\n]+\n",
+        done.stderr,
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["list.paths"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that opens and cannot be read")
 def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     wet = tmp_path / "wet"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import random
 import re
@@ -283,6 +284,13 @@ FORGERIES: dict[str, Callable[[Lines], object]] = {
     "coverage-is-missing": lambda lines: of_kind(lines, "shard").pop("coverage"),
     "unknown-field": lambda lines: of_kind(lines, "part").update(more=1),
     "no-paths": lambda lines: of_kind(lines, "part")["asked"].update(paths=[]),
+    "path-with-null": lambda lines: of_kind(lines, "part")["asked"].update(paths=["dolma\0"]),
+    "profile-with-null": lambda lines: of_kind(lines, "part")["asked"].update(profile=["x\0.toml"]),
+    "columns-with-null": lambda lines: of_kind(lines, "part")["asked"].update(columns="x\0.toml"),
+    "copy-with-null": lambda lines: of_kind(lines, "part")["asked"].update(maps={"x": "x\0"}),
+    "sample-is-no-number": lambda lines: of_kind(lines, "part")["asked"].update(sample=math.nan),
+    "timeout-is-no-number": lambda lines: of_kind(lines, "part")["asked"].update(limits={"timeout": math.nan}),
+    "more-parts-than-there-can-be": lambda lines: of_kind(lines, "part").update(of=2**63 - 1),
     "number-above-all": lambda lines: of_kind(lines, "part").update(number=9),
     "other-version": lambda lines: of_kind(lines, "part")["tool"].update(version="0.0.1"),
     "other-schema": lambda lines: of_kind(lines, "part").update(schema="corpusfmt-part/2"),
@@ -300,6 +308,15 @@ def test_a_forged_part_is_an_error_of_one_line(forgery: str, tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (2, b"")
     assert re.fullmatch(rb"error: [^\n]*1\.part[^\n]*\n|error: no part has a result of [^\n]*\n", done.stderr)
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_end_of_a_run_is_not_taken_from_a_part(tmp_path: Path) -> None:
+    file = tmp_path / "1.part"
+    shutil.copytree(TWICE, tmp_path / "dolma")
+    cli_parts(tmp_path, 1, "dolma")
+    forged(file, lambda lines: of_kind(lines, "part")["asked"].update(limits={"ends": 1.0}))
+    done = run_cli("report", "merge", file, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,8 @@ _RENEWALS_A_LEASE = 6
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _MOST_NAMED = 10
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+#: The largest number of shards that six digits name.
+MOST_SHARDS = 999_999
 _SHARD_WAITS, _FINISH_WAITS = 600.0, 0.0
 
 

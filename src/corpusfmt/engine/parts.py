@@ -18,7 +18,7 @@ import xxhash
 from msgspec import Meta, Struct, convert, to_builtins
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import Share
+from corpusfmt.engine.arrays import MOST_SHARDS, Share
 from corpusfmt.engine.run import now
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
@@ -39,6 +39,10 @@ _PIECE_BYTES = 1 << 19
 _SCRATCH_NAME = r"^[a-z-]+(/[0-9]{1,9})?/[0-9]{9}[0-9a-f-]{0,64}\.[a-z]+\Z"
 _Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 _Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+# As `--shard` takes them.
+_ShardNumber = Annotated[int, Meta(ge=1, le=MOST_SHARDS)]
+# No file has a null character in its name, and the system's functions fail on one.
+_FileName = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
 
 #: A checked shard, and what that gave.
 Outcome = tuple[Shard, ShardResult]
@@ -47,12 +51,12 @@ Outcome = tuple[Shard, ShardResult]
 class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     """What a run checks, and how: the options of `corpusfmt validate` that all parts of a run have in common."""
 
-    paths: Annotated[list[str], Meta(min_length=1)]
+    paths: Annotated[list[_FileName], Meta(min_length=1)]
     format: str = "auto"
-    profile: list[str] = []
+    profile: list[_FileName] = []
     data: bool = False
     dedup: bool = False
-    columns: str | None = None
+    columns: _FileName | None = None
     select: list[str] = []
     ignore: list[str] = []
     overrides: list[Override] = []
@@ -60,13 +64,13 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     known: list[tuple[Code, str, Count]] = []
     fail_on: Annotated[str, Meta(pattern=r"^(error|warning|never)\Z")] = "error"
     require_complete: bool = False
-    sample: float | None = None
-    maps: dict[str, str] = {}
+    sample: Annotated[float, Meta(gt=0)] | None = None
+    maps: dict[str, _FileName] = {}
     follow_links: bool = False
     max_per_rule: _Positive = 10
     max_line_bytes: _Positive | None = None
     limits: Limits = DEFAULT_LIMITS
-    blocklist: str | None = None
+    blocklist: _FileName | None = None
 
     def refuse_stores(self) -> None:
         """Raise `UsageError` for options that name a file in a store: a part may be made up, and must cause no request."""
@@ -86,8 +90,8 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["part"]
     schema: str
     tool: dict[str, str]
-    number: _Positive
-    of: _Positive
+    number: _ShardNumber
+    of: _ShardNumber
     started: Annotated[str, Meta(pattern=r"^[0-9TZ:-]{20}\Z")]
     asked: Asked
 

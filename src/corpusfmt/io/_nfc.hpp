@@ -1,8 +1,7 @@
 // Code points that are in Normalisation Form C where they stand. Written by docs/make_nfc.py from the Unicode Character
 // Database 14.0.0; what is not here is left to Python.
 
-#ifndef CORPUSFMT_NFC_HPP
-#define CORPUSFMT_NFC_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -92,5 +91,3 @@ constexpr Range kMarks[] = {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_NFC_HPP

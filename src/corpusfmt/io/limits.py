@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
@@ -52,14 +52,14 @@ class Limits(Struct, frozen=True):
 
     max_expansion: float | None = MAX_EXPANSION
     max_total_bytes: int | None = None
-    timeout: float | None = None
+    timeout: Annotated[float, Meta(gt=0)] | None = None
     guards_processor: bool = True
     #: The end of the run, by the system's clock, which processes share.
     ends: float | None = None
 
     def begun(self) -> Limits:
         """Return these limits for a run that begins now."""
-        return self if self.timeout is None else replace(self, ends=time.time() + self.timeout)
+        return replace(self, ends=None if self.timeout is None else time.time() + self.timeout)
 
     @property
     def of_own_files(self) -> Limits:

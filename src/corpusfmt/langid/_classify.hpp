@@ -1,7 +1,6 @@
 // Labels and scores for a buffer or for lines, with a cache for lines that recur.
 
-#ifndef CORPUSFMT_LANGID_CLASSIFY_HPP
-#define CORPUSFMT_LANGID_CLASSIFY_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -131,5 +130,3 @@ inline Predicted predict(const Model& model, const std::vector<std::string_view>
 }
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_CLASSIFY_HPP

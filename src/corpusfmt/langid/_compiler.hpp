@@ -1,7 +1,6 @@
 // Attributes for compilers that support them.
 
-#ifndef CORPUSFMT_LANGID_COMPILER_HPP
-#define CORPUSFMT_LANGID_COMPILER_HPP
+#pragma once
 
 // Runs once per model: optimised for size, not speed.
 #if defined(__GNUC__) || defined(__clang__)
@@ -19,5 +18,3 @@
 #else
 #define CORPUSFMT_WIDE
 #endif
-
-#endif  // CORPUSFMT_LANGID_COMPILER_HPP

@@ -1,7 +1,6 @@
 // The features of a line: words and character n-grams, by number, and the matrix row of each.
 
-#ifndef CORPUSFMT_LANGID_FEATURES_HPP
-#define CORPUSFMT_LANGID_FEATURES_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -177,5 +176,3 @@ class Features {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_FEATURES_HPP

@@ -1,7 +1,6 @@
 // The best labels for the vector of a line: hierarchical softmax and softmax, with the scores of stock.
 
-#ifndef CORPUSFMT_LANGID_LABELS_HPP
-#define CORPUSFMT_LANGID_LABELS_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -272,5 +271,3 @@ class Softmax final : public Labels {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_LABELS_HPP

@@ -1,7 +1,6 @@
 // The matrices of a model file, as numbers or as codes of a product quantiser, read as rows of floats.
 
-#ifndef CORPUSFMT_LANGID_MATRICES_HPP
-#define CORPUSFMT_LANGID_MATRICES_HPP
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -159,5 +158,3 @@ class QuantizedMatrix {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_MATRICES_HPP

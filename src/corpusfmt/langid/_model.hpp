@@ -3,8 +3,7 @@
 // A file is checked completely while it is read. After that no index needs checking: every row that a feature id can name
 // exists, and every weight is small enough that no sum can become infinite or NaN.
 
-#ifndef CORPUSFMT_LANGID_MODEL_HPP
-#define CORPUSFMT_LANGID_MODEL_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -44,5 +43,3 @@ struct Model {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_MODEL_HPP

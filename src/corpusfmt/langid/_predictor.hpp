@@ -15,8 +15,7 @@
 // multiply-add; compile without contraction. Words that fastText treats specially ("</s>",
 // labels) and words longer than a chunk take `add_word_by_word`, which follows the stock program step by step.
 
-#ifndef CORPUSFMT_LANGID_PREDICTOR_HPP
-#define CORPUSFMT_LANGID_PREDICTOR_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -442,5 +441,3 @@ class Predictor {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_PREDICTOR_HPP

@@ -1,7 +1,6 @@
 // Reads the bytes of a model file in order, and its header; rejects files that are not fastText models, and unsupported models.
 
-#ifndef CORPUSFMT_LANGID_READER_HPP
-#define CORPUSFMT_LANGID_READER_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -108,5 +107,3 @@ CORPUSFMT_ONCE inline Arguments read_arguments(Reader& reader) {
 }
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_READER_HPP

@@ -1,7 +1,6 @@
 // Text as split by fastText: separators, the bytes of a hash, words as the vocabulary compares them.
 
-#ifndef CORPUSFMT_LANGID_TEXT_HPP
-#define CORPUSFMT_LANGID_TEXT_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -79,5 +78,3 @@ struct Word {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_TEXT_HPP

@@ -1,7 +1,6 @@
 // The words in the dictionary of a model, and its labels: ids from 0, labels after the words.
 
-#ifndef CORPUSFMT_LANGID_VOCABULARY_HPP
-#define CORPUSFMT_LANGID_VOCABULARY_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -136,5 +135,3 @@ class Vocabulary {
 };
 
 }  // namespace corpusfmt
-
-#endif  // CORPUSFMT_LANGID_VOCABULARY_HPP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import msgspec
@@ -23,24 +24,29 @@ class Ranked(Mapping[str, T], Generic[T]):
         self._table.execute("CREATE TABLE item (key BLOB PRIMARY KEY, name BLOB, path BLOB, item BLOB) WITHOUT ROWID")
         # Those with names that are not UTF-8.
         self._odd: dict[str, T] = {}
-        self._table.execute("BEGIN")
-        self._table.executemany("INSERT OR REPLACE INTO item VALUES (?, ?, ?, ?)", map(self._row, items))
-        self._table.execute("COMMIT")
-        self._number: int = self._table.execute("SELECT count(*) FROM item").fetchone()[0]
+        with _on_disk():
+            self._table.execute("BEGIN")
+            self._table.executemany("INSERT OR REPLACE INTO item VALUES (?, ?, ?, ?)", map(self._row, items))
+            self._table.execute("COMMIT")
+            self._number: int = self._table.execute("SELECT count(*) FROM item").fetchone()[0]
 
     def put(self, item: T) -> None:
         """Add an item, or replace the one with the same key."""
         row = self._row(item)
         self._number += self._found(row[0]) is None
-        self._table.execute("INSERT OR REPLACE INTO item VALUES (?, ?, ?, ?)", row)
+        with _on_disk():
+            self._table.execute("INSERT OR REPLACE INTO item VALUES (?, ?, ?, ?)", row)
 
     def ranked(self) -> Iterator[T]:
         """Yield the items in order."""
-        for key, item in self._table.execute("SELECT key, item FROM item ORDER BY name, path, key"):
-            yield self._item(key, item)
+        with _on_disk():
+            for key, item in self._table.execute("SELECT key, item FROM item ORDER BY name, path, key"):
+                yield self._item(key, item)
 
     def __iter__(self) -> Iterator[str]:
-        return (_text(key) for (key,) in self._table.execute("SELECT key FROM item ORDER BY name, path, key"))
+        with _on_disk():
+            for (key,) in self._table.execute("SELECT key FROM item ORDER BY name, path, key"):
+                yield _text(key)
 
     def __len__(self) -> int:
         return self._number
@@ -52,7 +58,8 @@ class Ranked(Mapping[str, T], Generic[T]):
         return self._item(_bytes(key), found)
 
     def _found(self, key: bytes) -> bytes | None:
-        row = self._table.execute("SELECT item FROM item WHERE key = ?", (key,)).fetchone()
+        with _on_disk():
+            row = self._table.execute("SELECT item FROM item WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
 
     def _row(self, item: T) -> tuple[bytes, bytes, bytes, bytes]:
@@ -65,6 +72,17 @@ class Ranked(Mapping[str, T], Generic[T]):
 
     def _item(self, key: bytes, encoded: bytes) -> T:
         return msgspec.msgpack.decode(encoded, type=self._kind) if encoded else self._odd[_text(key)]
+
+
+@contextmanager
+def _on_disk() -> Iterator[None]:
+    """Raise `OSError` where the database does not, like when the disk is full."""
+    import sqlite3  # noqa: PLC0415
+
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OSError(f"inputs cannot be stored in a temporary file ({error}): make room, or set TMPDIR") from error
 
 
 def _bytes(text: str) -> bytes:
