@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import damaged
 
+import corpusfmt
 from corpusfmt.formats.croissant.model.graph import Description, View
 from corpusfmt.formats.croissant.model.nodes import Node
 
@@ -167,3 +168,10 @@ def test_samples_with_a_part_replaced(tmp_path: Path, data: st.DataObject) -> No
 
 def items_of(node: Any) -> list[tuple[Any, Any]]:
     return list(node.items()) if isinstance(node, dict) else list(enumerate(node))
+
+
+def test_a_document_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "croissant.json"
+    path.write_text(json.dumps(document(), indent=1))
+    (found,) = corpusfmt.validate(path, format="croissant", max_line_bytes=1024).findings
+    assert found.message == f"the document has {path.stat().st_size:,} bytes, the limit is 1,024"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import json
+import lzma
 import wave
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,8 +30,8 @@ class Folder(Struct, frozen=True):
     types: Types
     notes: tuple[str, ...] = ()
     keys: Mapping[str, str] = {}
-    #: Record sets that mlcroissant 1.1.1 does not load, whatever a description says.
-    unread: tuple[str, ...] = ()
+    #: Fields that only version 1.1 has a type for.
+    later: tuple[str, ...] = ()
 
 
 FOLDERS: dict[str, Folder] = {}
@@ -157,13 +159,16 @@ def compressed_tables() -> Folder:
 
 
 @folder
-def tables_in_zstd_and_lz4() -> Folder:
-    files = {"c.csv.zst": zstd.compress(csv("a", "1", "2")), "d.jsonl.lz4": lz4.frame.compress(jsonl({"b": "x"}))}
-    notes = (
-        "c.csv.zst: mlcroissant 1.1.1 reads no tables in zstd",
-        "d.jsonl.lz4: mlcroissant 1.1.1 reads no tables in lz4",
-    )
-    return Folder(files, {"c": {"a": "sc:Integer"}, "d": {"b": "sc:Text"}}, notes, unread=("c", "d"))
+def tables_in_other_compression() -> Folder:
+    rows = csv("a", "1", "2")
+    packed = {"zst": zstd.compress(rows), "lz4": lz4.frame.compress(rows), "xz": lzma.compress(rows)}
+    files = {f"c.csv.{suffix}": data for suffix, data in packed.items()} | {"a.csv.gz": gzipped(rows)}
+    files["d.json.bz2"] = bz2.compress(jsonl({"b": "x"}))
+    notes = [
+        f"{name}: no records: mlcroissant 1.1.1 reads no tables in {codec}; compress it with gzip"
+        for name, codec in (("c.csv.zst", "zstd"), ("c.csv.lz4", "lz4"), ("c.csv.xz", "xz"), ("d.json.bz2", "bzip2"))
+    ]
+    return Folder(files, {"a": {"a": "sc:Integer"}}, tuple(notes))
 
 
 @folder
@@ -398,6 +403,35 @@ def tables_of_parquet() -> Folder:
 
 
 @folder
+def parquet_with_nanoseconds() -> Folder:
+    whole, finer = pa.array([1_000, None], pa.time64("ns")), pa.array([1, None], pa.time64("ns"))
+    columns = {
+        "a": {"n": [1, 2], "t": finer},
+        "b": {"n": [1, 2], "t": whole},
+        "c": {"at": pa.StructArray.from_arrays([finer], ["t"])},
+        "d": {"at": pa.ListArray.from_arrays(pa.array([0, 1, 2]), finer), "n": [1, 2]},
+        "e": {"t": finer.dictionary_encode()},
+    }
+    files = {f"{name}.parquet": table(each) for name, each in columns.items()}
+    notes = [f"{name}.parquet: no records: `{column}` has times that mlcroissant 1.1.1 does not read"
+             for name, column in (("a", "t"), ("c", "at"), ("d", "at"), ("e", "t"))]  # fmt: skip
+    return Folder(files, {"b": {"n": "sc:Integer", "t": "sc:Time"}}, tuple(notes), later=("t",))
+
+
+@folder
+def times_in_parquet() -> Folder:
+    columns = {
+        "n": pa.array([1, 2]),
+        "whole": pa.array([1, None], pa.time32("s")),
+        "fine": pa.array([1, 2], pa.time64("us")),
+        "several": pa.array([[1], []], pa.list_(pa.time32("ms"))),
+        "text": pa.array(["10:00:00", "11:00:00"]),
+    }
+    types = {"n": "sc:Integer", "whole": "sc:Time", "fine": "sc:Time", "several": ["sc:Time"], "text": "sc:Time"}
+    return Folder({"t.parquet": table(columns)}, {"t": types}, later=("whole", "fine", "several"))
+
+
+@folder
 def parts_of_parquet() -> Folder:
     files = {f"data/{name}-00000-of-00001.parquet": table({"text": [f"{name} 1", f"{name} 2"], "label": [0, 1]})
              for name in ("train", "test")}  # fmt: skip
@@ -433,14 +467,16 @@ def images() -> Folder:
 @folder
 def images_under_false_names() -> Folder:
     files = {"a.png": PNG, "b.jpg": PNG, "c.png": b"no image at all", "d.gif": GIF}
-    return Folder(files, {"records": IMAGES, "d": IMAGES},
-                  ("begins like image/png", "does not begin like image/png", "zip or tar only"), unread=("d",))  # fmt: skip
+    return Folder(files, {"records": IMAGES},
+                  ("begins like image/png", "does not begin like image/png",
+                   "1 file of image/gif: no records: mlcroissant 1.1.1 reads such files in a zip or tar only"))  # fmt: skip
 
 
 @folder
 def sounds() -> Folder:
-    types = {"audio": {"file": "sc:Text", "content": "sc:AudioObject"}}
-    return Folder({"clips.tar": tarred({f"clips/{n}.wav": sound() for n in range(3)})}, types)
+    types = {"audio": {"file": "sc:Text", "content": "sc:AudioObject"}, "image": IMAGES}
+    files = {"clips.tar": tarred({f"clips/{n}.wav": sound() for n in range(3)}), "moving.zip": zipped({"a.gif": GIF})}
+    return Folder(files | {"a.wav": sound()}, types, ("1 file of audio/wav: no records",))
 
 
 @folder

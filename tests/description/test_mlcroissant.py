@@ -114,12 +114,12 @@ def _plain(value: Any) -> Any:
     return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-def expected_of(folder: Path, version: str, but_for: tuple[str, ...]) -> dict[str, list[Any]]:
+def expected_of(folder: Path, version: str) -> dict[str, list[Any]]:
     """Describe a folder in its own; return the records of each record set."""
     description = corpusfmt.describe(folder, base=folder, croissant=version, creator="E", url="https://example.org")
     (folder / "croissant.json").write_text(json.dumps(description))
     expected = {}
-    for name in sorted({each["@id"] for each in description["recordSet"]} - {*but_for}):
+    for name in [each["@id"] for each in description["recordSet"]]:
         expected[name] = [_plain(dict(each)) for each in corpusfmt.records(folder / "croissant.json", name)]
     return expected
 
@@ -130,7 +130,7 @@ def test_every_record_set_of_any_folder_is_loaded_and_has_the_same_records(versi
     asked = []
     for name, made in FOLDERS.items():
         folder = write(made, tmp_path / name)
-        asked.append((str(folder / "croissant.json"), expected_of(folder, version, made.unread)))
+        asked.append((str(folder / "croissant.json"), expected_of(folder, version)))
     (tmp_path / "asked.json").write_text(json.dumps(asked))
     command = [PYTHON, str(Path(__file__).with_name("compare.py")), str(tmp_path / "asked.json")]
     environment = os.environ | {"CROISSANT_CACHE": str(tmp_path / "cache")}

@@ -123,7 +123,7 @@ class Checker:
         coverage = self.judge.coverage
         at = Location(self.entry.path)
         if self.entry.size > self.options.max_line_bytes:
-            self.judge.report(*too_long(at, self.entry.size, self.options.max_line_bytes))
+            self.judge.report(*too_long(at, self.entry.size, self.options.max_line_bytes, "document"))
             return
         try:
             data = content_of(self.entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import time
 from functools import partial
 from itertools import count
 from math import isfinite
@@ -27,8 +28,10 @@ _LONGEST_VALUE = 200
 _MOST_NAMES = 500
 _MOST_INSIDE = 2000
 _MOST_LEVELS = 8
-_KINDS = {str: "text", int: "integer", float: "number", bool: "boolean", list: "list", dict: "object", bytes: "bytes"}
-_NATIVE = {"integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
+_KINDS = {
+    str: "text", int: "integer", float: "number", bool: "boolean", time: "time", list: "list", dict: "object", bytes: "bytes"
+}  # fmt: skip
+_NATIVE = {"integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean", "time": "sc:Time"}
 _KEY_NAME = re.compile(r"(?i:id|uuid|guid|key|pk)|.*[_.-](?i:id|uuid|guid|key)|.*[a-z]I[Dd]|(?i:id)[_-].*", re.DOTALL)
 
 
@@ -219,6 +222,11 @@ class Column:
         return self.verdict.type in ("sc:Text", "sc:Integer") and next(repeated(self._folder), None) is None
 
     @property
+    def has_times(self) -> bool:
+        """Whether values are times, not texts like times."""
+        return "time" in self.kinds or (self.items is not None and self.items.has_times)
+
+    @property
     def verdict(self) -> Verdict:
         """The type of the column, or why it has none."""
         kinds = self.kinds.keys()
@@ -232,12 +240,12 @@ class Column:
             return Verdict("", "objects", is_object=True)
         if kinds == {"bytes"}:
             return self._of_bytes()
-        if kinds & {"list", "object", "bytes"}:
-            return Verdict("", self._mixed())
         if kinds == {"text"}:
             return Verdict(self.spelling.type, self._spelt())
         if len(kinds) == 1:
             return Verdict(_NATIVE[next(iter(kinds))], plural(self.there, "value"))
+        if kinds & {"list", "object", "bytes", "time"}:
+            return Verdict("", self._mixed())
         if kinds == {"integer", "number"}:
             return Verdict("sc:Float", self._mixed())
         return Verdict("sc:Text", self._mixed())

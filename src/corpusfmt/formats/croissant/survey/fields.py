@@ -24,6 +24,7 @@ _MOST_CHOICES, _LEAST_VALUES, _LEAST_OFTEN, _LONGEST_CHOICE = 20, 20, 5, 64
 # As many as the rules of the format allow.
 _MOST_DIMENSIONS = 64
 _NO_LISTS_OF_LISTS = "Croissant 1.0 has no lists of lists"
+_NO_TIMES = "Croissant 1.0 has no times"
 
 
 class Fields(Struct):
@@ -34,12 +35,17 @@ class Fields(Struct):
     evidence: Json = field(default_factory=dict)
     choices: dict[str, list[str]] = field(default_factory=dict)
     languages: set[str] = field(default_factory=set)
-    most_dimensions: int = 1
+    is_old: bool = False
+
+    @property
+    def most_dimensions(self) -> int:
+        """The number of dimensions that a list may have."""
+        return 1 if self.is_old else _MOST_DIMENSIONS
 
 
 def fields_of(columns: Mapping[str, Column], path: str, version: str) -> Fields:
     """Return the fields of columns, or of the members at the JSON path of a document, for a description of a version."""
-    made = Fields(most_dimensions=1 if version == "1.0" else _MOST_DIMENSIONS)
+    made = Fields(is_old=version == "1.0")
     verdicts = [(column, column.verdict) for column in columns.values()]
     # mlcroissant extracts only the fields that are not objects from a JSON document.
     has_objects = any(verdict.is_object for _, verdict in verdicts)
@@ -159,9 +165,15 @@ def _leaf(
     evidence |= {"array": True} if verdict.dimensions else {}
     evidence |= {"nulls": column.nulls + column.absent} if column.nulls + column.absent else {}
     made.evidence[title] = evidence
-    is_too_deep = verdict.dimensions > made.most_dimensions
-    if not verdict.type or source.steps is None or is_too_deep:
-        why = _NO_LISTS_OF_LISTS if is_too_deep else verdict.why or "no JSON path leads to it"
+    unknown = (
+        _NO_LISTS_OF_LISTS
+        if verdict.dimensions > made.most_dimensions
+        else _NO_TIMES
+        if made.is_old and column.has_times
+        else ""
+    )
+    if not verdict.type or source.steps is None or unknown:
+        why = unknown or verdict.why or "no JSON path leads to it"
         made.notes.append(f"`{clipped(title)}` is not described: {why}")
         return None
     steps = source.steps if source.list_steps is None else source.list_steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import time
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, NotRead, Take
 from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of, shifted
-from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.files import Opened, split_codec
 from corpusfmt.formats.croissant.data.jsonstream import Elements
 from corpusfmt.formats.croissant.data.rows import MOST_ELEMENT, in_groups
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
@@ -31,6 +32,8 @@ MOST_JSON = 32 * 1024 * 1024
 # Far more than anyone writes into one document.
 _MOST_TABLES = 1000
 _MOST_COLUMNS = 5000
+# The compression that mlcroissant 1.1.1 reads.
+_READ_BY_ALL = ("plain", "gzip")
 _OTHER_DELIMITERS = ";\t|"
 
 
@@ -52,6 +55,9 @@ class Rows(Struct):
 
 def rows_of(opened: Opened, encoding: str, keys: Keys) -> list[Rows]:
     """Return the tables in a file: one, or those of a JSON document. Raises `NoRows` and `Broken`."""
+    codec = split_codec(opened.name.lower())[1]
+    if codec not in _READ_BY_ALL:
+        raise NoRows(f"mlcroissant 1.1.1 reads no tables in {codec}; compress it with gzip")
     if encoding == "application/json":
         return _json(opened, keys)
     if encoding == "application/jsonlines":
@@ -381,12 +387,31 @@ def _is_plain(kind: Any) -> bool:
 
 
 def _values(part: Any) -> dict[str, list[Any]]:
+    for name in part.schema.names:
+        if _has_nanoseconds(part.column(name)):
+            raise NoRows(
+                f"`{clipped(name)}` has times that mlcroissant 1.1.1 does not read; round them to microseconds"
+            )
     return {name: [_plain(each) for each in values_in(part.column(name))] for name in part.schema.names}
 
 
+def _has_nanoseconds(column: Any) -> bool:
+    """Return whether an Arrow array has times below a microsecond: pandas then reads no column of the file."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    types, kind = pa.types, column.type
+    if types.is_dictionary(kind):
+        return _has_nanoseconds(column.dictionary)
+    if types.is_struct(kind):
+        return any(map(_has_nanoseconds, column.flatten()))
+    if types.is_nested(kind):
+        return _has_nanoseconds(column.flatten())
+    return kind == pa.time64("ns") and not column.equals(column.cast("time64[us]", safe=False).cast(kind))
+
+
 def _plain(value: Any) -> Any:
-    """Return a value as JSON: dates as text, decimal numbers as floats."""
-    if value is None or isinstance(value, bool | int | float | str | bytes):
+    """Return a value as JSON, except times: dates as text, decimal numbers as floats."""
+    if value is None or isinstance(value, bool | int | float | str | bytes | time):
         return value
     if isinstance(value, list):
         return [_plain(each) for each in value]

@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.files import split_codec
 from corpusfmt.formats.croissant.survey.columns import Column, Keys
 from corpusfmt.formats.croissant.survey.fields import Fields, fields_of, names_of
 from corpusfmt.formats.croissant.survey.files import Seen, look_at
@@ -35,9 +34,8 @@ _PARTS = re.compile(r"[-_.]?(?:part|shard|chunk)?[-_.]?\d+(?:[-_.]?of[-_.]?\d+)?
 _ODD_IN_NAMES = re.compile(r"[^\w-]+")
 _CONTENT_TYPES = {"text": "sc:Text", "image": "sc:ImageObject", "audio": "sc:AudioObject"}
 _CONTENTS = {"text": "The text of the file", "image": "The image", "audio": "The sound"}
-# The compression of tables that mlcroissant 1.1.1 reads, and the formats of contents that it reads outside archives.
-_READ_IN_TABLES = frozenset({"plain", "gzip"})
-_READ_BY_ALL = frozenset({"text/plain", "image/jpeg", "image/png", "image/tiff", "audio/mpeg"})
+# The formats whose contents mlcroissant 1.1.1 reads outside archives: it also reads TIFF and MP3, as other values.
+_READ_OUTSIDE_ARCHIVES = frozenset({"text/plain", "image/jpeg", "image/png"})
 
 
 class Group(Struct):
@@ -183,8 +181,6 @@ class _Surveyor:
         if not made.found:
             self._note(title, "no records: no column can be described")
             return
-        for codec in sorted({split_codec(path.lower())[1] for path in paths} - _READ_IN_TABLES):
-            self._note(title, f"mlcroissant 1.1.1 reads no tables in {codec}")
         self._found.languages |= made.languages
         if len(paths) == 1:
             self._made(group, made, title, file=group.files[0])
@@ -291,10 +287,33 @@ class _Surveyor:
         if includes is None:
             self._note(title, "no record set: no pattern selects these alone")
             return
-        if not container and encoding not in _READ_BY_ALL:
-            self._note(title, "mlcroissant 1.1.1 reads such files in a zip or tar only")
+        is_many = len(paths) > _MOST_FILES and not container
+        is_read = bool(container) or encoding in _READ_OUTSIDE_ARCHIVES
+        if not is_read:
+            self._note(title, "no records: mlcroissant 1.1.1 reads such files in a zip or tar only; pack them")
+        if is_many:
+            listed = set(paths)
+            self._found.files = [each for each in self._found.files if each.container or each.path not in listed]
+            self._note(title, f"not listed one by one: more than {_MOST_FILES}")
+        elif not is_read:
+            return
         name = self._name(f"{container}/{kind}" if container else _stem(paths))
+        self._found.record_sets.append(
+            RecordSetOf(
+                name,
+                f"{title}, one a record",
+                includes,
+                encoding,
+                self._of_content(name, kind, paths) if is_read else [],
+                container=container,
+                statistics=[record_count(len(paths))],
+            )
+        )
+
+    def _of_content(self, name: str, kind: str, paths: Sequence[str]) -> list[FieldOf]:
+        """Return the fields of whole files: path, content, and the split."""
         evidence: Json = {"files": len(paths), "records": len(paths), "fields": {}}
+        self._found.evidence[name] = evidence
         fields = [
             FieldOf("file", "sc:Text", {"fileProperty": "fullpath"}, "Path of the file"),
             FieldOf("content", _CONTENT_TYPES[kind], {"fileProperty": "content"}, _CONTENTS[kind]),
@@ -305,22 +324,7 @@ class _Surveyor:
                 FieldOf("split", "sc:Text", {"fileProperty": "fullpath"}, "The split", regex=SPLIT, means="cr:Split")
             )
             evidence["split"] = _why_split(names)
-        if len(paths) > _MOST_FILES and not container:
-            listed = set(paths)
-            self._found.files = [each for each in self._found.files if each.container or each.path not in listed]
-            self._note(title, f"not listed one by one: more than {_MOST_FILES}")
-        self._found.evidence[name] = evidence
-        self._found.record_sets.append(
-            RecordSetOf(
-                name,
-                f"{title}, one a record",
-                includes,
-                encoding,
-                fields,
-                container=container,
-                statistics=[record_count(len(paths))],
-            )
-        )
+        return fields
 
     def _others(self, paths: Sequence[str]) -> list[str]:
         wanted = set(paths)
