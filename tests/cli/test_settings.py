@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import FIXTURES, run_cli
+
+from corpusfmt.engine.config import find_config
 
 CASE = FIXTURES / "croissant" / "1.1" / "invalid" / "value-and-source" / "input.json"
 IGNORING = 'ignore = ["CRO429"]\n'
@@ -96,3 +99,27 @@ def test_settings_of_another_user_do_not_count(project: Path, monkeypatch: pytes
         pytest.skip("only root can give a file to another user")
     os.chown(project / "corpusfmt.toml", 12345, -1)
     assert find_config([]) is None
+
+
+@pytest.mark.parametrize("text", ["tool = 3\n", "[[tool]]\n", "# [tool.corpusfmt]\ntool = 3\n"])
+def test_a_project_whose_tools_are_no_table_has_no_settings(project: Path, text: str) -> None:
+    (project / "pyproject.toml").write_text(text, "utf-8")
+    for named in ([], ["--config", "pyproject.toml"]):
+        ended = run_cli("validate", "data", *named, cwd=project)
+        assert (ended.returncode, ended.stderr.decode().replace("settings: pyproject.toml\n", "")) == (1, "")
+
+
+def test_settings_of_others_that_may_not_be_read_do_not_count(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = project / "corpusfmt.toml"
+    found.write_text(IGNORING, "utf-8")
+    (project / "work" / "pyproject.toml").write_text("[tool.corpusfmt]\n", "utf-8")
+    opened = Path.open
+
+    def refused(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path.name == "pyproject.toml":  # permissions do not bind root
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.chdir(project / "work")
+    assert find_config([]) == found

@@ -194,7 +194,7 @@ def test_an_array_that_validates_gives_the_report_of_one_run(slurm: Slurm) -> No
         (folder / name).chmod(0o755)
     array = slurm.run("sbatch", "--parsable", "validate.sh")
     assert array, slurm.logs()
-    slurm.run("sbatch", "--parsable", f"--dependency=afterok:{array}", "--output=merge.log", f"--wrap={MERGE}")
+    slurm.run("sbatch", "--parsable", f"--dependency=afterany:{array}", "--output=merge.log", f"--wrap={MERGE}")
     assert slurm.await_("", "squeue", "--noheader", seconds=_RUN_SECONDS), slurm.logs()
     alone = run_cli("validate", "corpus", "--report", "json=alone.json", cwd=folder)
     assert (folder / "merge.log").read_bytes() == alone.stdout, slurm.logs()

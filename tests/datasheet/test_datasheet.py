@@ -250,6 +250,7 @@ def test_what_is_asked_for_wrongly_is_refused_before_anything_is_read(tmp_path: 
     wrong: list[tuple[list[str | Path], str]] = [
         (["-", "-o", page], "datasheet does not read standard input: write it to a file and pass that file"),
         ([tmp_path / "in", "-o", tmp_path / "none/d.html"], f"folder {tmp_path / 'none'} for --output does not exist"),
+        ([tmp_path / "in", "-o", tmp_path], f"--output is the folder {tmp_path}, expected a file"),
         ([tmp_path / "in", "-o", page, "--verdict", report], f"{report} is not a complete corpusfmt report"),
     ]
     for arguments, message in wrong:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import io
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +225,34 @@ def tables() -> Iterator[tuple[str, Files]]:
     yield "parquet, int and text", both({"x": [1]}, {"x": ["y"]})
     yield "parquet, null and text", both({"x": [None]}, {"x": ["y"]})
     yield "parquet, objects with other keys", both({"x": [{"a": 1}]}, {"x": [{"b": 1}]})
+    yield from ((f"parquet, {name}", both({"x": one}, {"x": other})) for name, (one, other) in arrays().items())
+
+
+def arrays() -> dict[str, tuple[Any, Any]]:
+    """Return values of a column in the first and in the second Parquet file, of types that JSON does not have."""
+    import pyarrow as pa
+
+    day, noon = dt.date(2020, 1, 1), dt.datetime.fromisoformat("2020-01-01T12:00:00")
+    small, price, longer = pa.array([1], pa.int8()), pa.decimal128(5, 2), pa.decimal128(7, 3)
+    return {
+        "int8 and int64": (small, [2]),
+        "int8 and wider int64": (small, [300]),
+        "int64 and int8": ([2], small),
+        "uint8 and negative": (pa.array([1], pa.uint8()), [-1]),
+        "int64 and big uint64": ([1], pa.array([2**63], pa.uint64())),
+        "float32 and float64": (pa.array([1.5], pa.float32()), [0.1]),
+        "text and int": (["x"], [1]),
+        "days": ([day], pa.array([day], pa.date64())),
+        "day and text": ([day], ["2020-01-01"]),
+        "text and day": (["x"], [day]),
+        "day and time": ([day], [noon]),
+        "int and day": ([1], [day]),
+        "seconds and milliseconds": (pa.array([noon], pa.timestamp("s")), pa.array([noon], pa.timestamp("ms"))),
+        "times and times in UTC": ([noon], pa.array([noon], pa.timestamp("us", "UTC"))),
+        "decimals": (pa.array([Decimal("1.50")], price), pa.array([Decimal("1.500")], longer)),
+        "decimal and longer decimal": (pa.array([Decimal("1.50")], price), pa.array([Decimal("1.505")], longer)),
+        "decimal and text": (pa.array([Decimal("1.50")], price), ["2.50"]),
+    }
 
 
 def folders() -> dict[str, Files]:

@@ -6,7 +6,10 @@ import gzip
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hub.folders import TWO, card, default, folders, write
 
@@ -118,6 +121,34 @@ def test_a_card_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(UsageError, match=r"corpusfmt\[hf\]"):
         corpusfmt.validate(root, profile="hub")
+
+
+def table(path: Path, *columns: tuple[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_arrays([each for _, each in columns], [name for name, _ in columns]), path)
+    return path
+
+
+def test_values_of_another_type_in_tables_are_cast_as_a_loader_does(tmp_path: Path) -> None:
+    text = ("text", pa.array(["x", "y"]))
+    table(tmp_path / "a.parquet", text, ("x", pa.array([1, 2], pa.int8())), ("tag", pa.array(["a", "b"])))
+    table(tmp_path / "b.parquet", text, ("x", pa.array([None, 127])), ("tag", pa.array(["a", "b"]).dictionary_encode()))
+    assert found(tmp_path) == []
+    table(tmp_path / "c.parquet", text, ("x", pa.array([1, 128])))
+    table(tmp_path / "d.parquet", text, ("tag", pa.array([1, None])))
+    assert found(tmp_path) == [
+        ("HUB202", "`x` has `int64`, expected `int8` as in `a.parquet`: `load_dataset` fails"),
+        ("HUB202", "`tag` has `int64`, expected `string` as in `a.parquet`: values are changed silently"),
+    ]
+
+
+def test_two_columns_of_one_name_and_a_broken_table_are_no_crash(tmp_path: Path) -> None:
+    number = ("x", pa.array([1]))
+    table(tmp_path / "a.parquet", ("text", pa.array(["x"])), number)
+    table(tmp_path / "b.parquet", ("text", pa.array(["x"])), ("x", pa.array(["a"])), ("x", pa.array(["b"])))
+    broken = table(tmp_path / "c.parquet", ("text", pa.array(["x"])), ("x", pa.array(["a"])))
+    broken.write_bytes(broken.read_bytes()[:-4])
+    assert corpusfmt.validate(tmp_path, profile="hub").verdict.value == "invalid"
 
 
 def test_what_is_written_is_valid(tmp_path: Path) -> None:

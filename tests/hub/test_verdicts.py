@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 from hub.folders import Files, folders, write
+from hub.load import shown
 from hub.loader import MEMORY, loaded, needs_datasets
 from hub.test_outputs import content, same
 from support import REPOSITORY
@@ -18,7 +19,7 @@ import corpusfmt
 
 def expected(root: Path) -> list[dict[str, Any]]:
     """Return the documents of a folder by id."""
-    found = [row for path in root.glob("data/*.parquet") for row in pq.read_table(path).to_pylist()]
+    found = [shown(row) for path in root.glob("data/*.parquet") for row in pq.read_table(path).to_pylist()]
     for path in root.glob("documents/**/*.jsonl*"):
         found += map(json.loads, content(path).split("\n")[:-1])
     return sorted(found, key=lambda row: str(row["id"]))

@@ -187,6 +187,37 @@ def test_texts_in_no_known_format_and_hostile_ones() -> None:
     session(scene)
 
 
+def test_a_long_text_has_findings_and_no_completion() -> None:
+    async def scene(editor: Editor) -> None:
+        text = COMPLETE.read_text("utf-8")
+        for padding, some in ((0, True), (1_000_000, False)):
+            uri = editor.open(f"untitled:{padding}", text + " " * padding)
+            assert await editor.diagnostics(uri) == []
+            at = (lsp.TextDocumentIdentifier(uri), lsp.Position(0, 1))
+            found = await editor.client.text_document_completion_async(lsp.CompletionParams(*at))
+            assert bool(found) is some
+
+    session(scene)
+
+
+def test_findings_after_other_ends_of_lines_than_those_of_the_protocol_are_at_their_places() -> None:
+    lines = [
+        "{",
+        '"@context": "http://mlcommons.org/croissant/1.1",\r',
+        '"a": "\u2028\u0085",\r"b": 1,',
+        '"@type": !',
+        "}",
+    ]
+
+    async def scene(editor: Editor) -> None:
+        uri = editor.open("untitled:lines", "\n".join(lines))
+        assert [(each.range.start.line, each.range.start.character) for each in await editor.diagnostics(uri)] == [
+            (4, 9)
+        ]
+
+    session(scene)
+
+
 def test_hover_completion_and_definition() -> None:
     text = COMPLETE.read_text("utf-8")
     lines = text.split("\n")

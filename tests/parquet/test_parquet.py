@@ -186,6 +186,7 @@ def test_columns_of_other_makers_become_metadata(tmp_path: Path) -> None:
                 "scores": [0.5, "NaN", "-Infinity", None],
                 "nested": {"at": "2020-01-01", "ok": True, "tags": ["a"]},
                 "nothing": None,
+                "corpusfmt_row": '{"id":"id","number":true}',
             },
         }
     ]
@@ -198,8 +199,9 @@ def test_columns_are_named_by_options(tmp_path: Path) -> None:
     options = ("--text-field", "content", "--id-field", "key")
     done = run_cli("convert", path, tmp_path / "dolma", "--to", "dolma", *options)
     assert done.returncode == 0, done.stderr
+    mark = '{"text":"content","id":"key","made":["source"]}'
     assert read_rows(tmp_path / "dolma") == [
-        {"id": "k", "text": "one", "source": "parquet", "metadata": {"text": "other", "id": "i"}}
+        {"id": "k", "text": "one", "source": "parquet", "metadata": {"text": "other", "id": "i", "corpusfmt_row": mark}}
     ]
     done = run_cli("convert", path, tmp_path / "other", "--to", "dolma", "--text-field", "contents")
     assert done.returncode == 1

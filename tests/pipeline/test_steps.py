@@ -188,6 +188,11 @@ FAILURES: Mapping[str, tuple[str, str, str]] = {
     "raises": ("raise ValueError('no\\nscore')", "", "raised ValueError: no\nscore"),
     "exits": ("raise SystemExit(0)", "", "raised SystemExit: 0"),
     "ends a generator": ("raise GeneratorExit", "", "raised GeneratorExit: "),
+    "has no message": (
+        "raise type('Odd', (Exception,), {'__str__': lambda _: 1 / 0})",
+        "",
+        "raised Odd: ",
+    ),
     "waits": ("import time; time.sleep(1000)", "timeout = 0.1", "did not return within 0.1 seconds"),
     "loops": (
         "while True:\n        try: [0] * 10\n        except Exception: pass",
@@ -391,6 +396,11 @@ WRONG: Mapping[str, tuple[str, str, str]] = {
     "no function at all": ('function = "py:code.py:judge"', "judge = 7", r"`judge` in .*code.py is not a function$"),
     "syntax": ('function = "py:code.py:judge"', "def judge(", "code.py cannot be loaded: SyntaxError: "),
     "exit": ('function = "py:code.py:judge"', "raise SystemExit(0)", "code.py cannot be loaded: SystemExit: 0"),
+    "no message": (
+        'function = "py:code.py:judge"',
+        "raise type('Odd', (Exception,), {'__str__': lambda _: 1 / 0})",
+        "code.py cannot be loaded: Odd: ",
+    ),
     "generator": ('function = "py:code.py:judge"', "raise GeneratorExit", "code.py cannot be loaded: GeneratorExit: "),
     "built in": ('function = "py:sys:exit"', "", "the module has no file, so its digest is unknown"),
     "too few": (

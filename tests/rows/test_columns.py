@@ -12,6 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import lz4.frame
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,6 +236,68 @@ def test_rows_come_back_from_every_target(name: str, way: str, tmp_path: Path) -
     assert corpusfmt.validate(tmp_path / "there/croissant.json", data=True).verdict.value == "valid"
     corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="jsonl", source_format=way)
     assert rows_below(tmp_path / "back/data") == rows
+
+
+def as_table(path: Path, rows: list[Json]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+# Those of rows whose objects differ, and those that need the names of JSON Lines, are not published as tables.
+TABLES = sorted(SHAPES.keys() - {"redpajama-1", "madlad-400", "dolma-3"})
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_a_published_corpus_come_back(name: str, tmp_path: Path) -> None:
+    place, row_of = SHAPES[name]
+    rows = [row_of(number) for number in range(3)]
+    as_table(tmp_path / "in" / f"{place.removeprefix('documents/').partition('.json')[0]}.parquet", rows)
+    evidence = detect(entry_of(str(tmp_path / "in")))[1].evidence
+    assert evidence.endswith(f"(column profile {name})")
+    for columns in (None, name):
+        report = corpusfmt.validate(tmp_path / "in", columns=columns, profile="strict")
+        assert (report.format, report.findings, report.coverage.documents) == ("parquet", [], 3)
+
+    corpusfmt.convert(tmp_path / "in", tmp_path / "dolma", to="dolma", columns=name)
+    dolma = corpusfmt.validate(tmp_path / "dolma", profile="strict")
+    assert (dolma.format, dolma.verdict.value, dolma.coverage.documents) == ("dolma", "valid", 3)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    assert rows_below(tmp_path / "back/data") == rows
+    text_of = [row[load_columns(name).fields.text] for row in rows]
+    assert [document.text for document in corpusfmt.read(tmp_path / "in")] == text_of
+    assert corpusfmt.describe(tmp_path / "in")["recordSet"]
+
+
+def test_a_table_needs_the_fields_of_its_profile(tmp_path: Path) -> None:
+    row = SHAPES["fineweb"][1](1)
+    path = as_table(tmp_path / "a.parquet", [row, row | {"id": "2", "url": None}])
+    (found,) = corpusfmt.validate(path).findings
+    assert (found.code, found.location.line) == ("PQT304", 2)
+    assert found.message == "`url` is null, expected a string (column profile fineweb)"
+    assert {each.code for each in corpusfmt.validate(path, columns="redpajama-2").findings} == {"PQT201"}
+    with pytest.raises(BadInput, match=r"a\.parquet:2: PQT304"):
+        corpusfmt.convert(path, tmp_path / "out", to="dolma")
+
+
+def test_an_id_in_an_object_of_a_table_is_judged(tmp_path: Path) -> None:
+    profile = tmp_path / "p.toml"
+    profile.write_text('summary = "s"\n[fields]\nid = "/meta/key"\n')
+    rules = {}
+    for kind, meta in {"good": {"key": 7}, "float": {"key": 0.5}, "none": {"other": "x"}, "bytes": b"x"}.items():
+        report = corpusfmt.validate(
+            as_table(tmp_path / f"{kind}.parquet", [{"text": "x", "meta": meta}]), columns=str(profile)
+        )
+        rules[kind] = sorted(report.by_rule)
+    assert rules == {"good": [], "float": ["PQT202"], "none": ["PQT202"], "bytes": ["PQT202", "PQT203"]}
+
+
+def test_a_table_of_another_writer_comes_back_without_a_profile(tmp_path: Path) -> None:
+    row = {"number": 5, "body": "x", "metadata": {"a": 1}, "url": "u", "version": 2, "created": None}
+    path = as_table(tmp_path / "a.parquet", [row])
+    corpusfmt.convert(path, tmp_path / "dolma", to="dolma", text_field="body", id_field="number", url_field="url")
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    assert rows_below(tmp_path / "back/data") == [row]
 
 
 _JSON = st.recursive(

@@ -12,7 +12,7 @@ from corpusfmt.formats import CheckOptions, Rejected, formats
 from corpusfmt.formats.describing import FieldOf
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.format import row_format, row_rules
-from corpusfmt.formats.rows.records import Records, document_of
+from corpusfmt.formats.rows.records import Records
 from corpusfmt.formats.rows.writing import rows_writer
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document, Json
@@ -21,7 +21,7 @@ from corpusfmt.rules import RuleSet
 
 class Texts(Records):
     def document(self, row: Json, number: int) -> Document:
-        return document_of(row, "text", None, f"{self.shard.name}:{number}", source="texts")
+        return Document(f"{self.shard.name}:{number}", row["text"], source="texts")
 
 
 def test_rules_of_rows_are_explained_as_on_the_page() -> None:

@@ -104,6 +104,8 @@ def changed(known: dict[str, Any], *names: str, value: Any) -> dict[str, Any]:
         (["lengths", "lines"], {"number": 1}),
         (["lengths", "lines", "number"], -1),
         (["lengths", "lines", "total"], float("inf")),
+        (["lengths", "lines", "total"], 1.7e308),
+        (["lengths", "lines", "max"], 1.7e308),
         (["lengths", "lines", "min"], float("nan")),
         (["lengths", "lines", "relative_error"], 0.5),
         (["lengths", "lines", "histogram", "from"], [10**400]),
@@ -119,6 +121,15 @@ def test_other_files_are_refused(corpora: Path, tmp_path: Path, names: list[str]
     (tmp_path / "bad.json").write_text(json.dumps(known))
     with pytest.raises(UsageError, match=r"bad\.json is not the JSON of `corpusfmt stats`: "):
         merged([tmp_path / "bad.json", corpora / "1.json"])
+
+
+def test_numbers_whose_sum_would_not_fit_are_refused(corpora: Path, tmp_path: Path) -> None:
+    known = json.loads((corpora / "0.json").read_bytes())
+    for each in known["lengths"].values():
+        each |= {"number": 1 << 62, "histogram": {"from": [1], "count": [1 << 62]}}
+    (tmp_path / "bad.json").write_text(json.dumps(known))
+    with pytest.raises(UsageError, match=r"bad\.json is not the JSON of `corpusfmt stats`: "):
+        merged([tmp_path / "bad.json", tmp_path / "bad.json"])
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000])

@@ -66,3 +66,10 @@ def test_what_is_not_a_tokenizer_is_named(tmp_path: Path, content: bytes | None)
         else b"'t.json' is not the tokenizer.json of"
     )
     assert (done.returncode, done.stderr.count(b"\n"), reason in done.stderr) == (2, 1, True), done.stderr
+
+
+def test_a_tokenizer_without_an_end_is_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path / "in/documents/a.jsonl.gz", [document(1)])
+    done = run_cli("stats", "in", "--tokenizer", "/dev/zero", cwd=tmp_path)
+    assert done.stderr == b"error: the tokenizer /dev/zero has more than 268,435,456 bytes, the most that can be read\n"
+    assert done.returncode == 2

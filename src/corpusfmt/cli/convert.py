@@ -97,14 +97,15 @@ LanguageAttributes = Annotated[
     bool, typer.Option("--language-attributes", help="Add an attribute set with the language of each document.")
 ]
 UrlField = Annotated[
-    str | None, typer.Option("--url-field", help="JSON Lines: the field with the address, for `metadata.url`.")
+    str | None, typer.Option("--url-field", help="JSON Lines, Parquet: the field with the address, for `metadata.url`.")
 ]
 DateField = Annotated[
-    str | None, typer.Option("--date-field", help="JSON Lines: the field with the date of creation, for `created`.")
+    str | None,
+    typer.Option("--date-field", help="JSON Lines, Parquet: the field with the date of creation, for `created`."),
 ]
 LanguageField = Annotated[
     str | None,
-    typer.Option("--language-field", help="JSON Lines: the field with the language, for `metadata.language`."),
+    typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
 ]
 PartSize = Annotated[
     int | None,

@@ -45,7 +45,7 @@ ColumnProfile = Annotated[
     typer.Option(
         "--columns",
         metavar="NAME|FILE",
-        help="JSON Lines, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
+        help="JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
     ),
 ]
 RecordSetName = Annotated[

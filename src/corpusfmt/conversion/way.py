@@ -73,7 +73,7 @@ class Way(Struct, frozen=True):
 
 def way_between(entry: Entry, source_format: str, to: str, reading: ReadOptions) -> Way:
     """Return the way from a path to the target. Raises `UsageError` if there is none, or not with these options."""
-    way = way_to(to, *format_at(entry, format_of_columns(source_format, reading.columns)))
+    way = way_to(to, *format_at(entry, format_of_columns(entry, source_format, reading.columns)))
     way.check(reading)
     return way
 

@@ -24,11 +24,15 @@ def saved_statistics(path: str | Path) -> Json:
         found = json_object(read_named(path, _MOST_BYTES, "statistics"))
     except OSError as error:
         raise UsageError(f"cannot read the statistics {path}: {error.strerror}") from error
+    if found is None:
+        raise UsageError(
+            f"{path} is not the JSON of `corpusfmt stats`: not a JSON object of numbers in the range of 64-bit floats"
+        )
     schema = json.loads(resource("schemas", "stats/stats.schema.json").read_bytes())
     complaints = [clipped(error.message) for error in Draft202012Validator(schema).iter_errors(found)]
     if not complaints and not all(map(_is_whole, _numbers_in(found))):
         complaints = ["lengths without quantiles or a histogram"]
-    if complaints or found is None:
+    if complaints:
         raise UsageError(f"{path} is not the JSON of `corpusfmt stats`: {complaints[0]}")
     return found
 

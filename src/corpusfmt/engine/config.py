@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -137,7 +138,8 @@ def load_config(path: str | Path) -> Config:
     text = toml_at(path, "configuration")
     table = decoded_toml(text, what)
     if Path(path).name == _PROJECT:
-        table = table.get("tool", {}).get("corpusfmt", {})
+        tools = table.get("tool")
+        table = tools.get("corpusfmt", {}) if isinstance(tools, dict) else {}
     config = converted(table, Config, what)
     config.map = {name: str(Path(path).parent / copy) for name, copy in config.map.items()}
     return config
@@ -157,13 +159,15 @@ def find_config(inputs: Iterable[str]) -> Path | None:
     working = Path.cwd()
     for folder in (working, *working.parents):
         for path in (folder / _OWN, folder / _PROJECT):
-            if (
-                path.is_file()
-                and _is_ours(path)
-                and not any(_is_inside(path, each) for each in data)
-                and _is_meant(path)
-            ):
-                return path
+            # What may not be read is as if it were not there, unless its name is ours.
+            with suppress(OSError):
+                if (
+                    path.is_file()
+                    and _is_ours(path)
+                    and not any(_is_inside(path, each) for each in data)
+                    and _is_meant(path)
+                ):
+                    return path
         if (folder / ".git").exists():
             break
     return None

@@ -170,7 +170,7 @@ def examine(
     options = replace(options, grading=replace(options.grading, known=known.occurrences), limits=options.limits.begun())
     # What the run reads, in any process.
     meter = Meter(options.limits)
-    format = format_of_columns(format, options.reading.columns)  # noqa: A001
+    format = format_of_columns(entry, format, options.reading.columns)  # noqa: A001
     named = None if format == "auto" else named_format(format)
     try:
         refuse_barred(entry)
@@ -191,7 +191,7 @@ def examine(
     if options.maps and fmt.records is None:
         raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
-        raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl or --format text")
+        raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
     prepare(engine, jobs, *modules_of(fmt.name))
     run = _Run(fmt, options, meter, jobs, engine, sample, progress, part)
     examined = _examined(run, entry, version, sealing=sealing)

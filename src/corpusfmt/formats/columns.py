@@ -15,6 +15,8 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from corpusfmt._resources import resource
+from corpusfmt.formats import named_format
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_type
 from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, UsageError
@@ -193,9 +195,13 @@ def load_columns(name: str) -> Columns:
     return _columns(Path(name).stem, toml_at(name, "column profile", _MOST_BYTES), f"column profile {name}")
 
 
-def format_of_columns(named: str, columns: str | None) -> str:
-    """Return the format whose name is given, or for `auto` the one of a column profile. Raises `UsageError`."""
-    return named if named != "auto" or columns is None else load_columns(columns).format
+def format_of_columns(entry: Entry, named: str, columns: str | None) -> str:
+    """Return the format of a path whose name is given, or for `auto` the one of a column profile. Raises `UsageError`."""
+    if named != "auto" or columns is None:
+        return named
+    found = load_columns(columns).format
+    is_table = found == "jsonl" and named_format("parquet")[0].detect(entry) is not None
+    return "parquet" if is_table else found
 
 
 @cache

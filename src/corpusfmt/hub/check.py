@@ -139,7 +139,7 @@ def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge:
     looked = dict(zip(paths, look([entries[path] for path in paths]), strict=True))
     reported: set[tuple[str, str, str]] = set()
     for table in tables:
-        for path, problem_of in _unfit(table, looked):
+        for path, problem_of in _unfit(table, looked, _recast(table, entries, looked)):
             key = (path, problem_of.column, problem_of.type.code)
             if key not in reported:
                 reported.add(key)
@@ -161,15 +161,34 @@ def _types(table: Table, looked: Mapping[str, Looked]) -> Mapping[str, Type] | N
     return first and {name: inferred(seen) for name, seen in first[1].members.items()}
 
 
-def _unfit(table: Table, looked: Mapping[str, Looked]) -> Iterator[tuple[str, Misfit]]:
+def _recast(
+    table: Table, entries: Mapping[str, Entry], looked: Mapping[str, Looked]
+) -> dict[str, dict[str, Misfit | None]]:
+    """Return, by file, the columns of Parquet whose types differ from those of the first file."""
+    first = _first(table, looked)
+    if first is None or table.features is not None or not first[0].endswith(".parquet"):
+        return {}
+    from corpusfmt.hub.parquet import recast  # noqa: PLC0415 - only for Parquet
+
+    paths = {path for own in table.splits.values() for path in own if path != first[0] and path.endswith(".parquet")}
+    return recast(entries[first[0]], [entries[path] for path in sorted(paths)])
+
+
+def _unfit(
+    table: Table, looked: Mapping[str, Looked], recast: Mapping[str, Mapping[str, Misfit | None]]
+) -> Iterator[tuple[str, Misfit]]:
     types = _types(table, looked)
     if types is None:
         return
     rounds = any(each.has_json for each in types.values())
     defining = None if table.features is not None else _first(table, looked)
     for path in (path for own in table.splits.values() for path in own):
+        known = recast.get(path, {})
+        yield from ((path, each) for each in known.values() if each)
         for block in looked[path].blocks:
             for name, seen in block.members.items():
+                if name in known:
+                    continue
                 if name in types:
                     for each in misfits(name, types[name], seen, rounds=rounds):
                         # What is declared is meant, and the first file says it for all.

@@ -61,7 +61,7 @@ class Misfit(Struct, frozen=True):
 
 _CLASSES = (BOOL, NUMBERS, TEXTS, LIST, OBJECT)
 JSON = Type("json")
-_FAILS, _CHANGES = "`load_dataset` fails", "values are changed silently"
+FAILS, CHANGES = "`load_dataset` fails", "values are changed silently"
 
 
 def inferred(seen: Seen) -> Type:
@@ -109,7 +109,7 @@ def misfits(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterato
     if not kinds or expected.name == "other":
         return
     if kinds & LONG and rounds:
-        yield Misfit(VALUE_CHANGED, column, "floats of more than ten decimals", "ten decimals next to `json`", _CHANGES)
+        yield Misfit(VALUE_CHANGED, column, "floats of more than ten decimals", "ten decimals next to `json`", CHANGES)
     fits = _FITS.get(expected.name)
     if expected.name == "json":
         yield from _in_json(column, seen)
@@ -118,7 +118,7 @@ def misfits(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterato
     elif expected.name == "struct" and not kinds & ~(OBJECT | RAGGED):
         yield from _in_struct(column, expected, seen, rounds=rounds)
     elif fits is None or kinds & ~fits:
-        effect = _CHANGES if _is_silent(expected.name, kinds) else _FAILS
+        effect = CHANGES if _is_silent(expected.name, kinds) else FAILS
         yield Misfit(TYPE_DIFFERS, column, shown(seen), str(expected), effect)
     else:
         yield from _values(column, expected, kinds)
@@ -144,7 +144,7 @@ def _values(column: str, expected: Type, kinds: int) -> Iterator[Misfit]:
     name = str(expected)
     if expected.name == "double" and kinds & (WIDE | BIG):
         found = "whole numbers above 2^63 - 1" if kinds & BIG else "whole numbers above 2^53"
-        effect = _CHANGES if kinds & (FLOAT | BIG) else _FAILS
+        effect = CHANGES if kinds & (FLOAT | BIG) else FAILS
         yield Misfit(VALUE_CHANGED, column, found, name, effect)
     if expected.name == "string" and not kinds & TEXT and kinds & (TIME | OFFSET):
         yield Misfit(VALUE_CHANGED, column, "a block of times alone", name, "the times are written in another way")
@@ -160,15 +160,15 @@ def _values(column: str, expected: Type, kinds: int) -> Iterator[Misfit]:
 
 def _in_json(column: str, seen: Seen) -> Iterator[Misfit]:
     if seen.kinds & QUOTING:
-        yield Misfit(VALUE_CHANGED, column, "texts that are JSON, like digits", "json", _CHANGES)
+        yield Misfit(VALUE_CHANGED, column, "texts that are JSON, like digits", "json", CHANGES)
     if seen.kinds & HUGE:
-        yield Misfit(TYPE_DIFFERS, column, "whole numbers of more than 64 bits", "json", _FAILS)
+        yield Misfit(TYPE_DIFFERS, column, "whole numbers of more than 64 bits", "json", FAILS)
 
 
 def _in_struct(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterator[Misfit]:
     added = [name for name in seen.members if name not in expected.members]
     if added:
-        yield Misfit(TYPE_DIFFERS, column, f"objects with the key `{added[0]}`", str(expected), _FAILS)
+        yield Misfit(TYPE_DIFFERS, column, f"objects with the key `{added[0]}`", str(expected), FAILS)
         return
     if seen.kinds & RAGGED or len(seen.members) < len(expected.members):
         yield Misfit(KEY_MISSING, column, "objects with fewer keys", str(expected), "missing keys become null")

@@ -100,6 +100,8 @@ def output_at(path: str | Path | StorePath, what: str) -> Place:
     else:
         if not place.parent.is_dir():
             raise UsageError(f"folder {place.parent} for {what} does not exist")
+        if place.is_dir():
+            raise UsageError(f"{what} is the folder {place}, expected a file")
         is_written_in_place(place)
     return place
 

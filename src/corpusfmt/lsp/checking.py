@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -25,13 +26,17 @@ _MOST_PER_RULE = 1_000
 
 
 class Checked(Struct):
-    """What a check of one state of a text found: findings at its places, and the rules that they break."""
+    """What a check of one state of a text found: findings at its places, and the rules that they break.
+
+    For findings, lines end with LF alone.
+    """
 
     text: str
     format: Format | None = None
     version: str = ""
     findings: Sequence[Finding] = ()
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    line_starts: Sequence[int] = (0,)
 
     @property
     def schema(self) -> Schema | None:
@@ -59,7 +64,8 @@ def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> 
         return Checked(text)
     report = validate(entry, format=fmt.name, max_per_rule=_MOST_PER_RULE, limits=Limits(timeout=_SECONDS), **judged)
     findings = [each for each in report.findings if each.location.path in (entry.path, ".")]
-    return Checked(text, fmt, report.version, findings, rules_of({each.code for each in findings}))
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    return Checked(text, fmt, report.version, findings, rules_of({each.code for each in findings}), starts)
 
 
 def repaired(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> str | None:

@@ -26,18 +26,16 @@ def range_of(positions: Positions, start: int, end: int) -> lsp.Range:
     return lsp.Range(lsp.Position(*positions.of(start)), lsp.Position(*positions.of(end)))
 
 
-def _offset(text: str, at: Location) -> int:
-    """Return the character at a location: lines end with LF, columns count characters."""
+def _offset(checked: Checked, at: Location) -> int:
+    """Return the character at a location: columns count characters."""
     if at.line is None:
         return 0
-    start = 0
-    for _ in range(at.line - 1):
-        start = text.find("\n", start) + 1 or len(text)
-    return min(start + (at.column or 1) - 1, len(text))
+    start = checked.line_starts[at.line - 1] if at.line <= len(checked.line_starts) else len(checked.text)
+    return min(start + (at.column or 1) - 1, len(checked.text))
 
 
 def _underlined(finding: Finding, checked: Checked, positions: Positions) -> lsp.Range:
-    start = _offset(checked.text, finding.location)
+    start = _offset(checked, finding.location)
     found = _UNDERLINED.match(checked.text, start)
     return range_of(positions, start, found.end() if found is not None else start)
 

@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 # A text is checked when it has not changed for this long.
 _QUIET_SECONDS = 0.05
+# A longer text has no hover and no completion: its outline would keep the editor waiting for seconds.
+_MOST_CHARACTERS = 1_000_000
 _FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.corpusfmt"
 
 
@@ -134,9 +136,9 @@ class _Cursor(Struct):
 
 
 def _cursor(ls: Server, params: _AtCursor) -> _Cursor | None:
-    """Return where a cursor is in a text of a format with a schema; None for other texts."""
+    """Return where a cursor is in a text of a format with a schema; None for other texts, and long ones."""
     state = ls.states.get(params.text_document.uri)
-    if state is None or state.checked.schema is None:
+    if state is None or state.checked.schema is None or len(state.text) > _MOST_CHARACTERS:
         return None
     positions = ls.positions(state.text)
     return _Cursor(state, positions, positions.offset(params.position.line, params.position.character))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,13 +19,15 @@ from corpusfmt.statistics.sketch import COARSE, FINE, Sketch
 from corpusfmt.statistics.tokens import TokenizerFile
 
 _MOST_BYTES = 64 * 1024 * 1024
+# Nothing that is counted has more; sums of many files stay within the range of their types.
+_MOST_COUNT, _MOST_VALUE = 1 << 48, 1 << 63
 
 _Count = Annotated[int, Meta(ge=0)]
 _Counts = dict[str, _Count]
 
 
 class _Histogram(Struct):
-    count: list[Annotated[int, Meta(ge=1)]]
+    count: list[Annotated[int, Meta(ge=1, le=_MOST_COUNT)]]
     bounds: list[int | float] = field(name="from")
 
 
@@ -44,8 +45,9 @@ class _Numbers(Struct):
         counts, bounds = self.histogram.count, self.histogram.bounds
         if sum(counts) != self.number or len(counts) != len(bounds) or self.relative_error != 2.0**-bits:
             raise ValueError("a histogram does not have the numbers that were counted")
-        if not all(map(math.isfinite, (self.min, self.max, self.total, *bounds))):
-            raise ValueError("a number is not finite")
+        in_range = all(abs(each) <= _MOST_VALUE for each in (self.min, self.max, *bounds))
+        if not in_range or not abs(self.total) <= _MOST_VALUE * self.number:
+            raise ValueError("a number is too large")
         return Sketch.of(bits, (self.min, self.max), self.total, (bounds, counts))
 
 

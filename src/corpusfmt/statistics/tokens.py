@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from corpusfmt.io.paths import read_named
 from corpusfmt.model import UsageError
 from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+_MOST_BYTES = 256 * 1024 * 1024
 
 
 class TokenizerFile(Struct, frozen=True):
@@ -27,7 +30,7 @@ class TokenizerFile(Struct, frozen=True):
 def kept_tokenizer(path: str | Path, copy: Path) -> TokenizerFile:
     """Copy the file of a tokenizer for workers. Raises `UsageError` if it cannot be one, or the package is not installed."""
     try:
-        data = Path(path).read_bytes()
+        data = read_named(path, _MOST_BYTES, "the tokenizer")
     except OSError as error:
         raise UsageError(f"cannot read the tokenizer {clipped(str(path))!r}: {error.strerror}") from None
     copy.write_bytes(data)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats import CheckOptions, Detection, Plan
 from corpusfmt.formats.columns import Columns, best_columns
 from corpusfmt.formats.jsonl.ruleset import FILES, RULES, VERSION
 from corpusfmt.formats.parts import ROOT_FILES
-from corpusfmt.formats.rows.columned import columns_of
+from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import judge_others
 from corpusfmt.formats.rows.reading import ROWS
@@ -21,8 +21,6 @@ from corpusfmt.rules import Judge
 
 _CODEC = r"(?:\.(?:gz|zst|zstd|xz|bz2|lz4))"
 _NAME = re.compile(rf".*\.(?:jsonl|ndjson){_CODEC}?|.*\.json{_CODEC}", re.DOTALL)
-# In another format, the name of metadata of OSCAR 1.1 would be taken for that.
-_OSCAR_NAME = re.compile(r"(?<![^/])([a-z]{2,3})_meta(?=[/_.])")
 
 
 COLUMNS_DIFFER = RULES.finding(
@@ -66,12 +64,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     if columns is None:
         first = _first_of_rows(iter(files))
         columns = (best_columns(first_row(first), first.url) if first else None) or Columns()
-    read_as = f"{columns.name}:{columns.digest}"
-    shards = [
-        Shard(number, each.path, {ROWS: each}, columns, _OSCAR_NAME.sub(r"\1", each.path), read_as=read_as)
-        for number, each in enumerate(files)
-    ]
-    return Plan(VERSION, shards, judge.tally, judge.coverage, columns.name)
+    return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name)
 
 
 def finish(plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:

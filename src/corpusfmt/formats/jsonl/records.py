@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from corpusfmt.formats.columns import odd_values, value_at
+from corpusfmt.formats.columns import value_at
 from corpusfmt.formats.jsonl.ruleset import FILES, RULES
-from corpusfmt.formats.rows.columned import ColumnRecord, ColumnRecords, is_id
+from corpusfmt.formats.rows.columned import ColumnRecord, ColumnRecords, field_type_rule, is_id
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.io.text import json_type
-from corpusfmt.model import Problem, Severity
+from corpusfmt.model import Problem
 
 ROWS = Rows(RULES, ColumnRecords, FILES.empty)
 
@@ -31,16 +31,4 @@ def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
         yield Problem(f"`{name}` is {shown}", record.at, "give the row a unique id")
 
 
-@RULES.rule("JSL303", "field-type", on=ColumnRecord, grades={"minor": Severity.WARNING})
-def field_type(record: ColumnRecord) -> Iterator[Problem]:
-    """A field of the column profile is missing or has another type. An optional field is a warning.
-
-    Why: the row is not of the corpus whose profile it is read with; its date, language or text may be in other fields.
-    Example: `{"text": "…", "url": "…"}` with the profile `c4`, which has a `timestamp`; `"token_count": "12"` with `fineweb`.
-    Fix: name the right profile with `--columns`, write your own, or repair the row.
-    """
-    name = record.columns.name
-    for value, found in odd_values(record.columns, record.fields):
-        if value.name not in record.required:
-            message = f"`{value.name}` is {found}, expected {value.expected()} (column profile {name})"
-            yield Problem(message, record.at, "name the right profile with --columns", minor=not value.needed)
+field_type_rule(RULES, "JSL303")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
-from corpusfmt.io.parquet import Table
+from corpusfmt.io.parquet import MOST_ROWS, Table
 from corpusfmt.model import Json, UsageError
 
 #: A key in the schema metadata of files from corpusfmt: their columns are documents, some with JSON.
@@ -81,7 +81,18 @@ def is_integer(kind: Any) -> bool:
     return bool(pyarrow().types.is_integer(kind))
 
 
-def batches(table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T], first: int = 0) -> Iterator[T]:
+def kind_at(kinds: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """Return the type of a column, or of a field in one of objects; that of nulls if it is not there."""
+    kind = kinds.get(path[0], pyarrow().null())
+    for step in path[1:]:
+        index = kind.get_field_index(step) if pyarrow().types.is_struct(kind) else -1
+        kind = kind.field(index).type if index >= 0 else pyarrow().null()
+    return kind
+
+
+def batches(
+    table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T], first: int = 0, most_rows: int = MOST_ROWS
+) -> Iterator[T]:
     """Yield the rows from row `first` (from 0) on, converted from tables of some columns, each of a few megabytes."""
     pa = pyarrow()
     schema = pa.schema(list(columns.items()))
@@ -89,7 +100,7 @@ def batches(table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T
     def converted(part: Any) -> T:
         return convert(pa.Table.from_batches([part]).select(list(columns)).cast(schema))
 
-    return table.batches(list(columns), converted, first=first)
+    return table.batches(list(columns), converted, most_rows, first)
 
 
 def json_rows(table: Any) -> list[Json]:

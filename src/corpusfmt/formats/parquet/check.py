@@ -46,7 +46,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     facts = None
     try:
         with within_limits(judge, entry.path), opened(entry) as table:
-            columns = columns_of(table, Location(entry.path), options.reading)
+            columns = columns_of(table, Location(entry.path), options.reading, shard.payload)
             facts = (entry.path, [(field.name, str(field.type)) for field in table.file.schema_arrow])
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):

@@ -20,7 +20,15 @@ FORMAT = Format(
     check=check,
     finish=finish,
     facts=tuple[str, list[tuple[str, str]]],
-    reader=Reader(read, at=document_at, by_row=True, left_unread=left_unread, source_name=SOURCE, names_fields=True),
+    reader=Reader(
+        read,
+        at=document_at,
+        by_row=True,
+        left_unread=left_unread,
+        source_name=SOURCE,
+        names_fields=True,
+        has_columns=True,
+    ),
     writers={VERSION: PARQUET},
     describers=DESCRIBERS,
 )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.columns import Columns
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
+from corpusfmt.formats.parquet.rows import profile_of
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
-from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
+from corpusfmt.formats.rows.columned import column_shards, columns_of
+from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet, is_pointer
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.model import Location, Problem
+from corpusfmt.model import Location, Problem, UsageError
 from corpusfmt.rules import Judge
 
 _SUFFIX = ".parquet"
@@ -36,7 +39,7 @@ def detect(entry: Entry) -> Detection | None:
     Next to a description, files from other writers belong to the description.
     """
     if entry.kind != "directory":
-        return Detection(VERSION, f"the suffix {_SUFFIX}") if _is_data(entry) else None
+        return Detection(VERSION, _evidence([entry]) or f"the suffix {_SUFFIX}") if _is_data(entry) else None
     first: Entry | None = None
     described = False
     for each in walk(entry):
@@ -46,7 +49,21 @@ def detect(entry: Entry) -> Detection | None:
         first = first or (each if _is_data(each) else None)
     if first is None or (described and not is_own_parquet(first)):
         return None
-    return Detection(VERSION, "Parquet files")
+    return Detection(VERSION, _evidence(each for each in walk(entry) if _is_data(each)) or "Parquet files")
+
+
+def _evidence(files: Iterable[Entry]) -> str:
+    columns = _profile(files)
+    return f"rows of {columns.summary} (column profile {columns.name})" if columns else ""
+
+
+def _profile(files: Iterable[Entry]) -> Columns | None:
+    """Return the column profile of the first file that is not a pointer, if any."""
+    first = next((each for each in files if not is_pointer(each)), None)
+    try:
+        return profile_of(first) if first else None
+    except UsageError:
+        return None  # without pyarrow, formats are told apart by names
 
 
 def _is_data(entry: Entry) -> bool:
@@ -54,19 +71,20 @@ def _is_data(entry: Entry) -> bool:
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
-    """List the files below a path. Raises `UsageError` if they cannot be read without pyarrow."""
+    """List the files below a path. Raises `UsageError` without pyarrow, and for an unusable column profile."""
     pyarrow()
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
-    shards: list[Shard] = []
+    files: list[Entry] = []
     for each in walk(entry) if entry.kind == "directory" else [entry]:
         if _is_data(each):
-            shards.append(Shard(len(shards), each.path, {"table": each}))
+            files.append(each)
         elif not is_hidden(each.path):
             report_barred(each, judge)
-    if not shards:
+    if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
-    return Plan(VERSION, shards, judge.tally, judge.coverage)
+    columns = columns_of(options.reading, "parquet") or _profile(files) or Columns()
+    return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage)
 
 
 def left_unread(shard: Shard) -> Mapping[str, int]:

@@ -19,11 +19,18 @@ from corpusfmt.formats.parquet.rows import (
     rows,
 )
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
+from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import rejections
-from corpusfmt.formats.rows.records import NAMED, document_of, language_in
+from corpusfmt.formats.rows.records import NAMED, language_in
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Fault, Json, Location
 from corpusfmt.rules import Grading, Judge
+
+
+class TableRecords(ColumnRecords):
+    """The rows of other writers' tables."""
+
+    source = SOURCE
 
 
 def document_at(shard: Shard, options: CheckOptions, _path: str, line: int) -> Document | Rejected | None:
@@ -34,9 +41,8 @@ def document_at(shard: Shard, options: CheckOptions, _path: str, line: int) -> D
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the rows of a file as documents; unsuitable rows, and a file that breaks off, become `Rejected`.
 
-    Files from corpusfmt give back their original documents. In others, `options.reading` names the columns of text and
-    id; strings called source, added and created are fields of the document, every other column is an entry of its
-    metadata. Missing ids are made from file, row and text, and marked as such.
+    Files from corpusfmt give back their original documents. Rows of others are read by their column profile, as those of
+    JSON Lines.
     """
     return _documents(shard, options, 1)
 
@@ -45,17 +51,18 @@ def _documents(shard: Shard, options: CheckOptions, first: int) -> Iterator[Docu
     entry = shard.files["table"]
     try:
         with opened(entry) as table:
-            columns = columns_of(table, Location(entry.path), options.reading)
+            columns = columns_of(table, Location(entry.path), options.reading, shard.payload)
             unfit = list(_rejections(columns, shard))
             if unfit:
                 yield from unfit
                 return
+            records = TableRecords(shard, options)
             for number, row in enumerate(rows(table, columns, first), first):
                 fault = next(_rejections(row, shard), None)
                 if fault is not None:
                     yield fault
                 elif isinstance(row, Row):
-                    yield _restored(row.fields) if columns.ours else _document(row, f"{shard.name}:{number}")
+                    yield _restored(row.fields) if columns.ours else records.document(row.fields, number)
     except Trouble as trouble:
         yield from _rejections(trouble.fault, shard)
 
@@ -79,7 +86,3 @@ def _restored(fields: Json) -> Document:
 def _parsed(text: str | None) -> Json | None:
     value: Json | None = None if text is None else json.loads(text)
     return value
-
-
-def _document(row: Row, place: str) -> Document:
-    return document_of(row.fields, row.columns.text, row.columns.id, place, source=SOURCE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -11,6 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import ReadOptions
+from corpusfmt.formats.columns import Columns as Profile
+from corpusfmt.formats.columns import best_columns, path_to, value_at
 from corpusfmt.formats.general import bad_text, barred, out_of_range
 from corpusfmt.formats.parquet.arrow import (
     batches,
@@ -18,11 +20,13 @@ from corpusfmt.formats.parquet.arrow import (
     is_ours,
     is_text,
     json_rows,
+    kind_at,
     pyarrow,
     readable_columns,
     unreadable_columns,
 )
 from corpusfmt.formats.parquet.ruleset import RULES
+from corpusfmt.formats.rows.columned import ColumnRecord, field_type_rule, is_id, names_columns
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
@@ -42,8 +46,9 @@ class Columns(Struct, frozen=True):
     kinds: Mapping[str, Any]
     unreadable: tuple[str, ...]
     text: str
-    id: str | None
+    id: Sequence[str] | None
     ours: bool
+    profile: Profile
 
 
 class Row(Struct, frozen=True):
@@ -74,9 +79,10 @@ def column_missing(columns: Columns) -> Iterator[Problem]:
     Example: the text is called `content`.
     Fix: name the columns with --text-field and --id-field when converting.
     """
-    for option, name in (("--text-field", columns.text), ("--id-field", columns.id)):
+    there = ", ".join(f"`{each}`" for each in columns.names[:10])
+    wanted = (("--text-field", columns.text), ("--id-field", columns.id and columns.id[0]))
+    for option, name in wanted:
         if name is not None and name not in columns.names:
-            there = ", ".join(f"`{each}`" for each in columns.names[:10])
             yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name the column with {option}")
 
 
@@ -91,10 +97,10 @@ def column_type(columns: Columns) -> Iterator[Problem]:
     kind = columns.kinds.get(columns.text)
     if columns.text in columns.names and (kind is None or not is_text(kind)):
         yield Problem(f"column `{columns.text}` does not hold strings", columns.at, "write it as strings")
-    if columns.id in columns.names:
-        kind = columns.kinds.get(columns.id)
-        if kind is None or not (is_text(kind) or is_integer(kind)):
-            message = f"column `{columns.id}` holds neither strings nor whole numbers"
+    if columns.id is not None and columns.id[0] in columns.names:
+        kind = kind_at(columns.kinds, columns.id)
+        if not (is_text(kind) or is_integer(kind)):
+            message = f"column `{columns.profile.fields.id}` holds neither strings nor whole numbers"
             yield Problem(message, columns.at, "write it as strings")
 
 
@@ -130,7 +136,7 @@ def id_null(row: Row) -> Iterator[Problem]:
     Example: an id that was lost in a join.
     Fix: give the row a unique id.
     """
-    if row.columns.id is not None and row.fields[row.columns.id] in {None, ""}:
+    if row.columns.id is not None and not is_id(value_at(row.fields, row.columns.id)):
         yield Problem("the id is null or empty", row.at, "give the row a unique id")
 
 
@@ -145,6 +151,8 @@ JSON_COLUMN_MALFORMED = RULES.finding(
     """,
 )
 
+field_type_rule(RULES, "PQT304")
+
 
 def judge_row(row: Columns | Row | Fault, judge: Judge) -> None:
     """Judge the columns of a file, or a row and the content of its JSON columns; report a fault in place of one."""
@@ -152,8 +160,12 @@ def judge_row(row: Columns | Row | Fault, judge: Judge) -> None:
         judge.report(*row)
         return
     judge.check(row)
-    for fault in _faults_of_json(row) if isinstance(row, Row) else ():
-        judge.report(*fault)
+    if isinstance(row, Row):
+        columns = row.columns
+        if columns.profile.values and not columns.ours:
+            judge.check(ColumnRecord(row.at, row.fields, (columns.text,), columns.profile, columns.id))
+        for fault in _faults_of_json(row):
+            judge.report(*fault)
 
 
 def _faults_of_json(row: Row) -> Iterator[Fault]:
@@ -175,19 +187,34 @@ def _faults_of_json(row: Row) -> Iterator[Fault]:
         yield Fault(JSON_COLUMN_MALFORMED, Problem(message, row.at, "write the file again"))
 
 
-def columns_of(table: Table, at: Location, reading: ReadOptions) -> Columns:
-    """Return the columns of a file."""
+def columns_of(table: Table, at: Location, reading: ReadOptions, found: Profile) -> Columns:
+    """Return the columns of a file, read by the profile that options name, or else by the one that was found."""
     names = tuple(table.file.schema_arrow.names)
-    named_id = reading.id_field or (ID if ID in names else None)
+    ours = is_ours(table) and not names_columns(reading)
+    profile = Profile() if ours else found
+    path = None if profile.fields.id is None else path_to(profile.fields.id)
     return Columns(
         at,
         names,
         readable_columns(table),
         tuple(unreadable_columns(table)),
-        reading.text_field or TEXT,
-        named_id,
-        is_ours(table) and (reading.text_field, reading.id_field) == (None, None),
+        profile.fields.text,
+        path if path and (profile.needs_id or path[0] in names) else None,
+        ours,
+        profile,
     )
+
+
+def profile_of(entry: Entry) -> Profile | None:
+    """Return the bundled column profile that the first row of a file fits, if corpusfmt did not write it."""
+    try:
+        with opened(entry) as table:
+            if is_ours(table):
+                return None
+            first = next(batches(table, readable_columns(table), json_rows, most_rows=1), [])
+            return best_columns(first[0], entry.url) if first else None
+    except Trouble:
+        return None  # the check reports it
 
 
 def column_types(entry: Entry) -> dict[str, str]:
@@ -243,7 +270,7 @@ def rows(table: Table, columns: Columns, first: int = 1) -> Iterator[Row | Fault
         if isinstance(fields, UnicodeDecodeError):
             yield bad_text(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
         else:
-            name = fields.get(columns.id) if columns.id else None
+            name = value_at(fields, columns.id) if columns.id else None
             yield Row(at if name is None else replace(at, record=str(name)), fields, columns)
 
 

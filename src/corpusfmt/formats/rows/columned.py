@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import structs
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard
-from corpusfmt.formats.columns import Columns, best_columns, load_columns, path_to, value_at
+from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_values, path_to, value_at
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
-from corpusfmt.model import Document, Json, Location, UsageError
+from corpusfmt.io.paths import Entry
+from corpusfmt.model import Document, Json, Location, Problem, Severity, UsageError
+from corpusfmt.rules import RuleSet
 
 # Names that only conversions write.
 _OWN = (ROW, SYNTHETIC)
+# In another format, the name of metadata of OSCAR 1.1 would be taken for that.
+_OSCAR_NAME = re.compile(r"(?<![^/])([a-z]{2,3})_meta(?=[/_.])")
 # Of `Origin`: the name of the id, whether it is a number, what was made, and whether metadata is apart.
 _Shape = tuple[str | None, bool, tuple[str, ...], bool]
 
@@ -29,6 +34,22 @@ class ColumnRecord(Record, frozen=True):
 
 def columns_of(reading: ReadOptions, format_name: str) -> Columns | None:
     """Return the columns that options name, None if they name none. Raises `UsageError`."""
+    if not names_columns(reading):
+        return None
+    named = _named(reading)
+    columns = Columns() if reading.columns is None else load_columns(reading.columns)
+    if (columns.format == "text") != (format_name == "text") and reading.columns is not None:
+        raise UsageError(f"the column profile {columns.name} is of {columns.format}, the source is {format_name}")
+    fields = structs.replace(columns.fields, **named)
+    return structs.replace(columns, fields=fields, needs_id=columns.needs_id or "id" in named)
+
+
+def names_columns(reading: ReadOptions) -> bool:
+    """Return whether options name a column profile or a field."""
+    return reading.columns is not None or bool(_named(reading))
+
+
+def _named(reading: ReadOptions) -> dict[str, str]:
     named = {
         "text": reading.text_field,
         "id": reading.id_field,
@@ -36,19 +57,39 @@ def columns_of(reading: ReadOptions, format_name: str) -> Columns | None:
         "created": reading.date_field,
         "language": reading.language_field,
     }
-    named = {name: value for name, value in named.items() if value is not None}
-    if reading.columns is None and not named:
-        return None
-    columns = Columns() if reading.columns is None else load_columns(reading.columns)
-    if columns.format != format_name and reading.columns is not None:
-        raise UsageError(f"the column profile {columns.name} is of {columns.format}, the source is {format_name}")
-    fields = structs.replace(columns.fields, **named)
-    return structs.replace(columns, fields=fields, needs_id=columns.needs_id or "id" in named)
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def column_shards(files: Iterable[Entry], role: str, columns: Columns) -> list[Shard]:
+    """Return a shard for each file of rows."""
+    read_as = f"{columns.name}:{columns.digest}"
+    return [
+        Shard(number, each.path, {role: each}, columns, _OSCAR_NAME.sub(r"\1", each.path), read_as=read_as)
+        for number, each in enumerate(files)
+    ]
 
 
 def is_id(value: object) -> bool:
     """Return whether a value identifies a document: a string that is not empty, or a whole number."""
     return (isinstance(value, str) and value != "") or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def field_type_rule(rules: RuleSet, code: str) -> None:
+    """Register the rule on the fields of a column profile."""
+
+    @rules.rule(code, "field-type", on=ColumnRecord, grades={"minor": Severity.WARNING})
+    def field_type(record: ColumnRecord) -> Iterator[Problem]:
+        """A field of the column profile is missing or has another type. An optional field is a warning.
+
+        Why: the row is not of the corpus whose profile it is read with; its date, language or text may be in other fields.
+        Example: `{"text": "…", "url": "…"}` with the profile `c4`, which has a `timestamp`; `"token_count": "12"` with `fineweb`.
+        Fix: name the right profile with `--columns`, write your own, or repair the row.
+        """
+        name = record.columns.name
+        for value, found in odd_values(record.columns, record.fields):
+            if value.name not in record.required:
+                message = f"`{value.name}` is {found}, expected {value.expected()} (column profile {name})"
+                yield Problem(message, record.at, "name the right profile with --columns", minor=not value.needed)
 
 
 class ColumnRecords(Records):

@@ -105,8 +105,7 @@ def _loaded(reference: str, file: str, what: str) -> tuple[Function, Code]:
         raise
     except BaseException as error:
         _refuse_interrupt(error)
-        reason = clipped_message(f"{type(error).__name__}: {error}")
-        raise UsageError(f"{what}: {file or name} cannot be loaded: {reason}") from error
+        raise UsageError(f"{what}: {file or name} cannot be loaded: {_said(error)}") from error
     found = getattr(module, function, None)
     if not callable(found):
         fault = "is not a function" if hasattr(module, function) else "does not exist"
@@ -119,6 +118,15 @@ def _refuse_interrupt(error: BaseException) -> None:
     """Raise an interrupt by the user again, who has only the parent of workers interrupted."""
     if isinstance(error, KeyboardInterrupt) and multiprocessing.parent_process() is None:
         raise error
+
+
+def _said(error: BaseException) -> str:
+    """Return the type and the message of an exception, whose code for a message may be the user's too."""
+    try:
+        message = str(error)
+    except Exception:
+        message = ""
+    return clipped_message(f"{type(error).__name__}: {message}")
 
 
 def _function_of(code: StepCode) -> Function:
@@ -214,7 +222,7 @@ def _called(step: Step, function: Function, /, *arguments: Any, **options: Any) 
         raise _Failed(f"did not return within {step.timeout:g} seconds") from error
     except BaseException as error:
         _refuse_interrupt(error)
-        raise _Failed(f"raised {clipped_message(f'{type(error).__name__}: {error}')}") from error
+        raise _Failed(f"raised {_said(error)}") from error
 
 
 def _judged(step: Step, found: Any) -> tuple[bool, Json]:
