@@ -9,9 +9,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
+from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_text
+from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.io.jsonlines import AnyJson, decoded_lines
 from corpusfmt.io.scan import count_quotes, double_encoding_at
 from corpusfmt.io.text import StrictJson, json_type, pointer
@@ -179,3 +181,21 @@ def language_in(metadata: Json | None) -> str | None:
 
 #: Names of strings that become fields of a document.
 NAMED = ("source", "added", "created")
+
+
+def document_of(fields: Json, text: str, identity: str | None, place: str, *, source: str) -> Document:
+    """Return a record as a document, given the names of its text and its id, for formats of other distributions.
+
+    Strings called source, added and created become fields of the document, other values become metadata. A missing id is
+    made from place and text, and marked as such.
+    """
+    rest = dict(fields)
+    content: str = rest.pop(text)
+    named = {"source": source} | {name: rest.pop(name) for name in NAMED if isinstance(rest.get(name), str)}
+    if identity is not None:
+        name = str(fields[identity])
+        rest.pop(identity, None)
+    else:
+        name = f"{place}:{xxh3_64_hexdigest(content.encode())}"
+        rest[SYNTHETIC] = True
+    return Document(name, content, **named, lang=language_in(rest), metadata=rest)
