@@ -65,7 +65,10 @@ def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> 
     report = validate(entry, format=fmt.name, max_per_rule=_MOST_PER_RULE, limits=Limits(timeout=_SECONDS), **judged)
     findings = [each for each in report.findings if each.location.path in (entry.path, ".")]
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
-    return Checked(text, fmt, report.version, findings, rules_of({each.code for each in findings}), starts)
+    codes = {each.code for each in findings}
+    # Formats of other distributions have rules of their own.
+    rules = rules_of(codes) | {rule.code: rule for rule in fmt.rules if rule.code in codes}
+    return Checked(text, fmt, report.version, findings, rules, starts)
 
 
 def repaired(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> str | None:
