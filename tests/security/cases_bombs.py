@@ -608,7 +608,7 @@ ATTACKS = [
         "list-of-paths",
         partial(_option, name="wet.paths.gz", content=lambda: gzip.compress(_lines(20_000), 1) * 20),
         ("build", "{data}/wet.paths.gz", "-o", "{out}"),
-        _says("bytes of memory: split it", 2),
+        _says("none of 20,000 inputs could be read", 3),
     ),
     Attack(
         "blocklist",
