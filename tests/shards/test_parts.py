@@ -27,7 +27,8 @@ import corpusfmt
 from corpusfmt._resources import resource
 from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.merge import parts_at
-from corpusfmt.engine.parts import Asked, PartWriter
+from corpusfmt.engine.parts import PartWriter
+from corpusfmt.engine.sharing import Asked
 from corpusfmt.engine.validate import validate
 from corpusfmt.io.limits import Limits
 from corpusfmt.model import Report, UsageError

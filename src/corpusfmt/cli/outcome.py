@@ -139,9 +139,12 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
 def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
     """Print a report on standard output and write each `FORMAT=PATH`; `-` is standard output, too."""
     from corpusfmt.report import FOR_TERMINALS, renderer
-    from corpusfmt.report.terminal import coloured, with_links
 
     def for_terminal(lines: Iterable[str]) -> Iterable[str]:
+        if not (colours_are_shown() or links_are_shown()):
+            return lines
+        from corpusfmt.report.terminal import coloured, with_links
+
         lines = coloured(lines) if colours_are_shown() else lines
         return with_links(lines, report.by_rule) if links_are_shown() else lines
 

@@ -14,14 +14,13 @@ from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import ColumnProfile, ConfigFile, FollowLinks, Maps
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.engine.arrays import Share, share_of
 from corpusfmt.model import Report, UsageError
 from corpusfmt.report.view import View
 from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
-    from corpusfmt.engine.merge import Parts
-    from corpusfmt.engine.parts import Asked, PartWriter
+    from corpusfmt.engine.arrays import Share
+    from corpusfmt.engine.sharing import Asked, Whole
 
 
 class Show(StrEnum):
@@ -129,10 +128,10 @@ def command(
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
     from corpusfmt.cli.inputs import judged_by, maps_of, settings_of, share
-    from corpusfmt.engine.parts import Asked
+    from corpusfmt.engine.sharing import Asked
     from corpusfmt.report.saved import Baseline, load_baseline
 
-    array = share_of(shard, finish=False, wait=None, engine=engine)
+    array = None if shard is None else _share(shard, engine)
     if array is None:
         _refuse_part(report)
         check_outputs(output_format, report)
@@ -164,19 +163,20 @@ def command(
     raise typer.Exit(exit_status(whole, FailOn(asked.fail_on), require_complete=require_complete))
 
 
-def checked(asked: Asked, jobs: int | None, engine: str | None, part: PartWriter | Parts | None = None) -> Report:
+def checked(asked: Asked, jobs: int | None, engine: str | None, part: Whole | None = None) -> Report:
     """Return the report of a run; `part` is as in `engine.validate`."""
     from corpusfmt.cli.inputs import base_of, expanded, one_report, standard_input
+    from corpusfmt.engine.sharing import WHOLE
     from corpusfmt.engine.validate import validate
     from corpusfmt.report.saved import Baseline
 
+    part = part or WHOLE
     known = Baseline(asked.baseline, {(code, path): count for code, path, count in asked.known})
     reports = []
     with standard_input(asked.paths, asked.format) as given, shown_progress("validating") as progress:
         inputs = list(expanded(given, follow_links=asked.follow_links))
         for shown, path in inputs:
-            if part is not None:
-                part.next_input()
+            part.next_input()
             found = validate(
                 path,
                 format=asked.format,
@@ -204,6 +204,12 @@ def checked(asked: Asked, jobs: int | None, engine: str | None, part: PartWriter
     profiles = ", ".join(asked.profile)
     whole.arguments |= {"paths": asked.paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
     return whole
+
+
+def _share(shard: str, engine: str | None) -> Share | None:
+    from corpusfmt.engine.arrays import share_of
+
+    return share_of(shard, finish=False, wait=None, engine=engine)
 
 
 def _refuse_part(reports: Sequence[str]) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -205,6 +204,8 @@ class Member:
     """This process as a member of an array."""
 
     def __init__(self, array: Array, share: Share) -> None:
+        import socket  # noqa: PLC0415 - only members need it
+
         self.array, self.share = array, share
         self.name = f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(4)}"
         self.file = array.members / self.name

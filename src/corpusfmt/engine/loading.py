@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 
 from corpusfmt.engine.executors import SerialExecutor
-from corpusfmt.engine.merge import Parts
-from corpusfmt.engine.parts import PartWriter
 from corpusfmt.engine.release import SMALL
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
+from corpusfmt.engine.sharing import WHOLE, Whole
 from corpusfmt.formats import CheckOptions, Format, Shard
 from corpusfmt.formats.general import within_limits
 from corpusfmt.hub.check import judge_loading, judge_without_data, look_at
@@ -39,7 +38,7 @@ def check_loading(
     open_executor: Callable[[], Executor],
     workers: int,
     meter: Meter,
-    part: PartWriter | Parts | None = None,
+    part: Whole = WHOLE,
 ) -> Judge:
     """Return the judge of how a folder, or a file of documents, is loaded; `looked` are files that the check has looked at.
 
@@ -48,10 +47,8 @@ def check_loading(
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
 
     def look(entries: Sequence[Entry]) -> Iterator[Looked]:
-        # The files of a part are not those of its shards.
-        known = dict(part.columns) if isinstance(part, Parts) else {} if part else dict(looked)
-        mine = part.positions(entries) if isinstance(part, PartWriter) else range(len(entries))
-        left = [entries[place] for place in mine if entries[place].path not in known]
+        known = part.columns(looked)
+        left = [entries[place] for place in part.files_here(entries) if entries[place].path not in known]
         opener = SerialExecutor if sum(each.size for each in left) < SMALL else open_executor
         found = run_tasks(look_at, left, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
         paths = [entry.path for entry in left]
@@ -60,8 +57,7 @@ def check_loading(
         )
         for path, found_columns in zip(paths, ended, strict=True):
             known[path] = found_columns
-            if isinstance(part, PartWriter):
-                part.note(found_columns, path)
+            part.note(found_columns, path)
         return (known.get(entry.path, _ELSEWHERE) for entry in entries)
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]

@@ -22,18 +22,17 @@ from corpusfmt._version import VERSION
 from corpusfmt.engine.parts import (
     SCHEMA,
     TOOL,
-    Asked,
     Columns,
     End,
     Hashed,
     Header,
     Input,
-    Outcome,
     Planned,
     Result,
     Scratch,
 )
-from corpusfmt.formats import Format, Shard, ShardResult
+from corpusfmt.engine.sharing import Asked, Outcome, Whole
+from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.limits import LimitReached, Meter
@@ -70,14 +69,14 @@ class _Part(Struct, frozen=True):
                 offset += len(line)
 
 
-class Parts:
-    """All parts of one run."""
+class Parts(Whole):
+    """All parts of one run: no shard is checked again, and no file read that they know."""
 
     def __init__(self, parts: Sequence[_Part]) -> None:
         self._parts = parts
         self._number = 0
-        #: What is known of files of the present path, apart from the checks of shards.
-        self.columns: dict[str, Looked] = {}
+        # What is known of files of the present path, apart from the checks of shards.
+        self._columns: dict[str, Looked] = {}
         self.hashed: dict[str, FileFacts] = {}
 
     @property
@@ -91,18 +90,35 @@ class Parts:
         return min(part.header.started for part in self._parts)
 
     def next_input(self) -> None:
-        """Go on to the next path."""
         self._number += 1
-        self.columns, self.hashed = {}, {}
+        self._columns, self.hashed = {}, {}
 
-    def results(
-        self, fmt: Format, planned: Planned, shards: Sequence[Shard], scratch: Path, meter: Meter
+    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
+        del shards
+        return ()
+
+    def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
+        del looked
+        return dict(self._columns)
+
+    def outcomes(
+        self,
+        fmt: Format,
+        version: str,
+        shards: Sequence[Shard],
+        options: CheckOptions,
+        meter: Meter,
+        checks: Iterator[Outcome],
     ) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
 
         Raises `UsageError` for parts that are damaged, or of other files or rules; and after all results `LimitReached`, if a
         limit ended a part early, or all parts together exceed one.
         """
+        del checks
+        scratch = options.scratch
+        assert scratch is not None
+        planned = Planned.of(fmt, version, shards, options)
         places = array("Q", bytes(8 * len(shards)))
         indexes = {shard.index for shard in shards}
         for number, part in enumerate(self._parts, 1):
@@ -141,7 +157,7 @@ class Parts:
                     file.write(base64.b64decode(piece.data, validate=True))
                 copied.add(target)
             elif record["kind"] == "columns":
-                self.columns[record["path"]] = convert(record, Columns).found
+                self._columns[record["path"]] = convert(record, Columns).found
             elif record["kind"] == "hashed":
                 found = convert(record, Hashed)
                 self.hashed[found.path] = FileFacts(found.size, found.sha256)

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -20,17 +20,17 @@ from msgspec import Meta, Struct, convert, to_builtins
 from corpusfmt._version import VERSION
 from corpusfmt.engine.arrays import MOST_SHARDS, Share
 from corpusfmt.engine.run import now
+from corpusfmt.engine.sharing import Asked, Outcome, Whole
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits
+from corpusfmt.io.limits import LimitReached, Meter
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.paths import Entry, is_remote, printable
+from corpusfmt.io.paths import Entry, printable
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped
 from corpusfmt.report.saved import Code, Count, CoverageRecord, FindingRecord
-from corpusfmt.rules import Override
 
 SCHEMA = "corpusfmt-part/1"
 TOOL = {"name": "corpusfmt", "version": VERSION}
@@ -38,50 +38,8 @@ _PIECE_BYTES = 1 << 19
 # What checks leave in the scratch folder: a folder, perhaps one with a number in it, and a file named for its shard.
 _SCRATCH_NAME = r"^[a-z-]+(/[0-9]{1,9})?/[0-9]{9}[0-9a-f-]{0,64}\.[a-z]+\Z"
 _Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-_Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 # As `--shard` takes them.
 _ShardNumber = Annotated[int, Meta(ge=1, le=MOST_SHARDS)]
-# No file has a null character in its name, and the system's functions fail on one.
-_FileName = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
-
-#: A checked shard, and what that gave.
-Outcome = tuple[Shard, ShardResult]
-
-
-class Asked(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a run checks, and how: the options of `corpusfmt validate` that all parts of a run have in common."""
-
-    paths: Annotated[list[_FileName], Meta(min_length=1)]
-    format: str = "auto"
-    profile: list[_FileName] = []
-    data: bool = False
-    dedup: bool = False
-    columns: _FileName | None = None
-    select: list[str] = []
-    ignore: list[str] = []
-    overrides: list[Override] = []
-    baseline: str = ""
-    known: list[tuple[Code, str, Count]] = []
-    fail_on: Annotated[str, Meta(pattern=r"^(error|warning|never)\Z")] = "error"
-    require_complete: bool = False
-    sample: Annotated[float, Meta(gt=0)] | None = None
-    maps: dict[str, _FileName] = {}
-    follow_links: bool = False
-    max_per_rule: _Positive = 10
-    max_line_bytes: _Positive | None = None
-    limits: Limits = DEFAULT_LIMITS
-    blocklist: _FileName | None = None
-
-    def refuse_stores(self) -> None:
-        """Raise `UsageError` for options that name a file in a store: a part may be made up, and must cause no request."""
-        files = [
-            *(("profile", each) for each in self.profile),
-            ("columns", self.columns),
-            ("blocklist", self.blocklist),
-        ]
-        for name, path in files:
-            if path is not None and is_remote(path):
-                raise UsageError(f"--{name} is `{printable(path)}`, and parts of a run need a local file: copy it")
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True):
@@ -221,8 +179,10 @@ class End(Struct, frozen=True, forbid_unknown_fields=True):
     limit: tuple[str, str] | None
 
 
-class PartWriter:
-    """Writes the part of one process: what the checks of its share of the shards give."""
+class PartWriter(Whole):
+    """Writes the part of one process: what the checks of its share of the shards give. Nothing is judged from a share."""
+
+    judges = False
 
     def __init__(self, file: BinaryIO, share: Share, asked: Asked) -> None:
         self._file = file
@@ -234,36 +194,51 @@ class PartWriter:
         self._write(Header("part", SCHEMA, TOOL, share.number, share.of, now(), asked))
 
     def next_input(self) -> None:
-        """Go on to the next path."""
         self._number += 1
 
-    def positions(self, found: Sequence[Shard] | Sequence[Entry]) -> list[int]:
+    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
+        return self._mine([shard.size for shard in shards])
+
+    def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
+        return self._mine([entry.size for entry in files])
+
+    def _mine(self, sizes: Sequence[int]) -> list[int]:
         """Return the positions of what this part takes: parts take turns at the largest, so that all take as long."""
-        largest_first = sorted(range(len(found)), key=lambda position: -found[position].size)
+        largest_first = sorted(range(len(sizes)), key=lambda position: -sizes[position])
         return sorted(largest_first[self._share.number - 1 :: self._share.of])
 
-    def noted(
-        self, fmt: Format, planned: Planned, positions: Sequence[int], results: Iterator[Outcome]
+    def outcomes(
+        self,
+        fmt: Format,
+        version: str,
+        shards: Sequence[Shard],
+        options: CheckOptions,
+        meter: Meter,
+        checks: Iterator[Outcome],
     ) -> Iterator[Outcome]:
         """Write results as they pass."""
-        self._write(Input("input", self._number, planned))
+        del meter
+        self._write(Input("input", self._number, Planned.of(fmt, version, shards, options)))
         try:
-            for position, (shard, result) in zip(positions, results, strict=True):
+            for position, (shard, result) in zip(self.shards_here(shards), checks, strict=True):
                 self._write(_record_of(fmt, position, result))
                 yield shard, result
         except LimitReached as limit:
             self._limit = self._limit or limit
             raise
 
+    def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
+        """Return no file: those that this part takes are not those of its shards."""
+        del looked
+        return {}
+
     def note(self, found: Looked | FileFacts, path: str) -> None:
-        """Write what is known of a file, apart from the check of its shard."""
         if isinstance(found, FileFacts):
             self._write(Hashed("hashed", path, found.size, found.sha256))
         else:
             self._write(Columns("columns", path, found))
 
     def keep(self, scratch: Path, read: int) -> None:
-        """Write what the checks left in the scratch folder, and add the bytes that were read."""
         self._read += read
         for path in sorted(each for each in scratch.rglob("*") if each.is_file()):
             name = path.relative_to(scratch).as_posix()

@@ -8,9 +8,8 @@ from concurrent.futures import Executor
 from msgspec import Struct, field
 
 from corpusfmt.engine.executors import SerialExecutor
-from corpusfmt.engine.merge import Parts
-from corpusfmt.engine.parts import PartWriter
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
+from corpusfmt.engine.sharing import WHOLE, Whole
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
 from corpusfmt.io.compress import FileFacts
@@ -87,25 +86,21 @@ def hash_unread(
     workers: int,
     meter: Meter,
     unseen: frozenset[str],
-    part: PartWriter | Parts | None = None,
+    part: Whole = WHOLE,
 ) -> dict[str, Unread]:
     """Hash the files that no check read to the end, except `unseen`; return those that cannot be read.
 
     With a `part`, its share of them is hashed and written, or those are left out that parts know.
     """
     manifest = release.manifest
-    if isinstance(part, Parts):
-        release.read |= {path: facts for path, facts in part.hashed.items() if path in release.found.files}
+    release.read |= {path: facts for path, facts in part.hashed.items() if path in release.found.files}
     wanted = to_hash(manifest, release.found) if manifest else release.found.files.values()
     left = [each for each in wanted if each.path not in release.read and each.path not in unseen]
-    if isinstance(part, PartWriter):
-        left = [left[place] for place in part.positions(left)]
     unread = {}
-    for path, facts in hashed(left, open_executor, workers, meter):
+    for path, facts in hashed([left[place] for place in part.files_here(left)], open_executor, workers, meter):
         if isinstance(facts, FileFacts):
             release.read[path] = facts
-            if isinstance(part, PartWriter):
-                part.note(facts, path)
+            part.note(facts, path)
         else:
             unread[path] = facts
     return unread

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
 from corpusfmt.engine.loading import check_loading, without_data
-from corpusfmt.engine.merge import Parts
-from corpusfmt.engine.parts import Outcome, PartWriter, Planned
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
+from corpusfmt.engine.sharing import WHOLE, Outcome, Whole
 from corpusfmt.formats import (
     CheckOptions,
     Format,
@@ -107,7 +106,7 @@ def validate(
     maps: Mapping[str, str | Path] = NO_MAPS,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
-    part: PartWriter | Parts | None = None,
+    part: Whole = WHOLE,
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
@@ -162,7 +161,7 @@ def examine(
     known: Baseline | None = None,
     progress: Callable[[Progress], None] | None = None,
     sealing: bool = False,
-    part: PartWriter | Parts | None = None,
+    part: Whole = WHOLE,
 ) -> Examined:
     """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read. `part` is as in `validate`."""
     started = now()
@@ -210,7 +209,7 @@ class _Run(Struct, frozen=True):
     engine: str | None
     sample: float | None
     progress: Callable[[Progress], None] | None
-    part: PartWriter | Parts | None
+    part: Whole
 
 
 def _detected(entry: Entry) -> tuple[Format, str]:
@@ -247,30 +246,24 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     coverage = plan.coverage
     coverage.shards_total = len(plan.shards)
     coverage.sampled = len(shards) < len(plan.shards)
-    positions = part.positions(shards) if isinstance(part, PartWriter) else range(0 if part else len(shards))
+    positions = part.shards_here(shards)
     sizes = [shards[position].size for position in positions]
     workers = run.jobs or default_jobs(sum(sizes), len(sizes))
     open_executor = executor_factory(run.engine, workers)
     scratch = options.scratch
     assert scratch is not None
     with ShardProgress(run.progress, sizes) as shown:
-        results = _checks(run, shards, positions, release is not None, open_executor, workers, shown)
-        if part is not None:
-            planned = Planned.of(fmt, plan.version, shards, options)
-            if isinstance(part, Parts):
-                results = part.results(fmt, planned, shards, scratch, run.meter)
-            else:
-                results = part.noted(fmt, planned, positions, results)
+        checks = _checks(run, shards, positions, release is not None, open_executor, workers, shown)
+        results = part.outcomes(fmt, plan.version, shards, options, run.meter, checks)
         before = run.meter.read
         looked: dict[str, Looked] = {}
         facts, checked, is_whole = _merged(run, plan, len(shards), results, release, looked)
-        if not isinstance(part, PartWriter):
+        if part.judges:
             shown.compared(0)
             _judge_whole(fmt, plan, facts, options, run.meter, shown)
         if is_whole:
             _judge_files(run, root, plan, shards, looked, release, manifest_judge, open_executor, workers)
-        if isinstance(part, PartWriter):
-            part.keep(scratch, run.meter.read - before)
+        part.keep(scratch, run.meter.read - before)
     plan.tally.merge(manifest_judge.tally)
     coverage.add(manifest_judge.coverage)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
@@ -322,17 +315,16 @@ def _judge_files(
     For a part, only a share of the files is read, and nothing is judged.
     """
     fmt, options, meter, part = run.fmt, run.options, run.meter, run.part
-    judges = not isinstance(part, PartWriter)
     if options.grading.loading:
         loading_judge = check_loading(root, fmt, plan.shards, looked, options, open_executor, workers, meter, part)
-        if judges:
+        if part.judges:
             plan.tally.merge(loading_judge.tally)
             plan.coverage.add(loading_judge.coverage)
     if release is not None:
-        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards if judges else ()))
+        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards if part.judges else ()))
         with within_limits(manifest_judge, "."):
             unread = hash_unread(release, open_executor, workers, meter, unseen, part)
-            if release.manifest is not None and judges:
+            if release.manifest is not None and part.judges:
                 judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
 
 

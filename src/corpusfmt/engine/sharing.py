@@ -1,0 +1,109 @@
+"""Internal: What one process does of a run of `validate`: all of it, unless it is one of several (`engine.parts`), or joins what
+they did (`engine.merge`). Ordinary runs import neither of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
+from corpusfmt.io.looking import Looked
+from corpusfmt.io.paths import Entry, is_remote, printable
+from corpusfmt.model import UsageError
+from corpusfmt.report.saved import Code, Count
+from corpusfmt.rules import Override
+
+#: A checked shard, and what that gave.
+Outcome = tuple[Shard, ShardResult]
+
+_Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+# No file has a null character in its name, and the system's functions fail on one.
+_FileName = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
+
+
+class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a run checks, and how: the options of `corpusfmt validate` that all parts of a run have in common."""
+
+    paths: Annotated[list[_FileName], Meta(min_length=1)]
+    format: str = "auto"
+    profile: list[_FileName] = []
+    data: bool = False
+    dedup: bool = False
+    columns: _FileName | None = None
+    select: list[str] = []
+    ignore: list[str] = []
+    overrides: list[Override] = []
+    baseline: str = ""
+    known: list[tuple[Code, str, Count]] = []
+    fail_on: Annotated[str, Meta(pattern=r"^(error|warning|never)\Z")] = "error"
+    require_complete: bool = False
+    sample: Annotated[float, Meta(gt=0)] | None = None
+    maps: dict[str, _FileName] = {}
+    follow_links: bool = False
+    max_per_rule: _Positive = 10
+    max_line_bytes: _Positive | None = None
+    limits: Limits = DEFAULT_LIMITS
+    blocklist: _FileName | None = None
+
+    def refuse_stores(self) -> None:
+        """Raise `UsageError` for options that name a file in a store: a part may be made up, and must cause no request."""
+        files = [
+            *(("profile", each) for each in self.profile),
+            ("columns", self.columns),
+            ("blocklist", self.blocklist),
+        ]
+        for name, path in files:
+            if path is not None and is_remote(path):
+                raise UsageError(f"--{name} is `{printable(path)}`, and parts of a run need a local file: copy it")
+
+
+class Whole:
+    """A run of one process, which checks every shard, reads every file, and judges the corpus. Others override what they do."""
+
+    #: Whether the corpus as a whole is judged.
+    judges = True
+    #: The files that need not be hashed again, by path.
+    hashed: Mapping[str, FileFacts] = {}
+
+    def next_input(self) -> None:
+        """Go on to the next path."""
+
+    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
+        """Return the positions of the shards that are checked here, in order."""
+        return range(len(shards))
+
+    def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
+        """Return the positions of the files that are read here apart from the checks of shards, in order."""
+        return range(len(files))
+
+    def outcomes(
+        self,
+        fmt: Format,
+        version: str,
+        shards: Sequence[Shard],
+        options: CheckOptions,
+        meter: Meter,
+        checks: Iterator[Outcome],
+    ) -> Iterator[Outcome]:
+        """Yield the result for each shard, in order; `checks` yields those of the shards that are checked here."""
+        del fmt, version, shards, options, meter
+        return checks
+
+    def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
+        """Return the files whose columns need not be looked at again; `looked` are those that the checks have looked at."""
+        return dict(looked)
+
+    def note(self, found: Looked | FileFacts, path: str) -> None:
+        """Note what was found in a file apart from the check of its shard."""
+
+    def keep(self, scratch: Path, read: int) -> None:
+        """Keep what the checks left in the scratch folder, and the number of bytes that were read."""
+
+
+WHOLE = Whole()
