@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -87,16 +88,11 @@ def test_a_fault_in_found_settings_is_an_error_of_one_line(project: Path) -> Non
     assert said[1].endswith("pyproject.toml: Object contains unknown field `ignored`")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file to another user")
 def test_settings_of_another_user_do_not_count(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    from corpusfmt.engine.config import find_config
-
     (project / "corpusfmt.toml").write_text(IGNORING, "utf-8")
     monkeypatch.chdir(project)
     assert find_config([]) == project / "corpusfmt.toml"
-    if os.getuid() != 0:
-        pytest.skip("only root can give a file to another user")
     os.chown(project / "corpusfmt.toml", 12345, -1)
     assert find_config([]) is None
 

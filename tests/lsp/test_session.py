@@ -49,7 +49,7 @@ class Editor:
         whole = [lsp.TextDocumentContentChangeWholeDocument(text)]
         self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, whole))
 
-    async def diagnostics(self, uri: str, version: int = 1) -> list[lsp.Diagnostic]:
+    async def diagnostics(self, uri: str, version: int | None = 1) -> list[lsp.Diagnostic]:
         """Wait for the findings in a version of a text."""
         async with asyncio.timeout(_SECONDS):
             while True:
@@ -167,7 +167,7 @@ def test_a_text_that_is_typed(tmp_path: Path) -> None:
         # The states in between were replaced before a check began.
         assert len(editor.published[uri]) < 100
         editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
-        assert await editor.diagnostics(uri, None) == []  # type: ignore[arg-type]
+        assert await editor.diagnostics(uri, None) == []
 
     session(scene)
 

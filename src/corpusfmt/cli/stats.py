@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
 from corpusfmt.cli.progress import shown_progress
+from corpusfmt.cli.show import FormatName
 from corpusfmt.model import UsageError
 
 Corpora = Annotated[
@@ -22,12 +22,6 @@ Corpora = Annotated[
 ]
 Merge = Annotated[
     bool, typer.Option("--merge", help="Add up statistics that were saved as JSON, of shards or corpora.")
-]
-FormatName = Annotated[
-    str,
-    typer.Option(
-        "--format", help="Format of the corpus, like dolma or oscar-1.1.", autocompletion=completion.format_names
-    ),
 ]
 With = Annotated[
     str,

@@ -8,22 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from corpusfmt._resources import resource
-from corpusfmt.io.paths import read_named
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Json, UsageError
+from corpusfmt.statistics.saved import saved_bytes
 from corpusfmt.wording import clipped
-
-_MOST_BYTES = 64 * 1024 * 1024
 
 
 def saved_statistics(path: str | Path) -> Json:
     """Return statistics in the form of `schemas/stats/stats.schema.json`. Raises `UsageError` for a file that has none."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - only this option needs it
 
-    try:
-        found = json_object(read_named(path, _MOST_BYTES, "statistics"))
-    except OSError as error:
-        raise UsageError(f"cannot read the statistics {path}: {error.strerror}") from error
+    found = json_object(saved_bytes(path))
     if found is None:
         raise UsageError(
             f"{path} is not the JSON of `corpusfmt stats`: not a JSON object of numbers in the range of 64-bit floats"

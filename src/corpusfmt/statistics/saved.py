@@ -191,12 +191,19 @@ def merged(paths: Sequence[str | Path]) -> Statistics:
     return result
 
 
-def _load(path: str | Path) -> tuple[_Saved, Counted]:
+def saved_bytes(path: str | Path) -> bytes:
+    """Return the content of a file of statistics. Raises `UsageError` for one that cannot be read or is too large."""
     try:
-        saved = convert(json.loads(read_named(path, _MOST_BYTES, "statistics").decode()), _Saved)
-        return saved, saved.counted()
+        return read_named(path, _MOST_BYTES, "statistics")
     except OSError as error:
         raise UsageError(f"cannot read the statistics {path}: {error.strerror}") from error
+
+
+def _load(path: str | Path) -> tuple[_Saved, Counted]:
+    data = saved_bytes(path)
+    try:
+        saved = convert(json.loads(data.decode()), _Saved)
+        return saved, saved.counted()
     except (ValueError, RecursionError, OverflowError, ValidationError) as error:
         raise UsageError(f"{path} is not the JSON of `corpusfmt stats`: {error}") from error
 
