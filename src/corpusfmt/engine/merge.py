@@ -23,11 +23,11 @@ from corpusfmt.engine.partfile import (
     refuse_other_version,
 )
 from corpusfmt.engine.parts import Columns, End, Hashed, Header, Input, Planned, Result
-from corpusfmt.engine.sharing import Asked, Outcome, Whole
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
+from corpusfmt.formats import Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.keys import refuse_unsound
-from corpusfmt.io.limits import LimitReached, Meter
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import printable
 from corpusfmt.model import Json, UsageError
@@ -87,24 +87,16 @@ class Parts(Whole):
         del looked
         return dict(self._columns)
 
-    def outcomes(
-        self,
-        fmt: Format,
-        version: str,
-        shards: Sequence[Shard],
-        options: CheckOptions,
-        meter: Meter,
-        checks: Iterator[Outcome],
-    ) -> Iterator[Outcome]:
+    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
 
         Raises `UsageError` for parts that are damaged, or of other files or rules; and after all results `LimitReached`, if a
         limit ended a part early, or all parts together exceed one.
         """
         del checks
-        scratch = options.scratch
+        scratch = work.options.scratch
         assert scratch is not None
-        planned = Planned.of(fmt, version, shards, options)
+        planned, shards = Planned.of(work), work.shards
         places = array("Q", bytes(8 * len(shards)))
         indexes = {shard.index for shard in shards}
         for number, part in enumerate(self._parts, 1):
@@ -114,13 +106,13 @@ class Parts(Whole):
         limit = next((part.end.limit for part in self._parts if part.end.limit), None)
         for shard, place in zip(shards, places, strict=True):
             if place:
-                yield shard, self._result(fmt, place)
+                yield shard, self._result(work.fmt, place)
             elif limit is None:
                 raise UsageError(f"no part has a result of {printable(shard.name)}: run all shards again")
         if limit is not None:
             raise LimitReached(*limit)
-        meter.read += sum(part.end.read for part in self._parts)
-        meter.limits.check(meter.total)
+        work.meter.read += sum(part.end.read for part in self._parts)
+        work.meter.limits.check(work.meter.total)
 
     def _take(self, part: _Part, base: int, planned: Planned, places: array[int], scratch: Path) -> set[Path]:
         """Note where the results of a part are, and copy its scratch files, which are returned."""

@@ -18,11 +18,11 @@ from corpusfmt._version import VERSION
 from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.partfile import PartFile, ShardNumber, positions_of
 from corpusfmt.engine.run import now
-from corpusfmt.engine.sharing import Asked, Outcome, Whole
+from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import LimitReached, Meter
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
@@ -56,13 +56,15 @@ class Planned(Struct, frozen=True, forbid_unknown_fields=True):
     rules: str
 
     @classmethod
-    def of(cls, fmt: Format, version: str, shards: Sequence[Shard], options: CheckOptions) -> Planned:
+    def of(cls, work: Work) -> Planned:
         """Return it for the shards that are checked."""
         files = hashlib.sha256()
-        for shard in shards:
+        for shard in work.shards:
             each = [(role, entry.path, entry.size) for role, entry in shard.files.items()]
             files.update(dumped([shard.index, shard.name, shard.read_as, each]).encode())
-        return cls(fmt.name, version, len(shards), files.hexdigest(), _digest_of_rules(fmt, options))
+        return cls(
+            work.fmt.name, work.version, len(work.shards), files.hexdigest(), _digest_of_rules(work.fmt, work.options)
+        )
 
 
 def _digest_of_rules(fmt: Format, options: CheckOptions) -> str:
@@ -185,21 +187,12 @@ class PartWriter(Whole):
     def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
         return positions_of(self._share, [entry.size for entry in files])
 
-    def outcomes(
-        self,
-        fmt: Format,
-        version: str,
-        shards: Sequence[Shard],
-        options: CheckOptions,
-        meter: Meter,
-        checks: Iterator[Outcome],
-    ) -> Iterator[Outcome]:
+    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Write results as they pass."""
-        del meter
-        self._file.write(Input("input", self._number, Planned.of(fmt, version, shards, options)))
+        self._file.write(Input("input", self._number, Planned.of(work)))
         try:
-            for position, (shard, result) in zip(self.shards_here(shards), checks, strict=True):
-                self._file.write(_record_of(fmt, position, result))
+            for position, (shard, result) in zip(self.shards_here(work.shards), checks, strict=True):
+                self._file.write(_record_of(work.fmt, position, result))
                 yield shard, result
         except LimitReached as limit:
             self._limit = self._limit or limit

@@ -86,6 +86,15 @@ class _Task(Struct, frozen=True, forbid_unknown_fields=True):
     statistics: Saved
 
 
+class Work(Struct, frozen=True):
+    """What is counted, and how; `none` is the size of no documents."""
+
+    asked: Asked
+    tasks: Sequence[Part]
+    none: Size
+    tokenizer: TokenizerFile | None
+
+
 class Whole:
     """A run of one process. Others override what they do."""
 
@@ -98,16 +107,9 @@ class Whole:
         """Return the tasks that are run here."""
         return tasks
 
-    def results(
-        self,
-        asked: Asked,
-        tasks: Sequence[Part],
-        counted: Iterator[Counted],
-        none: Size,
-        tokenizer: TokenizerFile | None,
-    ) -> Iterator[Counted]:
-        """Yield the counts of tasks, in order; `counted` yields those that are run here, `none` is the size of no documents."""
-        del asked, tasks, none, tokenizer
+    def results(self, work: Work, counted: Iterator[Counted]) -> Iterator[Counted]:
+        """Yield the counts of tasks, in order; `counted` yields those that are run here."""
+        del work
         return counted
 
 
@@ -127,15 +129,8 @@ class PartWriter(Whole):
         sizes = [sum(shard.size for shard in task.shards) for task in tasks]
         return [tasks[position] for position in positions_of(self._share, sizes)]
 
-    def results(
-        self,
-        asked: Asked,
-        tasks: Sequence[Part],
-        counted: Iterator[Counted],
-        none: Size,
-        tokenizer: TokenizerFile | None,
-    ) -> Iterator[Counted]:
-        share = self._share
+    def results(self, work: Work, counted: Iterator[Counted]) -> Iterator[Counted]:
+        share, asked, tasks = self._share, work.asked, work.tasks
         asked.refuse_store()
         self._file.write(
             _Header(
@@ -147,11 +142,11 @@ class PartWriter(Whole):
                 asked,
                 _digest_of(tasks),
                 _list_of(asked),
-                tokenizer,
+                work.tokenizer,
             )
         )
         for task, found in zip(self.tasks(tasks), counted, strict=True):
-            whole = Counted(Size({name: Sketch(each.bits) for name, each in none.lengths.items()}))
+            whole = Counted(Size({name: Sketch(each.bits) for name, each in work.none.lengths.items()}))
             whole.merge(found)
             record = Statistics.of(whole, "", ("", ""), 0, attributes=True, arranged=False).to_dict()
             self._file.write(
@@ -175,16 +170,10 @@ class Parts(Whole):
         del tasks
         return ()
 
-    def results(
-        self,
-        asked: Asked,
-        tasks: Sequence[Part],
-        counted: Iterator[Counted],
-        none: Size,
-        tokenizer: TokenizerFile | None,
-    ) -> Iterator[Counted]:
+    def results(self, work: Work, counted: Iterator[Counted]) -> Iterator[Counted]:
         """Fill the scratch folder, then yield what the tasks gave. Raises `UsageError` for parts of other files."""
-        del asked, counted, none, tokenizer
+        del counted
+        tasks = work.tasks
         places: dict[int, tuple[Path, int]] = {}
         for path, header in self._headers:
             if header.plan != _digest_of(tasks):
