@@ -52,55 +52,53 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
         /,
     ) -> tuple[Any, ...]:
         del is_nfc
-        line, byte, open_line, open_byte, separators, blanks = state
         lines = data.split(b"\n")
         if not lines[-1]:
             lines.pop()
         lengths = [len(each) for each in lines]
         starts = list(accumulate((length + 1 for length in lengths), initial=0))
-        odd = [number for number, each in enumerate(lines) if each.isspace() and not each.strip(_BLANKS)]
+        odd = {number for number, each in enumerate(lines) if each.isspace() and not each.strip(_BLANKS)}
         bad, not_nfc = _unreadable(data, lines)
-        seen: list[Sight] = [_first(odd, starts)]
-        runs = []
-        documents: list[tuple[int, int, int, int]] = []
-        found = 0
-        oddities = set(odd)
-        for number in sorted([*odd, *(number for number, length in enumerate(lengths) if not length)]):
-            if number and lengths[number - 1] and number - 1 not in oddities:
+        runs, documents, after = _cut(lengths, starts, odd, state)
+        left_out = odd.union(bad)
+        short = [
+            number
+            for number, length in enumerate(lengths)
+            if 0 < length < least * _LONGEST_SEQUENCE
+            and number not in left_out
+            and (length < least or len(lines[number].translate(None, _CONTINUING)) < least)
+        ]
+        seen = [_first(each, starts) for each in (sorted(odd), runs, short)]
+        seen += [*_controls(data, lines, starts, odd), _first(not_nfc, starts)]
+        columns = tuple(map(list, zip(*documents, strict=True))) if keeps and documents else ([], [], [], [])
+        remembered = [state[0] + number for number in sorted(odd)[:_MOST_ODD]]
+        filled = len(lines) - lengths.count(0) - len(odd)
+        return len(lines), filled, len(documents), after, columns, remembered, [starts[number] for number in bad], seen
+
+    def _cut(
+        lengths: list[int], starts: list[int], odd: set[int], state: tuple[int, ...]
+    ) -> tuple[list[int], list[tuple[int, int, int, int]], Before]:
+        """Return the empty lines that make a run of several, the documents that end, and what is before the next lines."""
+        line, byte, open_line, open_byte, separators, blanks = state
+        runs, documents = [], []
+        previous = -1
+        for number in sorted(odd.union(number for number, length in enumerate(lengths) if not length)):
+            if number in odd or number != previous + 1:
                 blanks = 0
-            if number in oddities:
-                blanks = 0
-            else:
+            if number not in odd:
                 if blanks == 1:
                     runs.append(number)
                 blanks = 2 if blanks else 1
             count = line + number - open_line
             if count > 0:
-                found += 1
-                if keeps:
-                    documents.append((open_line, count, byte + starts[number] - 1 - open_byte, separators))
+                documents.append((open_line, count, byte + starts[number] - 1 - open_byte, separators))
                 separators = 0
             separators += 1
-            open_line = line + number + 1
-            open_byte = byte + starts[number + 1]
-        if lines and lengths[-1]:
+            open_line, open_byte = line + number + 1, byte + starts[number + 1]
+            previous = number
+        if lengths and lengths[-1]:
             blanks = 0
-        most = least if data.isascii() else least * _LONGEST_SEQUENCE
-        left_out = {*odd, *bad}
-        short = [
-            number
-            for number, length in enumerate(lengths)
-            if 0 < length < most
-            and number not in left_out
-            and (length < least or len(lines[number].translate(None, _CONTINUING)) < least)
-        ]
-        seen += [_first(runs, starts), _first(short, starts), *_controls(data, lines, starts, oddities)]
-        seen.append(_first(not_nfc, starts))
-        filled = len(lines) - lengths.count(0) - len(odd)
-        after = open_line, open_byte, separators, blanks
-        columns = tuple(map(list, zip(*documents, strict=True))) if documents else ([], [], [], [])
-        remembered = [line + number for number in odd[:_MOST_ODD]]
-        return len(lines), filled, found, after, columns, remembered, [starts[number] for number in bad], seen
+        return runs, documents, (open_line, open_byte, separators, blanks)
 
     def _first(numbers: list[int], starts: list[int]) -> Sight:
         return len(numbers), starts[numbers[0]] if numbers else 0
