@@ -16,7 +16,6 @@ from corpusfmt.description.card import Release, card_of
 from corpusfmt.description.features import features_of
 from corpusfmt.formats.dolma.write import DOLMA
 from corpusfmt.formats.oscar.write import OSCAR_1_1
-from corpusfmt.hub.head import plain_head
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.loading import BLOCK_BYTES, LIST, Columns, Looking, Seen
 from corpusfmt.model import Json, UsageError
@@ -39,9 +38,7 @@ def release(*paths: str, loaded: Any = DOLMA.loaded, default: str | None = None,
 
 
 def head(card: bytes) -> Json:
-    text = card.decode().split("---\n")[1]
-    properties: Json = yaml.safe_load(text)
-    assert plain_head(text) in (None, properties)
+    properties: Json = yaml.safe_load(card.decode().split("---\n")[1])
     return properties
 
 
@@ -64,61 +61,6 @@ def test_configs_by_language_variant_and_attribute_set() -> None:
     }
     assert head(card)["language"] == ["de", "no"]
     assert b"| `no` | no | 2 | 4 | 2 |" in card
-
-
-PLAIN = """license: cc0-1.0
-tags:
-  - text
-  - "no"
-configs:
-- config_name: "default"
-  default: true
-  data_files:
-  - split: train
-    path:
-    - "a/*"
-dataset_info:
-- features:
-  - name: "m"
-    struct:
-    - name: "x y"
-      dtype: "int64"
-""".strip()
-PIECES = (
-    "- ",
-    "  ",
-    '"',
-    "\n",
-    ":",
-    ": ",
-    "no",
-    "true",
-    "a",
-    "k: ",
-    "y:\n",
-    "0",
-    "\\",
-    "#",
-    " #",
-    "{",
-    "\x85",
-    "é",
-    "?",
-    "'",
-    "...",
-    "-",
-)
-
-
-@given(st.data())
-def test_plain_heads_are_read_as_all_yaml(data: st.DataObject) -> None:
-    text = PLAIN
-    for _ in range(data.draw(st.integers(0, 2))):
-        at = data.draw(st.integers(0, len(text)))
-        text = text[:at] + data.draw(st.sampled_from(PIECES)) + text[at + data.draw(st.integers(0, 3)) :]
-    found = plain_head(text)
-    assert found in (None, yaml.load(text, yaml.CSafeLoader) if found else None)
-    assert text != PLAIN or found
 
 
 def test_variants_of_oscar() -> None:

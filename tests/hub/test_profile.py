@@ -117,11 +117,9 @@ def test_the_profile_is_asked_for(tmp_path: Path) -> None:
     assert (finding.code, finding.severity) == ("HUB202", corpusfmt.Severity.WARNING)
 
 
-def test_a_card_needs_a_package_unless_it_is_as_plain_as_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = card(*default("documents/*"))
+def test_a_card_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(TWO | {"README.md": card(*default("documents/*"))}, tmp_path)
     monkeypatch.setitem(sys.modules, "yaml", None)
-    corpusfmt.validate(write(TWO | {"README.md": plain}, tmp_path / "plain"), profile="hub")
-    root = write(TWO | {"README.md": plain.replace(b"---\n", b"---\nlicense: mit # ours\n", 1)}, tmp_path / "other")
     with pytest.raises(UsageError, match=r"corpusfmt\[hf\]"):
         corpusfmt.validate(root, profile="hub")
 

@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats.general import barred
-from corpusfmt.hub.head import plain_head
 from corpusfmt.hub.kinds import matched, splits_of
 from corpusfmt.hub.rules import CARD_MALFORMED, CARD_PATH_UNMATCHED
 from corpusfmt.hub.types import Type, declared
@@ -84,9 +83,6 @@ def _head(card: Entry, judge: Judge) -> Json:
     if lines[0] != "---" or "---" not in lines[1:]:
         return {}
     text = "\n".join(lines[1 : lines.index("---", 1)])
-    plain = plain_head(text)
-    if plain is not None:
-        return plain
     if _TOO_DEEP.search(text) or _brackets(text) > _MOST_BRACKETS:
         raise Malformed("the head of the card is nested too deeply")
     return _parsed(text, judge)
