@@ -10,7 +10,16 @@ import typer
 
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.inputs import (
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    RecordSetName,
+    TextField,
+    UrlField,
+    field_names,
+)
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import FormatName
@@ -74,6 +83,9 @@ def command(
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     card: Card = None,
@@ -86,6 +98,7 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
+    fields = field_names(locals())
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
     from corpusfmt.description.card import existing_card, with_tables
@@ -99,7 +112,8 @@ def command(
     place = output_at(card, "--card") if card else None
     existing = existing_card(place) if place else ""
     if merge:
-        given = {"--tokenizer": tokenizer, "--record-set": record_set, "--text-field": text_field}
+        given = {"--tokenizer": tokenizer, "--record-set": record_set}
+        given |= {f"--{name.replace('_', '-')}": str(value) for name, value in fields.items()}
         found = _merged(corpus, given, domains)
     else:
         asked = {"all": list(OPTIONAL), "none": []}.get(count)
@@ -111,14 +125,13 @@ def command(
                 domains=domains,
                 tokenizer=tokenizer,
                 record_set=record_set,
-                text_field=text_field,
-                id_field=id_field,
                 jobs=jobs,
                 engine=engine,
                 follow_links=follow_links,
                 limits=limits_of(max_expansion, max_total_bytes, timeout),
                 progress=show,
                 part=part,
+                **fields,
             )
     if share is not None:
         _end_share(share, found)

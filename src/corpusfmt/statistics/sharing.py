@@ -31,6 +31,7 @@ from corpusfmt.engine.partfile import (
     refuse_gaps,
     refuse_other_version,
 )
+from corpusfmt.formats import FieldNames
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.paths import is_remote, printable
 from corpusfmt.model import UsageError
@@ -55,8 +56,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     count: list[str]
     record_set: str | None
-    text_field: str | None
-    id_field: str | None
+    fields: FieldNames
     follow_links: bool
 
     def refuse_store(self) -> None:
