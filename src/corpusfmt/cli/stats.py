@@ -112,9 +112,7 @@ def command(
     place = output_at(card, "--card") if card else None
     existing = existing_card(place) if place else ""
     if merge:
-        given = {"--tokenizer": tokenizer, "--record-set": record_set}
-        given |= {f"--{name.replace('_', '-')}": str(value) for name, value in fields.items()}
-        found = _merged(corpus, given, domains)
+        found = _merged(corpus, {"tokenizer": tokenizer, "record_set": record_set, **fields}, domains)
     else:
         asked = {"all": list(OPTIONAL), "none": []}.get(count)
         with shown_progress("counting") as show, _part(share, report, domains) as part:
@@ -151,13 +149,13 @@ def _share_of(shard: str | None, engine: str | None, later: object) -> Share | N
     return None if shard is None else share_of(shard, finish=False, wait=None, engine=engine)
 
 
-def _merged(paths: Sequence[str], given: Mapping[str, str | None], domains: str | None) -> Statistics:
+def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
     from corpusfmt.statistics.run import joined
     from corpusfmt.statistics.saved import merged
     from corpusfmt.statistics.sharing import is_part, parts_at
 
     parts = parts_at(paths) if any(map(is_part, paths)) else None
-    _refuse_options_of_counting(given if parts else {**given, "--domains": domains})
+    _refuse_options_of_counting(given if parts else {**given, "domains": domains})
     return merged(paths) if parts is None else joined(parts, domains)
 
 
@@ -184,10 +182,10 @@ def _part(share: Share | None, reports: Sequence[str], domains: str | None) -> I
         yield PartWriter(file, share)
 
 
-def _refuse_options_of_counting(given: Mapping[str, str | None]) -> None:
+def _refuse_options_of_counting(given: Mapping[str, object]) -> None:
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"--merge adds up saved numbers: pass {name} where they are counted")
+            raise UsageError(f"--merge adds up saved numbers: pass --{name.replace('_', '-')} where they are counted")
 
 
 def _only(corpora: Sequence[str]) -> str:

@@ -22,6 +22,10 @@ from corpusfmt.cli.inputs import (
     TextField,
     UrlField,
     field_names,
+    judged_by,
+    maps_of,
+    settings_of,
+    share,
 )
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
@@ -156,8 +160,6 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    fields = field_names(locals())
-    from corpusfmt.cli.inputs import judged_by, maps_of, settings_of, share
     from corpusfmt.engine.sharing import Asked
     from corpusfmt.report import FOR_TERMINALS
     from corpusfmt.report.saved import Baseline, load_baseline
@@ -174,7 +176,7 @@ def command(
         data=data or bool(maps),
         dedup=dedup,
         columns=columns,
-        fields=fields,
+        fields=field_names(locals()),
         baseline=known.name,
         known=[(*key, count) for key, count in known.occurrences.items()],
         fail_on=fail_on or _fail_on(settings.fail_on),

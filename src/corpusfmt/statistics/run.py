@@ -91,7 +91,7 @@ def stats(
             (scratch / name).mkdir()
         parts = list(_parts(corpus, scratch, frozenset(asked)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked})
-        run = Asked(str(path), format, sorted(set(count)), record_set, fields, follow_links)
+        run = Asked(str(path), format, sorted(set(count)), record_set, follow_links, **fields)
         results = _counted(part.tasks(parts), workers, Meter(limits, planned.read), progress, scratch)
         counted = Counted(none)
         for each in part.results(Work(run, parts, none, used), results):

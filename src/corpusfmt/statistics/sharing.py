@@ -31,7 +31,6 @@ from corpusfmt.engine.partfile import (
     refuse_gaps,
     refuse_other_version,
 )
-from corpusfmt.formats import FieldNames
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.paths import is_remote, printable
 from corpusfmt.model import UsageError
@@ -56,8 +55,12 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     count: list[str]
     record_set: str | None
-    fields: FieldNames
     follow_links: bool
+    text_field: str | None = None
+    id_field: str | None = None
+    url_field: str | None = None
+    date_field: str | None = None
+    language_field: str | None = None
 
     def refuse_store(self) -> None:
         """Raise `UsageError` for a corpus in a store: a part may be made up, and must cause no request."""
