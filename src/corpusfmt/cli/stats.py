@@ -88,7 +88,6 @@ def command(
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
-    from corpusfmt.description.card import existing_card, with_tables
     from corpusfmt.io.publish import output_at, publish_bytes
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, stats
@@ -97,7 +96,6 @@ def command(
     if share is None:
         check_destinations(output_format, report, renderer)
     place = output_at(card, "--card") if card else None
-    existing = existing_card(place) if place else ""
     if merge:
         given = {"--tokenizer": tokenizer, "--record-set": record_set, "--text-field": text_field}
         found = _merged(corpus, given, domains)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
-_SNAPSHOT_FIELDS = ("dump", "snapshot", "cc_segment", "cc_dump", "file_path")
+_SNAPSHOT_FIELDS = dict.fromkeys(("dump", "snapshot", "cc_segment", "cc_dump", "file_path"))
 
 
 #: What a document is grouped by: its language, source and variant, clipped; "" for none.
@@ -191,7 +192,7 @@ class _Counting:
         count_months(self.result.created, [document.created])
         count_months(self.result.added, [document.added])
         if document.metadata:
-            self._note(document.metadata, len(text))
+            self._note([document.metadata], [len(text)])
         if "attributes" in self._part.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
@@ -203,26 +204,25 @@ class _Counting:
         count_months(self.result.created, found.created)
         count_months(self.result.added, found.added)
         lengths = self._count(found.data, found.ends)
-        for metadata, size in zip(found.metadata, lengths["bytes"], strict=True):
-            self._note(metadata, size)
+        self._note(found.metadata, lengths["bytes"])
         if "attributes" in self._part.count:
             for attributes in found.attributes:
                 for name, spans in attributes.items():
                     self._note_spans(clipped(name), spans)
 
-    def _note(self, metadata: Mapping[str, Any], size: int) -> None:
-        if self._domains is not None and isinstance(address := metadata.get("url"), str):
-            self._domains.add(address, size)
-        score = metadata.get("language_score")
-        if score is None:
-            score = _score_of_oscar(metadata.get("oscar"))
-        if type(score) in {int, float} and abs(score) <= _MOST_SCORE:
-            self._scores.extend([score])
-        for name in _SNAPSHOT_FIELDS:
-            value = metadata.get(name)
-            if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
-                count_name(self.result.snapshots, found.group())
-                break
+    def _note(self, metadata: Sequence[Mapping[str, Any]], sizes: Iterable[int]) -> None:
+        """Note the metadata of documents with texts of these sizes in bytes."""
+        if self._domains is not None:
+            for each, size in zip(metadata, sizes, strict=True):
+                if isinstance(address := each.get("url"), str):
+                    self._domains.add(address, size)
+        scores = [_score_of(each) for each in metadata if "language_score" in each or "oscar" in each]
+        if scores:
+            self._scores.extend([each for each in scores if type(each) in {int, float} and abs(each) <= _MOST_SCORE])
+        snapshots = [_snapshot_of(each) for each in metadata if not _SNAPSHOT_FIELDS.keys().isdisjoint(each)]
+        for snapshot, number in Counter(snapshots).items() if snapshots else ():
+            if snapshot is not None:
+                count_name(self.result.snapshots, snapshot, number)
 
     def _note_spans(self, name: str, spans: Any) -> None:
         attribute = self.result.attribute(name)
@@ -295,8 +295,20 @@ def _attributes(document: Document) -> Iterator[tuple[str, Any]]:
         yield from ((f"{set_name}/{name}", spans) for name, spans in row["attributes"].items())
 
 
-def _score_of_oscar(record: Any) -> Any:
-    """Return the confidence in the language of a document of OSCAR 22.01 or 23.01."""
+def _score_of(metadata: Mapping[str, Any]) -> Any:
+    """Return the confidence in the language of a document, also of OSCAR 22.01 or 23.01."""
+    score = metadata.get("language_score")
+    if score is not None:
+        return score
+    record = metadata.get("oscar")
     for name in ("metadata", "identification", "prob"):
         record = record.get(name) if isinstance(record, dict) else None
     return record
+
+
+def _snapshot_of(metadata: Mapping[str, Any]) -> str | None:
+    for name in _SNAPSHOT_FIELDS:
+        value = metadata.get(name)
+        if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
+            return found.group()
+    return None
