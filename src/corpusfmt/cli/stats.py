@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -88,14 +88,13 @@ def command(
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
-    from corpusfmt.io.publish import output_at, publish_bytes
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, stats
 
     share = _share_of(shard, engine, merge or card is not None)
     if share is None:
         check_destinations(output_format, report, renderer)
-    place = output_at(card, "--card") if card else None
+    put_tables = _card_at(card) if card else None
     if merge:
         given = {"--tokenizer": tokenizer, "--record-set": record_set, "--text-field": text_field}
         found = _merged(corpus, given, domains)
@@ -121,9 +120,19 @@ def command(
     if share is not None:
         _end_share(share, found)
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
-    if place is not None:
-        publish_bytes(place, with_tables(existing, renderer("markdown")(found)).encode())
+    if put_tables is not None:
+        put_tables(renderer("markdown")(found))
     raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
+
+
+def _card_at(path: str) -> Callable[[Iterable[str]], None]:
+    """Return what puts tables into a card, if it can be extended."""
+    from corpusfmt.description.card import existing_card, with_tables
+    from corpusfmt.io.publish import output_at, publish_bytes
+
+    place = output_at(path, "--card")
+    existing = existing_card(place)
+    return lambda tables: publish_bytes(place, with_tables(existing, tables).encode())
 
 
 def _share_of(shard: str | None, engine: str | None, later: object) -> Share | None:

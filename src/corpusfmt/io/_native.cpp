@@ -172,13 +172,9 @@ std::optional<PlainText> plain_text(std::string_view data, size_t least) {
     return found;
 }
 
-size_t count_lines(std::string_view data) {
-    return count_marked(data, [](uint64_t bytes) {
-        constexpr uint64_t kAllButTop = in_each_byte(0x7F);
-        const uint64_t others = bytes ^ in_each_byte('\n');  // zero at each LF
-        return ~(((others & kAllButTop) + kAllButTop) | others | kAllButTop) >> 7;
-    });
-}
+size_t is_utf8(std::string_view data) { return is_ascii(data) || Utf8Automaton::accepts(data); }
+
+size_t count_lines(std::string_view data) { return count_marked(data, [](char byte) { return byte == '\n'; }); }
 
 // The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
@@ -225,17 +221,17 @@ std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
 // The lines, words (if `measurer` counts them), characters and bytes of texts that LFs join, one column after another; `ends` are
 // the places after each, as 64-bit numbers. Nothing if they are not UTF-8.
 std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string_view ends, Measurer* measurer) {
-    if (!is_ascii(data) && !Utf8Automaton::accepts(data)) return std::nullopt;
+    if (!is_utf8(data)) return std::nullopt;
     const size_t number = ends.size() / sizeof(uint64_t);
     std::vector<uint64_t> found(4 * number);
     for (uint64_t at = 0, begin = 0, end = 0; at < number; ++at, begin = end + 1) {
         std::memcpy(&end, ends.data() + at * sizeof(end), sizeof(end));
         const std::string_view text = data.substr(begin, end - begin);
-        const Measures each = measurer ? measurer->measure(text, data.data()) : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
-        found[at] = each.lines + (!text.empty() && text.back() != '\n');
-        found[number + at] = each.words;
-        found[2 * number + at] = each.characters;
-        found[3 * number + at] = text.size();
+        const Measures each = measurer ? measurer->measure(text, data.data())
+                                       : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
+        const uint64_t lines = each.lines + (!text.empty() && text.back() != '\n');
+        const std::array<uint64_t, 4> values = {lines, each.words, each.characters, text.size()};
+        for (size_t unit = 0; unit < values.size(); ++unit) found[unit * number + at] = values[unit];
     }
     return found;
 }
@@ -343,6 +339,7 @@ PyMethodDef kMethods[] = {
      "nfc_doubts(data, settled) -> places and bytes of stretches that may not be in NFC, or None if it is not UTF-8."},
     {"plain_text", plain_text, METH_VARARGS,
      "plain_text(data, least) -> (number of lines, numbers of the empty ones, places of the empty ones), or None."},
+    {"is_utf8", counted<is_utf8>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
     {"count_lines", counted<count_lines>, METH_O, "count_lines(data) -> how many LFs there are."},
     {"measures", measures, METH_VARARGS,
      "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text, or None."},

@@ -11,6 +11,7 @@ try:
         count_lines,
         count_quotes,
         double_encoding_at,
+        is_utf8,
         nfc_doubts,
         plain_text,
         split_at_empty_lines,
@@ -20,6 +21,14 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
     def count_lines(data: bytes, /) -> int:
         """Return the number of LFs."""
         return data.count(b"\n")
+
+    def is_utf8(data: bytes, /) -> int:
+        """Return whether data is UTF-8."""
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
 
     def count_quotes(data: bytes, /) -> int:
         """Return the number of unescaped quotation marks: in valid JSON, twice the number of strings."""
@@ -106,6 +115,7 @@ __all__ = [
     "count_lines",
     "count_quotes",
     "double_encoding_at",
+    "is_utf8",
     "not_nfc",
     "plain_text",
     "split_at_empty_lines",
