@@ -14,20 +14,19 @@ struct Measures {
     uint64_t lines = 0, words = 0, characters = 0;  // lines are LFs
 };
 
-// Measures texts by tables: `classes` has the script of each code point and, in four bits, what it is for the rules on words;
-// `next` has the state after each state and class, with the top bit where a word counts. Adds to characters by script.
+// Measures texts by tables: `classes` has the script of each code point and, in the low byte, what it is for the rules on words;
+// `next` has the state after each state and class, at their sum. A state is odd where a word counts. Adds to characters by script.
 class Measurer {
   public:
     Measurer(const char* classes, const char* next, char* scripts)
-        : classes_(reinterpret_cast<const uint16_t*>(classes)), next_(reinterpret_cast<const uint8_t*>(next)),
+        : classes_(reinterpret_cast<const uint16_t*>(classes)), next_(reinterpret_cast<const uint16_t*>(next)),
           scripts_(reinterpret_cast<uint64_t*>(scripts)) {}
 
     // A text in `data`, valid UTF-8; an LF or nothing is before it.
     Measures measure(std::string_view text, const char* data) {
         Measures found;
-        uint8_t state = 0;
-        const unsigned char* at = bytes_of(text);
-        for (const unsigned char* const end = at + text.size(); at < end;) {
+        uint32_t state = 0;
+        for (const unsigned char *at = bytes_of(text), *const end = at + text.size(); at < end;) {
             const unsigned char* const stop = end - at < kBlock ? end : at + kBlock;
             if (stop - at == kBlock && at - bytes_of({data, 0}) >= 2 && add_ascii(at, found)) {
                 at = stop;
@@ -43,16 +42,16 @@ class Measurer {
                 }
                 ++scripts_[classes_[point] >> 8];
                 state = after(state, point);
-                found.words += state >> 7;
+                found.words += state & 1;
             }
         }
         return found;
     }
 
   private:
-    static constexpr ptrdiff_t kBlock = 64;
+    static constexpr ptrdiff_t kBlock = 32;
 
-    uint8_t after(uint8_t state, uint32_t point) const { return next_[(state & 127) << 4 | (classes_[point] & 15)]; }
+    uint32_t after(uint32_t state, uint32_t point) const { return next_[state + (classes_[point] & 0xFF)]; }
 
     // Adds a block if it and the two bytes before it are ASCII without `_`, which decide where words begin.
     bool add_ascii(const unsigned char* at, Measures& found) {
@@ -79,7 +78,7 @@ class Measurer {
     }
 
     const uint16_t* classes_;
-    const uint8_t* next_;
+    const uint16_t* next_;
     uint64_t* scripts_;
 };
 

@@ -229,9 +229,8 @@ std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string
         const std::string_view text = data.substr(begin, end - begin);
         const Measures each = measurer ? measurer->measure(text, data.data())
                                        : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
-        const uint64_t lines = each.lines + (!text.empty() && text.back() != '\n');
-        const std::array<uint64_t, 4> values = {lines, each.words, each.characters, text.size()};
-        for (size_t unit = 0; unit < values.size(); ++unit) found[unit * number + at] = values[unit];
+        const uint64_t lines = each.lines + (!text.empty() && text.back() != '\n'), values[] = {lines, each.words, each.characters, text.size()};
+        for (size_t unit = 0; unit < 4; ++unit) found[unit * number + at] = values[unit];
     }
     return found;
 }

@@ -38,9 +38,7 @@ else:
 # What the kernel returns, one column after another.
 _COLUMNS = ("lines", "words", "characters", "bytes")
 _NUMBER_BYTES = 8
-# In the tables of the kernel.
 _MOST_SCRIPTS = 256
-_CLASSES_A_STATE, _COUNTED = 16, 128
 _State = tuple[int, int, bool]
 
 
@@ -48,25 +46,25 @@ _State = tuple[int, int, bool]
 def _automaton() -> tuple[bytes, bytes]:
     """Return the tables by which the kernel measures: script and class of each character, and the states after each state.
 
-    A state is what the last two characters are, as far as they decide whether a word goes on, and whether it was counted.
+    A state is what the last two characters are, as far as they decide whether a word goes on, and whether it was counted. Its
+    number is odd where a word counts; what follows is the same.
     """
     kinds = sorted({0} | {flags_of(word_break, category) for _, _, word_break, category, _ in characters()})
     start = (0, 0, False)
     states = {start: 0}
-    after = bytearray()
+    after = array("H")
     for state in (waiting := [start]):
         for kind in kinds:
             next_state, counts = _after(state, kind)
             if next_state not in states:
-                states[next_state] = len(states)
+                states[next_state] = len(states) * 2 * len(kinds)
                 waiting.append(next_state)
-            after.append(states[next_state] | _COUNTED * counts)
-        after.extend(bytes(_CLASSES_A_STATE - len(kinds)))
+            after.extend([states[next_state] | counts] * 2)
     classes, numbers = array("H", bytes(2 * UNICODE)), numbers_of_scripts()
     for first, end, word_break, category, script in characters():
-        found = kinds.index(flags_of(word_break, category)) | numbers[script] << 8
+        found = 2 * kinds.index(flags_of(word_break, category)) | numbers[script] << 8
         classes[first:end] = array("H", [found]) * (end - first)
-    return classes.tobytes(), bytes(after)
+    return classes.tobytes(), after.tobytes()
 
 
 def _after(state: _State, flags: int) -> tuple[_State, bool]:
