@@ -27,17 +27,17 @@ inline bool is_ascii(std::string_view text) {
 
 constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0101010101010101}; }
 
-// The number of marked bytes in a text. The count of a block fits a byte, which vectorises best.
+// The number of bytes of a text that are marked.
 template <typename IsMarked>
 size_t count_marked(std::string_view text, IsMarked is_marked) {
-    constexpr size_t kBlock = 128;
+    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
     size_t count = 0;
-    for (; text.size() >= kBlock; text.remove_prefix(kBlock)) {
+    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
+        const size_t end = std::min(begin + kBlock, text.size());
         uint8_t marked = 0;
-        for (size_t at = 0; at < kBlock; ++at) marked = static_cast<uint8_t>(marked + is_marked(text[at]));
+        for (size_t at = begin; at < end; ++at) marked = static_cast<uint8_t>(marked + is_marked(static_cast<unsigned char>(text[at])));
         count += marked;
     }
-    for (const char byte : text) count += is_marked(byte);
     return count;
 }
 
@@ -95,25 +95,10 @@ inline bool Utf8Automaton::accepts(std::string_view text) {
     return (state & 63) == kAccept;
 }
 
-struct Census {
-    uint64_t characters = 0;     // bytes that are not continuation bytes: code points, if the text is UTF-8
-    unsigned char largest = 0;  // the largest byte
-};
-
-inline Census census_of(std::string_view text) {
-    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
-    Census census;
-    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
-        const size_t end = std::min(begin + kBlock, text.size());
-        uint8_t characters = 0;
-        for (size_t at = begin; at < end; ++at) {
-            const auto byte = static_cast<unsigned char>(text[at]);
-            characters = static_cast<uint8_t>(characters + (is_continuation(byte) ? 0 : 1));
-            census.largest = std::max(census.largest, byte);
-        }
-        census.characters += characters;
-    }
-    return census;
+inline unsigned char largest_in(std::string_view text) {
+    unsigned char largest = 0;
+    for (const char byte : text) largest = std::max(largest, static_cast<unsigned char>(byte));
+    return largest;
 }
 
 }  // namespace corpusfmt
