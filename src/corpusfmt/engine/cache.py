@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from corpusfmt._resources import resource
 from corpusfmt._version import VERSION
 from corpusfmt.engine.installed import requirements, version_of
-from corpusfmt.engine.parts import Result, Scratch, digest_of_rules, record_of
+from corpusfmt.engine.parts import Result, digest_of_rules, record_of
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult, formats
 from corpusfmt.formats.columns import load_columns
 from corpusfmt.io.compress import FileFacts
@@ -59,7 +59,7 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
     files: dict[str, FileFacts]
     result: Result
     looked: dict[str, Looked]
-    scratch: list[Scratch]
+    scratch: dict[str, str]
 
 
 class Cache(Struct, frozen=True):
@@ -154,9 +154,11 @@ class Kept(Struct, frozen=True):
             os.utime(place)
         except OSError:
             return None
-        for each in entry.scratch:
-            assert scratch is not None
-            _publish_scratch(scratch / each.path, base64.b64decode(each.data))
+        assert scratch is not None
+        for name, data in entry.scratch.items():
+            target = scratch / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(base64.b64decode(data))
         result = entry.result.result(fmt)
         result.looked = entry.looked
         return result
@@ -217,9 +219,7 @@ class Kept(Struct, frozen=True):
             "files": files,
             "result": record_of(fmt, 0, result),
             "looked": result.looked,
-            "scratch": [
-                Scratch("scratch", name, base64.b64encode(path.read_bytes()).decode()) for name, path in left.items()
-            ],
+            "scratch": {name: base64.b64encode(path.read_bytes()).decode() for name, path in left.items()},
         }
         data = dumped(to_builtins(entry)).encode()
         if len(data) <= _MOST_BYTES_OF_AN_ENTRY:
@@ -248,11 +248,6 @@ class Kept(Struct, frozen=True):
 
 def _can_be_kept(shard: Shard) -> bool:
     return bool(shard.files) and not any(each.is_remote or each.is_barred for each in shard.files.values())
-
-
-def _publish_scratch(target: Path, data: bytes) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(data)
 
 
 @cache
