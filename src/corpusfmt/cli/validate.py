@@ -39,6 +39,7 @@ from corpusfmt.wording import clipped, plural
 if TYPE_CHECKING:
     from corpusfmt.engine.arrays import Share
     from corpusfmt.engine.cache import Cache
+    from corpusfmt.engine.config import Config
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
 
@@ -211,12 +212,11 @@ def command(
         blocklist=blocklist,
         **judged_by(settings, profile, select, ignore),
     )
-    keeps = _keeps(settings.cache if cache is None else cache)
+    keeps = _keeps(cache, settings)
     if array is not None:
         raise typer.Exit(_write_part(asked, array, report, jobs, engine, keeps))
     whole = checked(asked, jobs, engine, fail_fast=fail_fast, keeps=keeps)
-    for each in whole.shards:
-        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
+    _say_shards(whole)
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     if output_format in FOR_TERMINALS:
         _say_sample(whole)
@@ -268,7 +268,13 @@ def checked(
     return whole
 
 
-def _keeps(wanted: bool | None) -> Keeps:
+def _say_shards(report: Report) -> None:
+    for each in report.shards:
+        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
+
+
+def _keeps(option: bool | None, settings: Config) -> Keeps:
+    wanted = settings.cache if option is None else option
     if wanted is None:
         return Keeps.NOTHING if os.environ.get("CI") else Keeps.LARGE
     return Keeps.ALL if wanted else Keeps.NOTHING
