@@ -309,6 +309,8 @@ class Format(Struct, frozen=True):
     offers_edits: bool = False
     #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.
     mends: Callable[[Entry, CheckOptions], Iterator[Mend]] | None = None
+    #: Whether a check reads nothing but the files of its shard, so that its result may be kept as long as these are the same.
+    reads_only_its_files: bool = False
     #: Whether it accepts paths of other formats, too: it is asked only if no other format claims a path.
     is_general: bool = False
 
