@@ -11,7 +11,16 @@ from corpusfmt.cli import completion
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say, summarise
-from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.inputs import (
+    ColumnProfile,
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    RecordSetName,
+    TextField,
+    UrlField,
+)
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, UsageError
@@ -100,17 +109,6 @@ SplitAttributes = Annotated[
 ]
 LanguageAttributes = Annotated[
     bool, typer.Option("--language-attributes", help="Add an attribute set with the language of each document.")
-]
-UrlField = Annotated[
-    str | None, typer.Option("--url-field", help="JSON Lines, Parquet: the field with the address, for `metadata.url`.")
-]
-DateField = Annotated[
-    str | None,
-    typer.Option("--date-field", help="JSON Lines, Parquet: the field with the date of creation, for `created`."),
-]
-LanguageField = Annotated[
-    str | None,
-    typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
 ]
 PartSize = Annotated[
     int | None,

@@ -11,7 +11,22 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import detail, summarise
-from corpusfmt.cli.inputs import ColumnProfile, ConfigFile, FollowLinks, Maps
+from corpusfmt.cli.inputs import (
+    ColumnProfile,
+    ConfigFile,
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    Maps,
+    TextField,
+    UrlField,
+    field_names,
+    judged_by,
+    maps_of,
+    settings_of,
+    share,
+)
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Coverage, Report, Tally, UsageError
@@ -114,6 +129,11 @@ def command(
     data: Data = False,
     dedup: Dedup = False,
     columns: ColumnProfile = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     select: Select = [],  # noqa: B006
     ignore: Ignore = [],  # noqa: B006
     config: ConfigFile = None,
@@ -140,7 +160,6 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    from corpusfmt.cli.inputs import judged_by, maps_of, settings_of, share
     from corpusfmt.engine.sharing import Asked
     from corpusfmt.report import FOR_TERMINALS
     from corpusfmt.report.saved import Baseline, load_baseline
@@ -157,6 +176,7 @@ def command(
         data=data or bool(maps),
         dedup=dedup,
         columns=columns,
+        fields=field_names(locals()),
         baseline=known.name,
         known=[(*key, count) for key, count in known.occurrences.items()],
         fail_on=fail_on or _fail_on(settings.fail_on),
@@ -237,6 +257,7 @@ def _found(asked: Asked, path: Entry, **how: Any) -> Report:
         data=asked.data,
         dedup=asked.dedup,
         columns=asked.columns,
+        **asked.fields,
         select=asked.select,
         ignore=asked.ignore,
         overrides=asked.overrides,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_
 from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
+    FieldNames,
     Format,
     Plan,
     ReadOptions,
@@ -111,11 +113,13 @@ def validate(
     progress: Callable[[Progress], None] | None = None,
     part: Whole = WHOLE,
     fail_fast: bool = False,
+    **fields: Unpack[FieldNames],
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
-    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file. With `jobs` None the input
+    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `fields` name fields of
+    rows, such as `text_field`, as for `convert`. With `jobs` None the input
     decides the number of workers. `sample` is the share of shards to check, chosen by `seed`; the report says so, and in
     `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
     copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
@@ -139,7 +143,7 @@ def validate(
         max_per_rule=max_per_rule,
         limits=limits,
         maps=copies(maps, follow_links=follow_links),
-        reading=ReadOptions(columns=placed_columns(engine, columns)),
+        reading=ReadOptions(columns=placed_columns(engine, columns), **fields),
     )
     report = examine(
         entry,
@@ -213,6 +217,8 @@ def examine(
         raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
+    if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
+        raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
     prepare(engine, jobs, *modules_of(fmt.name))
     run = _Run(fmt, options, meter, jobs, engine, sample, seed, progress, part, fail_fast)
     examined = _examined(run, entry, version, sealing=sealing)

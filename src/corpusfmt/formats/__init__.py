@@ -60,6 +60,20 @@ class ReadOptions(Struct, frozen=True):
     language_field: str | None = None
     source: str | None = None
 
+    @property
+    def names_fields(self) -> bool:
+        return any(getattr(self, name) is not None for name in FieldNames.__annotations__)
+
+
+class FieldNames(TypedDict, total=False):
+    """The fields of `ReadOptions` that name fields of rows, as arguments."""
+
+    text_field: str | None
+    id_field: str | None
+    url_field: str | None
+    date_field: str | None
+    language_field: str | None
+
 
 class CheckOptions(Struct, frozen=True):
     """The task of a check; crosses processes. `scratch` is a local folder that lives as long as the run.
