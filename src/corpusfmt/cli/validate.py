@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from enum import StrEnum
+from enum import Enum, StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,6 +38,8 @@ from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
     from corpusfmt.engine.arrays import Share
+    from corpusfmt.engine.cache import Cache
+    from corpusfmt.engine.config import Config
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
 
@@ -45,6 +49,14 @@ class Show(StrEnum):
 
     WARNING = "warning"
     INFO = "info"
+
+
+class Keeps(Enum):
+    """Which runs keep the results of their checks."""
+
+    NOTHING = 0
+    LARGE = 1
+    ALL = 2
 
 
 Paths = Annotated[
@@ -96,6 +108,14 @@ MaxLineBytes = Annotated[
 ]
 Blocklist = Annotated[
     str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that a release must not contain.")
+]
+CacheOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Keep results in .corpusfmt_cache, and check only what has changed (default: for 64 MiB or more, and not in CI).",
+        show_default=False,
+    ),
 ]
 OutputFormat = Annotated[
     str,
@@ -153,6 +173,7 @@ def command(
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
     blocklist: Blocklist = None,
+    cache: CacheOption = None,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006
     max_findings: MaxFindings = 100,
@@ -191,11 +212,11 @@ def command(
         blocklist=blocklist,
         **judged_by(settings, profile, select, ignore),
     )
+    keeps = _keeps(cache, settings)
     if array is not None:
-        raise typer.Exit(_write_part(asked, array, report, jobs, engine))
-    whole = checked(asked, jobs, engine, fail_fast=fail_fast)
-    for each in whole.shards:
-        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
+        raise typer.Exit(_write_part(asked, array, report, jobs, engine, keeps))
+    whole = checked(asked, jobs, engine, fail_fast=fail_fast, keeps=keeps)
+    _say_shards(whole)
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     if output_format in FOR_TERMINALS:
         _say_sample(whole)
@@ -203,7 +224,13 @@ def command(
 
 
 def checked(
-    asked: Asked, jobs: int | None, engine: str | None, part: Whole | None = None, *, fail_fast: bool = False
+    asked: Asked,
+    jobs: int | None,
+    engine: str | None,
+    part: Whole | None = None,
+    *,
+    fail_fast: bool = False,
+    keeps: Keeps = Keeps.NOTHING,
 ) -> Report:
     """Return the report of a run; `part` and `fail_fast` are as in `engine.validate`."""
     from corpusfmt.cli.inputs import base_of, expanded, one_report, standard_input
@@ -216,6 +243,7 @@ def checked(
     reports: list[tuple[str, Report]] = []
     with standard_input(asked.paths, asked.format) as given, shown_progress("validating") as progress:
         inputs = list(expanded(given, follow_links=asked.follow_links))
+        cache = _cache(keeps, inputs)
         for shown, path in inputs:
             if fail_fast and reports and STOPPED in reports[-1][1].coverage.reasons:
                 reports.append((shown, _unchecked(reports[-1][1])))
@@ -230,6 +258,7 @@ def checked(
                 progress=progress,
                 part=part,
                 fail_fast=fail_fast,
+                cache=cache,
             )
             reports.append((shown, found))
     whole = one_report(reports, known)
@@ -237,6 +266,28 @@ def checked(
     profiles = ", ".join(asked.profile)
     whole.arguments |= {"paths": asked.paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
     return whole
+
+
+def _say_shards(report: Report) -> None:
+    for each in report.shards:
+        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
+
+
+def _keeps(option: bool | None, settings: Config) -> Keeps:
+    wanted = settings.cache if option is None else option
+    if wanted is None:
+        return Keeps.NOTHING if os.environ.get("CI") else Keeps.LARGE
+    return Keeps.ALL if wanted else Keeps.NOTHING
+
+
+def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
+    if keeps is Keeps.NOTHING or any(shown == "-" for shown, _ in inputs):
+        return None
+    from corpusfmt.engine.cache import FOLDER, WORTH_KEEPING, Cache
+
+    data = [entry.url for _, entry in inputs if not entry.is_remote]
+    is_asked = keeps is Keeps.ALL
+    return Cache(Path.cwd() / FOLDER, data, 0 if is_asked else WORTH_KEEPING, is_asked)
 
 
 def _unchecked(before: Report) -> Report:
@@ -285,7 +336,9 @@ def _refuse_part(reports: Sequence[str]) -> None:
         raise UsageError("--report part=FILE is for a share of a run: add --shard I/N, or name another format")
 
 
-def _write_part(asked: Asked, share: Share, reports: Sequence[str], jobs: int | None, engine: str | None) -> int:
+def _write_part(
+    asked: Asked, share: Share, reports: Sequence[str], jobs: int | None, engine: str | None, keeps: Keeps
+) -> int:
     """Check a share of the shards, and write what that gave; return the exit status."""
     from corpusfmt.engine.parts import PartWriter
     from corpusfmt.io.publish import output_at, publish
@@ -298,7 +351,7 @@ def _write_part(asked: Asked, share: Share, reports: Sequence[str], jobs: int | 
     asked.refuse_stores()
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, asked)
-        found = checked(asked, jobs, engine, part)
+        found = checked(asked, jobs, engine, part, keeps=keeps)
         part.end()
     seen = f"{found.coverage.shards_seen:,} of {plural(found.coverage.shards_total, 'shard')}"
     counts = f"{plural(found.counts['error'], 'error')}, {plural(found.counts['warning'], 'warning')}"
