@@ -35,6 +35,7 @@ LOCKS = {
     "browser": ("--group", "browser"),
     "docs": ("--group", "docs"),
     "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray"),
+    "gs": ("pyproject.toml", "--extra", "build", "--extra", "gs", "--group", "gs"),
 }
 
 
