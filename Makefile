@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub bench browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -77,6 +77,23 @@ $(HUB)/.installed: locks/hub.txt
 
 hub: $(VENV)/.develops $(HUB)/.installed
 	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub
+
+## Run the benchmarks, or the pieces ONLY=start,convert, against the peers that can be had; write the tables and plots of docs/performance.md.
+## SCALE=0.1 takes a tenth of the data, LARGEST=10000 draws the plots up to 10 GB.
+PEERS ?= build/peers
+SCALE ?= 1
+LARGEST ?= 1000
+$(PEERS)/.installed: locks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/peers.txt
+	@touch $@
+
+bench: $(VENV)/.develops
+	@for each in $(PEERS) $(MLCROISSANT) $(HUB); do \
+	  $(MAKE) --no-print-directory $$each/.installed || echo "not compared with what cannot be installed into $$each"; done
+	@for each in gzip igzip pigz; do command -v $$each >/dev/null || echo "not compared with $$each (Debian: apt-get install isal pigz)"; done
+	$(BIN)/python benchmarks/suite.py --only "$(ONLY)" --scale $(SCALE) --largest $(LARGEST)
+	$(BIN)/python benchmarks/page.py
 
 ## Use the HTML report, the datasheet and the page that validates in Chromium: filters, accessibility, all descriptions of the fixtures. Without Chromium or the package axe-core it says so.
 BROWSER ?= build/browser

@@ -1,6 +1,6 @@
-"""What a whole build costs, by stage, next to builds of the shapes that the OSCAR paper compares, in one run.
+"""What a whole build costs, by stage, next to builds of the shapes that the OSCAR paper compares, clean and dirty, in one run.
 
-    python benchmarks/build.py                                    600 MB of WET made of the committed sample
+    python benchmarks/build.py                                    300 MB of WET made of the committed sample, twice
     python benchmarks/build.py WET.gz...                          your own files
     python benchmarks/build.py --stock-python VENV/bin/python     baselines also with a source build of fasttext (0.9.3)
 
@@ -20,9 +20,7 @@ import compileall
 import gzip
 import json
 import os
-import random
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,37 +31,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from measuring import MB, PEERS, Command, Cost, faster, race, spread, table
+
 if TYPE_CHECKING:
     from corpusfmt.langid import BackendChoice
 
-SAMPLE = Path(__file__).parents[1] / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
-MB = 1_000_000
 PER = 150 * MB
 # Those of the recipe oscar-1.1, which all contenders follow.
 MIN_CHARS, MIN_CONFIDENCE = 101, 0.8
-# The made pages: size, share of the bytes in lines of that length (so that 30 % are kept, as 6.3 of the 20 TB of which OSCAR
-# was made), of paragraphs that recur, and of words that are new: of 4 million words of real text 5 to 13 % differ, of the
-# sample's 0.6 %, of the pages' 4 %.
-PAGE_BYTES, LONG_SHARE, RECURRING, COINED = 7_500, 0.36, 0.2, 0.15
-# Ortiz Suarez, Sagot and Romary (2019), Table 2: sizes of the ten largest languages, and of all others together.
-GIGABYTES = {
-    "en": 2300,
-    "ru": 1200,
-    "zh": 508,
-    "de": 308,
-    "fr": 282,
-    "es": 278,
-    "ja": 216,
-    "it": 137,
-    "pt": 124,
-    "pl": 109,
-}
-OTHER_GIGABYTES = 840
 NO_LINE_IS_SO_LONG = 1 << 40
 # Every contender runs in a folder of its own.
 OUTPUT = "out"
 
-OTHERS_MOST, CHEAPER_LEAST = 1.2, 4
 BACKENDS = {"native": "native", "fasttext": "stock fastText"}
 SHAPES = {"every-line": "every line classified, then filtered", "filter-first": "filtered first, then classified"}
 
@@ -81,15 +60,6 @@ STAGES = {
 }
 
 T = TypeVar("T")
-
-
-@dataclass
-class Run:
-    """What one process cost: CPU seconds, peak memory in MB, and what it said of itself."""
-
-    cpu: float
-    memory: float
-    said: dict[str, float]
 
 
 @dataclass
@@ -133,7 +103,8 @@ def build(backend: BackendChoice, *files: str) -> dict[str, float]:
     report = corpusfmt.build(files, OUTPUT, jobs=1, langid=backend)
     if report.verdict != "valid":
         raise SystemExit(f"the build is {report.verdict}: {[finding.message for finding in report.findings]}")
-    return {**clock.seconds, "kept": report.results["stats"]["total"]["original"]["bytes"]}
+    kept = report.results["stats"]["total"]["original"]  # which has no newline after the last line of a document
+    return {**clock.seconds, "kept": kept["bytes"] + kept["documents"]}
 
 
 def parts(backend: BackendChoice, *files: str) -> dict[str, float]:
@@ -218,152 +189,53 @@ def pages(path: str) -> Iterator[bytes]:
         position = end + 4
 
 
-def run(python: str, *arguments: str) -> Run:
-    """Run a worker in a process and a folder of its own."""
-    with tempfile.TemporaryDirectory(prefix="build-") as folder, tempfile.TemporaryFile() as output:
-        command = [python, str(Path(__file__).resolve()), "--worker", *arguments]
-        process = subprocess.Popen(command, stdout=output, cwd=folder)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{arguments[:2]} failed")
-        output.seek(0)
-        said = json.load(output)
-    unit = 1 if sys.platform == "darwin" else 1024
-    return Run(usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / MB, said)
+def said(run: Cost) -> dict[str, float]:
+    found: dict[str, float] = json.loads(run.output)
+    return found
 
 
-def make_wet(size: str, output: str) -> dict[str, float]:
-    """Write a WET file of so many bytes, uncompressed: pages of the sample's paragraphs, languages as in the paper."""
-    rng = random.Random(1)
-    paragraphs: defaultdict[str, list[str]] = defaultdict(list)
-    with gzip.open(SAMPLE) as rows:
-        for row in rows:
-            language, _, paragraph = row.decode().removesuffix("\n").partition("\t")
-            paragraphs[language].append(paragraph)
-    languages = list(paragraphs)
-    weights = [GIGABYTES.get(language, OTHER_GIGABYTES / len(languages)) for language in languages]
-    written = number = 0
-    with Path(output).open("wb") as file:
-        while written < int(size):
-            text = page_of(paragraphs[rng.choices(languages, weights)[0]], rng)
-            number += 1
-            headers = (
-                "WARC/1.0\r\nWARC-Type: conversion\r\n"
-                f"WARC-Target-URI: https://www.example.org/{rng.getrandbits(80):x}/page.html\r\n"
-                "WARC-Date: 2018-11-12T17:28:45Z\r\n"
-                f"WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{number:012x}>\r\n"
-                f"WARC-Refers-To: <urn:uuid:00000000-0000-4000-9000-{number:012x}>\r\n"
-                f"WARC-Block-Digest: sha1:{''.join(rng.choices('ABCDEFGHIJKLMNOPQRSTUVWXYZ234567', k=32))}\r\n"
-                f"Content-Type: text/plain\r\nContent-Length: {len(text)}\r\n\r\n"
-            )
-            member = headers.encode() + text + b"\r\n\r\n"
-            file.write(gzip.compress(member, 6))
-            written += len(member)
-    return {"pages": number}
-
-
-def page_of(paragraphs: Sequence[str], rng: random.Random) -> bytes:
-    """Return a page: paragraphs with their words in another order, and cut like a menu where too much would be long.
-
-    Some words are new ones, begun like one and ended like another.
-    """
-    lines: list[str] = []
-    in_long = in_all = 0
-    while in_all < PAGE_BYTES:
-        line = rng.choice(paragraphs)
-        glue, step = (" ", 4) if " " in line else ("", 12)
-        units = line.split(" ") if glue else list(line)
-        if rng.random() >= RECURRING:
-            rng.shuffle(units)
-            if glue:
-                units = [coined(unit, rng.choice(units), rng) if rng.random() < COINED else unit for unit in units]
-        length = len(line.encode())
-        in_all += length
-        if len(line) < MIN_CHARS or in_long <= LONG_SHARE * in_all:
-            lines.append(glue.join(units))
-            in_long += length if len(line) >= MIN_CHARS else 0
-        else:
-            lines += [glue.join(units[start : start + step]) for start in range(0, len(units), step)]
-    return "\n".join(lines).encode() + b"\n"
-
-
-def coined(one: str, other: str, rng: random.Random) -> str:
-    return one[: rng.randint(1, len(one))] + other[rng.randrange(len(other)) :]
-
-
-def inflated_size(path: Path) -> int:
-    with gzip.open(path) as file:
-        return sum(map(len, iter(lambda: file.read(MB), b"")))
-
-
-def cheapest(contenders: dict[str, Sequence[str]], rounds: int) -> dict[str, Run]:
-    """Run contenders in turns; return the cheapest run of each."""
-    runs: defaultdict[str, list[Run]] = defaultdict(list)
-    for _ in range(rounds):
-        for name, arguments in contenders.items():
-            runs[name].append(run(*arguments))
-    return {name: min(each, key=lambda run: run.cpu) for name, each in runs.items()}
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    print(f"\n| {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) - 1)}")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
-
-
-def costs(whole: Run, parted: Run) -> dict[str, float]:
+def costs(whole: Cost, parted: Cost) -> dict[str, float]:
     """Return the CPU seconds of a build by stage, in the order of STAGES."""
-    seconds = dict(whole.said)
-    seconds["inflate"] = parted.said["inflate"]
-    seconds["split"] = min(parted.said["split"], seconds["classify"])
+    seconds = said(whole)
+    seconds |= said(parted)
+    seconds["split"] = min(seconds["split"], seconds["classify"])
     seconds["store"] = seconds["process"] - seconds["inflate"] - seconds["classify"]
     seconds["classify"] -= seconds["split"]
     seconds["start"] = whole.cpu - sum(seconds[stage] for stage in ("process", "dedup", "package", "seal"))
     return {stage: seconds[stage] for stage in STAGES}
 
 
-def show(best: dict[str, Run], pythons: dict[str, str], size: int) -> None:
+def cheapest(runs: Sequence[Cost]) -> Cost:
+    return min(runs, key=lambda run: run.cpu)
+
+
+def show(kind: str, runs: dict[str, list[Cost]], origins: Sequence[str], size: int, share: float) -> None:
     scale = PER / size
-    wholes = {backend: best[f"build {backend}"] for backend in BACKENDS}
-    stages = {backend: costs(whole, best[f"parts {backend}"]) for backend, whole in wholes.items()}
-    others = {backend: (whole.cpu - stages[backend]["classify"]) * scale for backend, whole in wholes.items()}
+    wholes = {backend: cheapest(runs[f"build {backend}"]) for backend in BACKENDS}
+    stages = {backend: costs(whole, cheapest(runs[f"parts {backend}"])) for backend, whole in wholes.items()}
     rows = [[name, *(f"{stages[each][stage] * scale:.2f}" for each in BACKENDS)] for stage, name in STAGES.items()]
     rows += [
         ["**whole build**", *(f"**{whole.cpu * scale:.2f}**" for whole in wholes.values())],
-        ["all but language id", *(f"{seconds:.2f}" for seconds in others.values())],
+        ["all but language id", *(f"{(wholes[each].cpu - stages[each]['classify']) * scale:.2f}" for each in BACKENDS)],
+        ["spread of the whole build", *(f"{spread(runs[f'build {each}']):.0%}" for each in BACKENDS)],
         ["peak memory, MB", *(f"{whole.memory:.0f}" for whole in wholes.values())],
     ]
-    table([f"`corpusfmt build`, CPU-s per {PER // MB} MB", *BACKENDS.values()], rows)
+    title = f"{size / MB:.0f} MB of {kind} WET, {share:.0%} of it in kept lines, best of {len(runs['build native'])}"
+    table(title, [f"`corpusfmt build`, CPU-s per {PER // MB} MB", *BACKENDS.values()], rows)
     rows = []
     for shape, title in SHAPES.items():
-        for origin in pythons:
-            compressed = best[f"{shape} {origin}"]
-            plain = compressed.cpu - compressed.said["compress"]
-            ratios = [f"{cpu / whole.cpu:.1f}" for cpu in (plain, compressed.cpu) for whole in wholes.values()]
-            rows.append(
-                [
-                    f"{title}, {origin}",
-                    f"{plain * scale:.2f}",
-                    *ratios[:2],
-                    f"{compressed.cpu * scale:.2f}",
-                    *ratios[2:],
-                ]
-            )
-    ratio_heads = [f"/ ours, {name}" for name in BACKENDS.values()]
-    table([f"baseline, CPU-s per {PER // MB} MB", "plain text", *ratio_heads, "compressed", *ratio_heads], rows)
-    print()
-    least = min(others.values())
-    print(f"all but language id: {least:.2f} CPU-s; goal, under {OTHERS_MOST}: {verdict(least < OTHERS_MOST)}")
-    if "source build" in pythons:
-        peer = best["filter-first source build"]
-        ratio = (peer.cpu - peer.said["compress"]) / wholes["native"].cpu
-        goal = f"goal, at least {CHEAPER_LEAST}: {verdict(ratio >= CHEAPER_LEAST)}"
-        print(f"filtered first with a source build, plain text / ours, native: {ratio:.1f}; {goal}")
-
-
-def verdict(good: bool) -> str:
-    return "reached" if good else "NOT reached"
+        for origin in origins:
+            found = runs[f"{shape} {origin}"]
+            compressed = [run.cpu for run in found]
+            plain = [run.cpu - said(run)["compress"] for run in found]
+            cells = [f"{title}, {origin}"]
+            for seconds in (plain, compressed):
+                cells.append(f"{min(seconds) * scale:.2f}")
+                cells += [faster([run.cpu for run in runs[f"build {each}"]], seconds) for each in BACKENDS]
+            rows.append(cells)
+    heads = [f"/ ours, {name}" for name in BACKENDS.values()]
+    heads = [f"baseline on {kind} WET, CPU-s per {PER // MB} MB", "plain text", *heads, "compressed", *heads]
+    table("the baselines, and the ratios in each round: their median and range", heads, rows)
 
 
 def compile_corpusfmt() -> None:
@@ -373,12 +245,14 @@ def compile_corpusfmt() -> None:
     compileall.compile_dir(Path(corpusfmt.__file__).parent, quiet=1)
 
 
-def compare(files: list[Path], stock_python: str | None, rounds: int) -> None:
+def compare(kind: str, files: list[Path], stock_python: Path | None, rounds: int) -> None:
+    from corpora import inflated
+
     from corpusfmt.langid._model_file import bundled
 
-    pythons = {"stock wheel": sys.executable} | ({"source build": stock_python} if stock_python else {})
+    pythons = {"stock wheel": sys.executable} | ({"source build": str(stock_python)} if stock_python else {})
     paths = [str(path.resolve()) for path in files]
-    contenders: dict[str, Sequence[str]] = {}
+    contenders: dict[str, tuple[str, ...]] = {}
     for shape in SHAPES:
         for origin, python in pythons.items():
             contenders[f"{shape} {origin}"] = (python, "baseline", shape, str(bundled()), *paths)
@@ -386,21 +260,19 @@ def compare(files: list[Path], stock_python: str | None, rounds: int) -> None:
     for backend in BACKENDS:
         contenders[f"build {backend}"] = (sys.executable, "build", backend, *paths)
         contenders[f"parts {backend}"] = (sys.executable, "parts", backend, *paths)
-    size = sum(map(inflated_size, files))
-    best = cheapest(contenders, rounds)
-    kept = {each.said["kept"] for each in best.values() if "kept" in each.said}
-    assert len(kept) == 1, f"contenders differ in the bytes of the lines they keep: {kept}"
-    share = kept.pop() / size
-    print(f"{size / MB:.0f} MB of WET, files: {len(files)}; {share:.0%} of it in kept lines, best of {rounds} rounds")
-    show(best, pythons, size)
+    size = inflated(files)
+    commands: dict[str, Command] = {
+        name: [python, Path(__file__).resolve(), "--worker", *arguments]
+        for name, (python, *arguments) in contenders.items()
+    }
+    runs = race(f"build, {kind}", commands, rounds, megabytes=size / MB)
+    kept = {name: int(said(run)["kept"]) for name, found in runs.items() for run in found if "kept" in said(run)}
+    if len(set(kept.values())) > 1:
+        sys.exit(f"contenders differ in the bytes of the lines they keep: {kept}")
+    show(kind, runs, list(pythons), size, max(kept.values()) / size)
 
 
-WORKERS: dict[str, Callable[..., dict[str, float]]] = {
-    "build": build,
-    "parts": parts,
-    "baseline": baseline,
-    "make-wet": make_wet,
-}
+WORKERS: dict[str, Callable[..., dict[str, float]]] = {"build": build, "parts": parts, "baseline": baseline}
 
 
 def main() -> None:
@@ -408,23 +280,29 @@ def main() -> None:
         _, _, worker, *arguments = sys.argv
         print(json.dumps(WORKERS[worker](*arguments)))
         return
+    from corpora import KINDS, wet
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wet", nargs="*", type=Path, metavar="WET.gz", help="instead of the sample")
-    parser.add_argument("--mb", type=float, default=600, help="of uncompressed WET made of the sample (default: 600)")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mb", type=float, default=300, help="of uncompressed WET made of the sample (default: 300)")
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--stock-python",
-        default=os.environ.get("CORPUSFMT_STOCK_PYTHON"),
-        help="Python of an environment where fasttext was built from source (default: $CORPUSFMT_STOCK_PYTHON)",
+        type=Path,
+        default=os.environ.get("CORPUSFMT_STOCK_PYTHON") or (PEERS if PEERS.exists() else None),
+        help="Python of an environment where fasttext was built from source (default: $CORPUSFMT_STOCK_PYTHON, or that "
+        "of `make bench`)",
     )
     options = parser.parse_args()
     compile_corpusfmt()
     with tempfile.TemporaryDirectory(prefix="build-") as folder:
-        files = options.wet
-        if not files:
-            files = [Path(folder, "sample.warc.wet.gz")]
-            run(sys.executable, "make-wet", str(int(options.mb * MB)), str(files[0]))
-        compare(files, options.stock_python, options.rounds)
+        if options.wet:
+            compare("your", options.wet, options.stock_python, options.rounds)
+            return
+        for kind in KINDS:
+            made = Path(folder, f"{kind}.warc.wet.gz")
+            wet(made, options.mb, kind)
+            compare(kind, [made], options.stock_python, options.rounds)
 
 
 if __name__ == "__main__":

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 import argparse
 import resource
-import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from measuring import alone, peak, table
 
 from corpusfmt.comparison.matching import Fate
 from corpusfmt.comparison.names import join_names
@@ -85,7 +83,7 @@ def sort_alone(clock: Clock, numbers: int) -> None:
 
 def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
     """Write both releases; return the times of that and of sorting, and the peak in MB."""
-    clock, alone = Clock(), Clock()
+    clock, sorting = Clock(), Clock()
     for name in ("old", "new"):
         for start in range(0, documents, DOCUMENTS_A_FILE):
             runs = RunWriter(folder / f"{name}-{start:012}")
@@ -96,29 +94,25 @@ def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
                     runs.add(rows)
             with clock:
                 runs.close()
-            sort_alone(alone, end - start)
-    return clock, alone, peak()
+            sort_alone(sorting, end - start)
+    return clock, sorting, peak()
 
 
 def match(folder: Path, documents: int) -> tuple[list[Clock], Clock, float, Joined]:
     """Match both releases; return the times by name, by text and of sorting, the peak in MB, and what was found."""
     old, new = (sorted(each for each in folder.glob(f"{name}-*") if not each.suffix) for name in ("old", "new"))
     nowhere = Places(np.zeros(len(old) + 1, np.int64), np.zeros(1, np.int64))
-    clocks, alone = [], Clock()
+    clocks, sorting = [], Clock()
     found = Joined()
     for stage in (join_names, join_texts):
-        sort_alone(alone, documents)
+        sort_alone(sorting, documents)
         clocks.append(Clock())
         with clocks[-1]:
             wanted = ranges(bucket_sizes([*old, *new]))
             left = [folder / f"{stage.__name__}.{name}" for name in ("old", "new")]
             found.add(stage(Join(old, new, wanted, nowhere, nowhere, True, 10, *left)), 10)
         old, new = [left[0]], [left[1]]
-    return clocks, alone, peak(), found
-
-
-def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024 * 1024)
+    return clocks, sorting, peak(), found
 
 
 def main() -> None:
@@ -128,10 +122,8 @@ def main() -> None:
     options = parser.parse_args()
     documents: int = options.documents // 100 * 100
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            spilling, alone, first_peak = pool.submit(spill, Path(folder), documents).result()
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            (naming, texts), again, second_peak, found = pool.submit(match, Path(folder), documents).result()
+        spilling, sorted_first, first_peak = alone(spill, Path(folder), documents)
+        (naming, texts), sorted_again, second_peak, found = alone(match, Path(folder), documents)
     hundredth = documents // 100
     same = documents - 3 * hundredth
     expected = {
@@ -145,18 +137,19 @@ def main() -> None:
     counted = {kind: count for (kind, _), count in found.counts.items() if count}
     assert counted == expected, counted
     ids = 2 * documents
-    print(f"{documents:,} documents in each of two releases: {ids:,} ids, {ROW_BYTES * ids / 1e9:.1f} GB of rows")
-    sorting = (alone.seconds + again.seconds) / 2
+    sorting = (sorted_first.seconds + sorted_again.seconds) / 2
     total = sum(each.seconds for each in (spilling, naming, texts))
     system = sum(each.system for each in (spilling, naming, texts))
-    for name, seconds, note in (
-        ("spill", spilling.seconds, f"peak {first_peak:.0f} MB"),
-        ("by name", naming.seconds, f"peak {second_peak:.0f} MB"),
-        ("by text", texts.seconds, f"what is left: {4 * hundredth:,} rows"),
-        ("in all", total, f"{system:.1f} CPU-s of the system"),
-        ("np.sort", sorting, f"as many numbers, in pieces of {RANGE_ROWS:,}: {total / sorting:.1f} times faster"),
-    ):
-        print(f"{name:8} {seconds:5.1f} CPU-s, {ids / seconds / 1e6:6.1f} M ids/s; {note}")
+    stages = (
+        ("spill rows as sorted runs", spilling.seconds, f"{first_peak:.0f}"),
+        ("match rows by id", naming.seconds, f"{second_peak:.0f}"),
+        (f"match the rest by text: {4 * hundredth:,} rows", texts.seconds, ""),
+        (f"in all, {system:.1f} CPU-s of it of the system", total, ""),
+        (f"`np.sort` of as many numbers in pieces of {RANGE_ROWS:,}", sorting, ""),
+    )
+    rows = [[name, f"{seconds:.1f}", f"{ids / seconds / 1e6:.1f}", memory] for name, seconds, memory in stages]
+    title = f"{documents:,} documents in each of two releases: {ids:,} ids, {ROW_BYTES * ids / 1e9:.1f} GB of rows"
+    table(title, ["stage", "CPU-s", "M ids per CPU-s", "peak memory, MB"], rows)
 
 
 if __name__ == "__main__":

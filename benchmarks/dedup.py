@@ -10,16 +10,13 @@ that stay are looked up, in a process of their own.
 from __future__ import annotations
 
 import argparse
-import resource
-import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
+from measuring import alone, peak, table
 
 from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
@@ -55,8 +52,7 @@ def run(folder: Path, count: int, name: HashName) -> tuple[int, float, float, fl
     drops = [task.drops for task in tasks]
     stay = sum(A_CONTAINER - first_occurrences(drops, "en", number).count(0) for number in range(count))
     assert stay + dropped == count * A_CONTAINER
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1024 * 1024)
-    return dropped, found - started, time.process_time() - found, peak
+    return dropped, found - started, time.process_time() - found, peak()
 
 
 def main() -> None:
@@ -65,16 +61,19 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to put the containers (default: the temporary folder)")
     options = parser.parse_args()
     count = -(-options.lines // A_CONTAINER)
-    print(f"{count * A_CONTAINER:,} lines in {count} containers")
+    rows = []
     for name in get_args(HashName):
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             for number in range(count):
                 write(Path(folder) / f"{number}.box", number * A_CONTAINER, name)
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-                dropped, seconds, looking, peak = pool.submit(run, Path(folder), count, name).result()
+            dropped, seconds, looking, memory = alone(run, Path(folder), count, name)
         expected = count * A_CONTAINER // 10
         assert dropped == expected, f"{dropped:,} lines dropped, {expected:,} are repetitions"
-        print(f"{name:<9} {dropped:,} repetitions, {seconds:.0f} + {looking:.0f} CPU-s, peak {peak:.0f} MB")
+        million = count * A_CONTAINER / 1e6
+        cells = [seconds, looking, million / seconds, million / (seconds + looking)]
+        rows.append([name, *(f"{each:.1f}" for each in cells), f"{memory:.0f}"])
+    heads = ["hash", "CPU-s", "and to look up, CPU-s", "million keys per CPU-s", "and looked up", "peak memory, MB"]
+    table(f"{count * A_CONTAINER:,} lines in {count} containers", heads, rows)
 
 
 if __name__ == "__main__":

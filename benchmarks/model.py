@@ -13,7 +13,6 @@ with Ray (`make engines-test` makes one, `build/ray`).
 from __future__ import annotations
 
 import argparse
-import gzip
 import multiprocessing
 import os
 import random
@@ -28,19 +27,14 @@ from pathlib import Path
 
 import fasttext
 import numpy as np
-from scale import MB, workers_of
+from measuring import MB, paragraphs
+from scale import workers_of
 
 from corpusfmt.langid import Classifier
 
 HERE = Path(__file__).resolve().parent
-SAMPLE = HERE.parent / "tests" / "fixtures" / "langid" / "udhr.tsv.gz"
 DIMENSION, LABELS, WORDS, WANTED_LINES = 256, 200, 2_000, 20_000
 ROWS_AT_A_TIME = 4096
-
-
-def lines_of_sample() -> list[str]:
-    with gzip.open(SAMPLE, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\n").rpartition("\t")[2] for line in file]
 
 
 def write_model(path: Path, size: int, words: list[str]) -> None:
@@ -132,7 +126,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        sample = lines_of_sample()
+        sample = [line for _, line in paragraphs()]
         words = sorted({word for line in sample for word in line.split()})[:WORDS]
         model = folder / "model.bin"
         write_model(model, options.megabytes * MB, ["</s>", *words])

@@ -21,21 +21,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import dedup
+from measuring import MB, alone
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.pipeline.dedup.keys import keys_of
 from corpusfmt.pipeline.process.filters import AddressFilter, AddressList, addresses
 
-T = TypeVar("T")
-
-MB = 1_000_000
 LANGUAGES = 150
 JOINED = 300
 A_SEGMENT = 900
@@ -174,12 +169,6 @@ def look_up(paths: list[Path]) -> tuple[float, float, int]:
     return seconds * 1000, _memory("self", "VmRSS") - before, most
 
 
-def alone(function: Callable[..., T], *arguments: Any) -> T:
-    """Run a function in a new process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
-
-
 def measure_containers(folder: Path, number: int) -> None:
     paths = make_containers(folder / "containers", number)
     milliseconds, memory, descriptors = alone(look_up, paths)
@@ -235,7 +224,7 @@ def measure_shuffle(folder: Path, millions: list[int]) -> None:
         _, seconds, looking, peak = alone(dedup.run, keys, count, "xxh64")
         both = count / (seconds + looking)
         print(
-            f"| {count} | {seconds:.1f} | {count / seconds:.1f} | {both:.1f} | {peak * 1024 * 1024 / MB:.0f} |",
+            f"| {count} | {seconds:.1f} | {count / seconds:.1f} | {both:.1f} | {peak:.0f} |",
             flush=True,
         )
         shutil.rmtree(keys)

@@ -25,7 +25,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from validate_dolma import row_of
+from corpora import row_of
 
 import corpusfmt
 

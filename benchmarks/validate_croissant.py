@@ -18,33 +18,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from measuring import MB, PEERS, ROOT, Command, alone, faster, least, race, rates, table
+
 SCHEMAS = ROOT / "schemas" / "croissant"
 SMALL, LARGE = 55, 5000
-MB_A_SECOND = {"csv": 150, "parquet": 300}
-MB = 1024
-# An installed command has its bytecode.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-@dataclass(frozen=True)
-class Cost:
-    cpu: float
-    memory: float
 
 
 def description(fields: int, version: str = "1.0") -> dict[str, Any]:
@@ -91,27 +76,6 @@ def description(fields: int, version: str = "1.0") -> dict[str, Any]:
     }
 
 
-def cost(command: Sequence[str | Path]) -> Cost:
-    """Run a command; it must find the description valid."""
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(list(map(str, command)), stdout=output, stderr=output, env=ENVIRONMENT)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            output.seek(0)
-            raise SystemExit(f"{command}: status {process.returncode}\n{output.read().decode()[-2000:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MB)
-
-
-def best(commands: dict[str, Sequence[str | Path]], rounds: int) -> dict[str, Cost]:
-    """Return the least cost of each command, run in turns."""
-    runs: dict[str, list[Cost]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, command in commands.items():
-            runs[name].append(cost(command))
-    return {name: Cost(min(c.cpu for c in costs), min(c.memory for c in costs)) for name, costs in runs.items()}
-
-
 DATA_FIELDS = {
     "id": "sc:Integer",
     "place": "sc:Integer",
@@ -125,6 +89,15 @@ COUNT_ROWS = """
 import csv, sys
 with open(sys.argv[1], newline="", encoding="utf-8") as file:
     print(sum(1 for _ in csv.reader(file)))
+"""
+
+
+DUCKDB = """
+import duckdb, sys
+connection = duckdb.connect(config={"threads": 1})
+kinds = "TRY_CAST(place AS BIGINT), TRY_CAST(measured AS DOUBLE), TRY_CAST(day AS DATE)"
+counted = ", ".join(f"count({each})" for each in kinds.split(", "))
+print(connection.execute(f"SELECT count(*), count(DISTINCT id), {counted}, max(station), max(remark) FROM '{sys.argv[1]}'").fetchone())
 """
 
 
@@ -142,7 +115,7 @@ def write_table(folder: Path, megabytes: int) -> None:
     with (folder / "table.csv").open("w", encoding="utf-8") as file:
         file.write(",".join(DATA_FIELDS) + "\n")
         number = 0
-        while file.tell() < megabytes * 1_000_000:
+        while file.tell() < megabytes * MB:
             rows = []
             for _ in range(10_000):
                 number += 1
@@ -197,7 +170,7 @@ def as_parquet(folder: Path) -> float:
     text = json.dumps(data_description(), indent=1)
     text = text.replace("text/csv", "application/x-parquet").replace(".csv", ".parquet")
     (folder / "parquet.json").write_text(text, "utf-8")
-    return size / 1e6
+    return size / MB
 
 
 def measure_data(megabytes: int, rounds: int) -> None:
@@ -205,57 +178,56 @@ def measure_data(megabytes: int, rounds: int) -> None:
         folder = Path(name)
         write_table(folder, megabytes)
         (folder / "csv.json").write_text(json.dumps(data_description(), indent=1), "utf-8")
-        sizes = {"csv": (folder / "table.csv").stat().st_size / 1e6}
-        if find_spec("pyarrow"):
-            with ProcessPoolExecutor(1, get_context("spawn")) as pool:  # what it takes is not to count as a contender's
-                sizes["parquet"] = pool.submit(as_parquet, folder).result()
+        text = (folder / "table.csv").stat().st_size / MB
         ours = (sys.executable, "-m", "corpusfmt", "validate", "--format", "croissant", "--data")
-        commands: dict[str, Sequence[str | Path]] = {kind: (*ours, folder / f"{kind}.json") for kind in sizes}
-        commands["csv.reader"] = (sys.executable, "-c", COUNT_ROWS, folder / "table.csv")
-        if "parquet" in sizes:
-            commands["pyarrow"] = (sys.executable, "-c", DECODE_COLUMNS, folder / "table.parquet")
-            sizes["pyarrow"] = sizes["parquet"]
-            stored = (folder / "table.parquet").stat().st_size / 1e6
-            print(f"as Parquet {stored:.0f} MB, {sizes['parquet']:.0f} MB in memory")
-        costs = best(commands, rounds)
-        print(f"a table of {sizes['csv']:.0f} MB: types, a key and a foreign key")
-        for command, each in costs.items():
-            rate = sizes.get(command, sizes["csv"]) / each.cpu
-            line = f"  {command:<12} {each.cpu:6.2f} s CPU  {rate:5.0f} MB/s  {each.memory:5.0f} MiB"
-            least = MB_A_SECOND.get(command)
-            print(line + (f"  at least {least} MB/s: {verdict(rate >= least)}" if least else ""))
-        print(f"  CSV takes {costs['csv'].cpu / costs['csv.reader'].cpu:.2f} times the CPU of counting the rows")
-        if "pyarrow" in costs:
-            print(
-                f"  Parquet takes {costs['parquet'].cpu / costs['pyarrow'].cpu:.2f} times the CPU of decoding the columns"
-            )
-
-
-def verdict(good: bool) -> str:
-    return "as required" if good else "NOT as required"
+        commands: dict[str, Command] = {
+            "validate, CSV": (*ours, folder / "csv.json"),
+            "rows counted with `csv.reader`": (sys.executable, "-c", COUNT_ROWS, folder / "table.csv"),
+        }
+        sizes = dict.fromkeys(commands, text)
+        if find_spec("pyarrow"):
+            size = alone(as_parquet, folder)
+            columnar: dict[str, Command] = {
+                "validate, Parquet": (*ours, folder / "parquet.json"),
+                "columns decoded with pyarrow": (sys.executable, "-c", DECODE_COLUMNS, folder / "table.parquet"),
+            }
+            if PEERS.exists():
+                columnar["DuckDB, types and unique keys of Parquet"] = (PEERS, "-c", DUCKDB, folder / "table.parquet")
+                commands["DuckDB, types and unique keys of CSV"] = (PEERS, "-c", DUCKDB, folder / "table.csv")
+                sizes["DuckDB, types and unique keys of CSV"] = text
+            sizes |= dict.fromkeys(columnar, size)
+            commands |= columnar
+        rates(
+            f"a table of {text:.0f} MB as CSV: types, a key and a foreign key; the rates of Parquet are those of its columns in memory",
+            race("tables", commands, rounds, megabytes=text),
+            sizes,
+            references={"x csv.reader": "rows counted with `csv.reader`", "x pyarrow": "columns decoded with pyarrow"},
+        )
 
 
 def measure_descriptions(peer: Path | None, rounds: int) -> None:
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for version, (fields, least) in product(("1.0", "1.1"), ((SMALL, (5, 2)), (LARGE, (16, 1)))):
+        for version, fields in product(("1.0", "1.1"), (SMALL, LARGE)):
             path = Path(folder) / f"{version}-{fields}.json"
             path.write_text(json.dumps(description(fields, version), indent=1), "utf-8")
-            commands: dict[str, Sequence[str | Path]] = {
+            commands: dict[str, Command] = {
                 "corpusfmt": (sys.executable, "-m", "corpusfmt", "validate", path, "--format", "croissant"),
             }
             if peer:
                 commands["mlcroissant"] = (peer, "validate", "--jsonld", path)
-            print(f"Croissant {version}, {fields} fields, {path.stat().st_size / 1000:.0f} kB")
-            costs = best(commands, rounds)
-            for name, each in costs.items():
-                print(f"  {name:<12} {each.cpu:6.2f} s CPU  {each.memory:5.0f} MiB")
+            size = path.stat().st_size / MB
+            runs = race(f"croissant {version}, {fields} fields", commands, rounds, megabytes=size)
+            costs = map(least, runs.values())
+            cells = [f"{version}, {fields} fields, {1000 * size:.0f} kB"]
+            cells += [f"{each.cpu:.2f} s, {each.memory:.0f} MB" for each in costs]
             if peer:
-                ours, theirs = costs["corpusfmt"], costs["mlcroissant"]
-                cpu, memory = theirs.cpu / ours.cpu, theirs.memory / ours.memory
-                good = cpu >= least[0] and memory >= least[1]
-                print(
-                    f"  {cpu:.1f} times less CPU (at least {least[0]}), {memory:.1f} times less memory: {verdict(good)}"
-                )
+                ours, theirs = runs.values()
+                cells.append(faster([run.cpu for run in ours], [run.cpu for run in theirs]))
+                cells.append(f"{least(theirs).memory / least(ours).memory:.1f}")
+            rows.append(cells)
+    ratios = ["CPU, ratio", "memory, ratio"] if peer else []
+    table(f"cold commands, best of {rounds}", ["description", *commands, *ratios], rows)
 
 
 def main() -> None:

@@ -33,6 +33,7 @@ LOCKS = {
     "mlcroissant": ("--group", "mlcroissant"),
     "hub": ("--group", "hub"),
     "browser": ("--group", "browser"),
+    "peers": ("--group", "peers"),
     "docs": ("--group", "docs"),
     "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray"),
     "gs": ("pyproject.toml", "--extra", "build", "--extra", "gs", "--group", "gs"),

@@ -60,7 +60,7 @@ def test_a_lock_serves_what_the_project_asks_for(lock: str, extra: str | None) -
         assert all(map(requirement.specifier.contains, versions)), f"{requirement}, locked: {versions}: run `make lock`"
 
 
-@pytest.mark.parametrize("group", ["release", "mlcroissant", "hub", "browser", "docs"])
+@pytest.mark.parametrize("group", ["release", "mlcroissant", "hub", "peers", "browser", "docs"])
 def test_the_tools_of_a_group_are_locked(group: str) -> None:
     locked = pinned(group)
     for requirement in map(Requirement, PROJECT["dependency-groups"][group]):

@@ -19,6 +19,8 @@ _ELSEWHERE = {
     "docs/rules.md": "rules/index.md",
 }
 IMAGES = "docs/images/"
+#: Examples of rules that no fixture can show, because they need more than a folder of files: parts of the pages of these rules.
+EXAMPLES = "docs/examples/"
 #: The site has other pages in their places.
 _REPLACED = {"README.md", "docs/rules.md"}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]*)(#[^)\s]*)?(?=\))")
@@ -29,7 +31,11 @@ _FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 def written() -> dict[str, str]:
     """Return the pages that are written by hand, by path on the site."""
     docs = [path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "docs").rglob("*.md")]
-    sources = {place(path): path for path in [*_ELSEWHERE, *sorted(docs)] if path not in _REPLACED}
+    sources = {
+        place(path): path
+        for path in [*_ELSEWHERE, *sorted(docs)]
+        if path not in _REPLACED and not path.startswith(EXAMPLES)
+    }
     return {target: adapted(source, target) for target, source in sources.items()}
 
 

@@ -8,6 +8,7 @@ import make_rules
 
 from corpusfmt.cli.catalogue import grades_of, known_rules
 from corpusfmt.model import Check, Rule
+from website import pages as written
 from website.examples import FIXTURES, Case, cases, difference, example, shortened
 
 _FIXTURES = "https://github.com/corpusfmt/corpusfmt/tree/main/tests/fixtures"
@@ -54,7 +55,9 @@ def _page(owned: Owned, since: str) -> Iterator[str]:
     for head, text in parts.items():
         yield from ("", f"## {head}", "", text)
     shown = example(rule.code)
-    if shown:
+    if (written.REPOSITORY / written.EXAMPLES / f"{rule.code}.md").exists():
+        yield from ("", written.adapted(f"{written.EXAMPLES}{rule.code}.md", f"rules/{rule.code}.md").strip())
+    elif shown:
         yield from _failing(rule, *shown)
     near = [each for each in cases() if rule.code in each.near and each not in (shown or ())]
     if near:

@@ -17,10 +17,7 @@ import corpusfmt
 from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.cli.manual import commands
 
-# Their examples are conditions that no folder of files has, or output of commands: see tests/test_rules.py.
-WITHOUT_CASES = re.compile("GEN00[0-3]|CRO70[1-3]|MAN50[13]|REP...|WET...|CNV...")
-# The cases of these differ from all that do not fire in more than a reader would look at.
-UNREPAIRED = {"CRO107", "CRO211"}
+EXAMPLES = {path.stem: path.read_text("utf-8") for path in (REPOSITORY / pages.EXAMPLES).glob("*.md")}
 
 
 def listed(nav: Any) -> Iterator[str]:
@@ -71,10 +68,18 @@ def test_every_rule_has_a_page_with_a_failing_example_and_its_repair(made: dict[
         page = made[f"rules/{code}.md"]
         for head in ("Why", "Example", "Fix"):
             assert f"\n## {head}\n" in page, code
-        assert ("\n## Failing example\n" in page) == (WITHOUT_CASES.fullmatch(code) is None), code
-        assert ("\n## Fixed version\n" in page) == (WITHOUT_CASES.fullmatch(code) is None and code not in UNREPAIRED), (
-            code
-        )
+        for head in ("Failing example", "Fixed version"):
+            assert page.count(f"\n## {head}\n") == 1, code
+
+
+def test_an_example_that_is_no_fixture_prints_the_rule_and_its_fixed_version_does_not() -> None:
+    """`make docs` runs their commands, and compares what is printed."""
+    assert EXAMPLES.keys() <= known_rules().keys()
+    for code, text in EXAMPLES.items():
+        failing, _, fixed = text.partition("\n## Fixed version\n")
+        assert re.search(rf"^(?!\$).*\b{code} ", failing.partition("## Failing example\n")[2], re.MULTILINE), code
+        assert "\n$ corpusfmt " in fixed.replace("\n$ PYTHONPATH=$PWD/plugin ", "\n$ "), code
+        assert f"{code} " not in fixed, code
 
 
 def test_an_example_fires_and_its_fixed_version_does_not() -> None:

@@ -47,6 +47,10 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         began = time.monotonic()
+        if outputs := _outputs(ctx):
+            from corpusfmt.cli.outcome import guarded
+
+            guarded(_refuse_second_use)(outputs, ctx)
         try:
             return super().invoke(ctx)
         finally:
@@ -75,7 +79,6 @@ class PrintingCommand(Command):
         from corpusfmt.cli.outcome import Stopped
         from corpusfmt.io.publish import output_at, publish
 
-        _refuse_second_use(path, ctx)
         target = output_at(path, "--output")
         ended = result = None
         # Not beside the target, which may be in the folder that the command reads.
@@ -95,21 +98,34 @@ class PrintingCommand(Command):
         return result
 
 
-def _refuse_second_use(path: str, context: Any) -> None:
-    """Raise `UsageError` for an output that would replace, or be replaced by, another file of this run."""
+# Options that name a file to write.
+_OUTPUT_OPTIONS = ("card", "domains", "evidence", "log", "save_rates")
+
+
+def _outputs(context: Any) -> list[tuple[str, str]]:
+    """Return the files that a command is to write, each with its option."""
     given = context.params
     named = [("--report", each.partition("=")[2]) for each in given.get("report") or ()]
-    named.append(("--card", given.get("card") or ""))
+    named += [(f"--{name.replace('_', '-')}", given.get(name)) for name in _OUTPUT_OPTIONS]
+    named.append(("--output", context.meta.get(_OUTPUT) or given.get("output")))
+    return [(option, str(path)) for option, path in named if path and path != "-"]
+
+
+def _refuse_second_use(outputs: list[tuple[str, str]], context: Any) -> None:
+    """Raise `UsageError` for an output that would replace, or be replaced by, another file of this run."""
+    used: list[tuple[str, str]] = []
     for parameter in context.command.params:
         if parameter.param_type_name == "argument":
-            value = given.get(parameter.name) or ()
+            value = context.params.get(parameter.name) or ()
             # Some arguments are no paths, but codes or names.
             paths = [value] if isinstance(value, str) else value
-            named += [("input", each) for each in paths if os.path.isfile(each)]  # noqa: PTH113
-    for use, other in named:
-        if other and (path == other or os.path.realpath(path) == os.path.realpath(other)):
-            where = "as the input" if use == "input" else f"for {use}"
-            raise UsageError(f"{path} is named for --output and {where}: name two files")
+            used += [("input", each) for each in paths if os.path.isfile(each)]  # noqa: PTH113
+    for option, path in outputs:
+        for use, other in used:
+            if path == other or os.path.realpath(path) == os.path.realpath(other):
+                again = "as the input" if use == "input" else f"for {use}" if use != option else "again"
+                raise UsageError(f"{path} is named for {option} and {again}: name two files")
+        used.append((option, path))
 
 
 def _keep(context: Any, _: Any, path: str | None) -> None:

@@ -141,13 +141,9 @@ _MOST_NOTES = 20
 
 def _outputs(output: str | None, evidence: str | None) -> dict[str, Place]:
     from corpusfmt.io.publish import output_at
-    from corpusfmt.model import UsageError
 
     given = (("--output", output), ("--evidence", evidence))
-    named = {option: output_at(path, option) for option, path in given if path is not None}
-    if len({path.absolute() if isinstance(path, Path) else path for path in named.values()}) < len(named):
-        raise UsageError(f"{output} is named for --output and for --evidence: name two files")
-    return named
+    return {option: output_at(path, option) for option, path in given if path is not None}
 
 
 def _warn_of(notes: Sequence[str], evidence: str | None) -> None:

@@ -5,46 +5,35 @@ Nothing in a part is trusted: it may be truncated, damaged, of another run, or m
 
 from __future__ import annotations
 
-import base64
-import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import BinaryIO
 
-import xxhash
-from msgspec import MsgspecError, Struct, convert
+from msgspec import Struct, convert
 from msgspec.structs import asdict, replace
 
-from corpusfmt._version import VERSION
-from corpusfmt.engine.parts import (
-    SCHEMA,
-    TOOL,
-    Columns,
-    End,
-    Hashed,
-    Header,
-    Input,
-    Planned,
-    Result,
+from corpusfmt.engine.partfile import (
     Scratch,
+    checked_lines,
+    lines_of,
+    reading,
+    record_of,
+    refuse_gaps,
+    refuse_other_version,
 )
-from corpusfmt.engine.sharing import Asked, Outcome, Whole
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.engine.parts import Columns, End, Hashed, Header, Input, Planned, Result
+from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
+from corpusfmt.formats import Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.keys import refuse_unsound
-from corpusfmt.io.limits import LimitReached, Meter
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import printable
-from corpusfmt.io.text import has_too_many_values
-from corpusfmt.model import Incomplete, Json, UsageError
-from corpusfmt.report.saved import MOST_BYTES, MOST_VALUES, Count
-from corpusfmt.wording import clipped, plural
+from corpusfmt.model import Json, UsageError
+from corpusfmt.report.saved import Count
 
 _INPUT = b'{"kind":"input",'
-_MOST_NAMED = 10
 # A place packs the number of a part, from 1, and an offset in its file.
 _OFFSET_BITS = 44
 
@@ -62,11 +51,8 @@ class _Part(Struct, frozen=True):
 
     def records(self, offset: int) -> Iterator[tuple[int, Json]]:
         """Yield the records from a line on, each with its offset."""
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            for line in _lines(file):
-                yield offset, _record(line)
-                offset += len(line)
+        for at, line in lines_of(self.path, offset):
+            yield at, record_of(line)
 
 
 class Parts(Whole):
@@ -101,24 +87,16 @@ class Parts(Whole):
         del looked
         return dict(self._columns)
 
-    def outcomes(
-        self,
-        fmt: Format,
-        version: str,
-        shards: Sequence[Shard],
-        options: CheckOptions,
-        meter: Meter,
-        checks: Iterator[Outcome],
-    ) -> Iterator[Outcome]:
+    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
 
         Raises `UsageError` for parts that are damaged, or of other files or rules; and after all results `LimitReached`, if a
         limit ended a part early, or all parts together exceed one.
         """
         del checks
-        scratch = options.scratch
+        scratch = work.options.scratch
         assert scratch is not None
-        planned = Planned.of(fmt, version, shards, options)
+        planned, shards = Planned.of(work), work.shards
         places = array("Q", bytes(8 * len(shards)))
         indexes = {shard.index for shard in shards}
         for number, part in enumerate(self._parts, 1):
@@ -128,13 +106,13 @@ class Parts(Whole):
         limit = next((part.end.limit for part in self._parts if part.end.limit), None)
         for shard, place in zip(shards, places, strict=True):
             if place:
-                yield shard, self._result(fmt, place)
+                yield shard, self._result(work.fmt, place)
             elif limit is None:
                 raise UsageError(f"no part has a result of {printable(shard.name)}: run all shards again")
         if limit is not None:
             raise LimitReached(*limit)
-        meter.read += sum(part.end.read for part in self._parts)
-        meter.limits.check(meter.total)
+        work.meter.read += sum(part.end.read for part in self._parts)
+        work.meter.limits.check(work.meter.total)
 
     def _take(self, part: _Part, base: int, planned: Planned, places: array[int], scratch: Path) -> set[Path]:
         """Note where the results of a part are, and copy its scratch files, which are returned."""
@@ -150,12 +128,7 @@ class Parts(Whole):
                     raise ValueError(f"a second result of shard {position}")
                 places[position] = base | offset
             elif record["kind"] == "scratch":
-                piece = convert(record, Scratch)
-                target = scratch / piece.path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("ab") as file:
-                    file.write(base64.b64decode(piece.data, validate=True))
-                copied.add(target)
+                copied.add(convert(record, Scratch).append_to(scratch))
             elif record["kind"] == "columns":
                 self._columns[record["path"]] = convert(record, Columns).found
             elif record["kind"] == "hashed":
@@ -183,18 +156,7 @@ def parts_at(paths: Sequence[str]) -> Parts:
             part = replace(part, header=replace(part.header, asked=parts[0].header.asked))
         parts.append(part)
     parts.sort(key=lambda part: part.header.number)
-    first = parts[0].header
-    for one, other in pairwise(parts):
-        if one.header.number == other.header.number:
-            raise UsageError(f"{one} and {other} are both part {one.header.number} of {first.of}: name one of them")
-    found = {part.header.number for part in parts}
-    if len(found) < first.of:
-        missing = [str(number) for number in range(1, first.of + 1) if number not in found]
-        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
-        raise Incomplete(
-            f"{plural(len(missing), 'part')} of {first.of} missing: {', '.join(missing[:_MOST_NAMED])}{more}; "
-            f"run the shard with `--shard {missing[0]}/{first.of}`"
-        )
+    refuse_gaps([(part.header.number, part.path) for part in parts], parts[0].header.of)
     return Parts(parts)
 
 
@@ -202,31 +164,21 @@ def _part_at(name: str) -> _Part:
     path = Path(name)
     if not path.is_file():
         raise UsageError(f"part {printable(name)} is not a file on this machine")
-    with _reading(path), path.open("rb") as file:
-        header = _header(path, next(_lines(file), b""))
+    with _reading(path):
+        header = _header(path, next(lines_of(path))[1])
         inputs: dict[int, int] = {}
-        checksum, offset, end, last = xxhash.xxh3_128(), 0, b"", b""
-        file.seek(0)
-        for line in _lines(file):
-            checksum.update(last)
-            offset += len(last)
-            end, last = last, line
+        line = b""
+        for offset, line in checked_lines(path):
             if line.startswith(_INPUT):
-                inputs[convert(_record(line), Input).number] = offset
-        if _record(last) != {"kind": "checksum", "xxh3": checksum.hexdigest()}:
-            raise ValueError("the checksum differs")
-        return _Part(path, header, convert(_record(end), End), inputs)
+                inputs[convert(record_of(line), Input).number] = offset
+        return _Part(path, header, convert(record_of(line), End), inputs)
 
 
 def _header(path: Path, line: bytes) -> Header:
-    record = _record(line)
+    record = record_of(line)
     if record["kind"] != "part":
         raise ValueError("the first line is missing")
-    if (record["schema"], record["tool"]) != (SCHEMA, TOOL):
-        found = convert(record["tool"], dict[str, str]).get("version", "")
-        raise UsageError(
-            f"{printable(str(path))} is of corpusfmt {clipped(found)}, this is {VERSION}: merge with that version, or run all shards again"
-        )
+    refuse_other_version(path, str(record["tool"]["version"]))
     header = convert(record, Header)
     if header.number > header.of:
         raise ValueError("no such part")
@@ -247,25 +199,5 @@ def _refuse_other_plan(part: _Part, then: Planned, now: Planned) -> None:
     raise UsageError(f"{part} is of other {what} than there are now: run all shards again")
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    while line := file.readline(MOST_BYTES + 1):
-        if len(line) > MOST_BYTES:
-            raise ValueError("a line is too long")
-        yield line
-
-
-def _record(line: bytes) -> Json:
-    if has_too_many_values(line, MOST_VALUES):
-        raise ValueError("a line has too many values")
-    return convert(json.loads(line.decode("utf-8")), Json)
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Raise `UsageError` for a part that is not what is written."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, RecursionError, StopIteration, MsgspecError) as error:
-        raise UsageError(
-            f"{printable(str(path))} is damaged, or not a part that `corpusfmt validate --shard` wrote: run its shard again"
-        ) from error
+def _reading(path: Path) -> AbstractContextManager[None]:
+    return reading(path, "validate")

@@ -6,50 +6,42 @@ A part has what the checks of its shards gave, and nothing that the rest of the 
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
-import xxhash
 from msgspec import Meta, Struct, convert, to_builtins
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import MOST_SHARDS, Share
+from corpusfmt.engine.arrays import Share
+from corpusfmt.engine.partfile import PartFile, ShardNumber, positions_of
 from corpusfmt.engine.run import now
-from corpusfmt.engine.sharing import Asked, Outcome, Whole
+from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import LimitReached, Meter
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.paths import Entry, printable
+from corpusfmt.io.paths import Entry
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped
 from corpusfmt.report.saved import Code, Count, CoverageRecord, FindingRecord
 
-SCHEMA = "corpusfmt-part/1"
-TOOL = {"name": "corpusfmt", "version": VERSION}
-_PIECE_BYTES = 1 << 19
-# What checks leave in the scratch folder: a folder, perhaps one with a number in it, and a file named for its shard.
-_SCRATCH_NAME = r"^[a-z-]+(/[0-9]{1,9})?/[0-9]{9}[0-9a-f-]{0,64}\.[a-z]+\Z"
+_TOOL = {"name": "corpusfmt", "version": VERSION}
 _Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-# As `--shard` takes them.
-_ShardNumber = Annotated[int, Meta(ge=1, le=MOST_SHARDS)]
 
 
 class Header(Struct, frozen=True, forbid_unknown_fields=True):
     """The first line of a part."""
 
     kind: Literal["part"]
-    schema: str
+    schema: Literal["corpusfmt-part/1"]
     tool: dict[str, str]
-    number: _ShardNumber
-    of: _ShardNumber
+    number: ShardNumber
+    of: ShardNumber
     started: Annotated[str, Meta(pattern=r"^[0-9TZ:-]{20}\Z")]
     asked: Asked
 
@@ -64,13 +56,15 @@ class Planned(Struct, frozen=True, forbid_unknown_fields=True):
     rules: str
 
     @classmethod
-    def of(cls, fmt: Format, version: str, shards: Sequence[Shard], options: CheckOptions) -> Planned:
+    def of(cls, work: Work) -> Planned:
         """Return it for the shards that are checked."""
         files = hashlib.sha256()
-        for shard in shards:
+        for shard in work.shards:
             each = [(role, entry.path, entry.size) for role, entry in shard.files.items()]
             files.update(dumped([shard.index, shard.name, shard.read_as, each]).encode())
-        return cls(fmt.name, version, len(shards), files.hexdigest(), _digest_of_rules(fmt, options))
+        return cls(
+            work.fmt.name, work.version, len(work.shards), files.hexdigest(), _digest_of_rules(work.fmt, work.options)
+        )
 
 
 def _digest_of_rules(fmt: Format, options: CheckOptions) -> str:
@@ -146,14 +140,6 @@ def _record_of(fmt: Format, position: int, result: ShardResult) -> Json:
     }
 
 
-class Scratch(Struct, frozen=True, forbid_unknown_fields=True):
-    """A piece of a file in the scratch folder, in base64; the pieces of a file follow each other."""
-
-    kind: Literal["scratch"]
-    path: Annotated[str, Meta(pattern=_SCRATCH_NAME)]
-    data: str
-
-
 class Columns(Struct, frozen=True, forbid_unknown_fields=True):
     """The columns of a file, for the check of how it is loaded."""
 
@@ -185,43 +171,28 @@ class PartWriter(Whole):
     judges = False
 
     def __init__(self, file: BinaryIO, share: Share, asked: Asked) -> None:
-        self._file = file
-        self._checksum = xxhash.xxh3_128()
+        self._file = PartFile(file)
         self._share = share
         self._number = 0
         self._read = 0
         self._limit: LimitReached | None = None
-        self._write(Header("part", SCHEMA, TOOL, share.number, share.of, now(), asked))
+        self._file.write(Header("part", "corpusfmt-part/1", _TOOL, share.number, share.of, now(), asked))
 
     def next_input(self) -> None:
         self._number += 1
 
     def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
-        return self._mine([shard.size for shard in shards])
+        return positions_of(self._share, [shard.size for shard in shards])
 
     def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
-        return self._mine([entry.size for entry in files])
+        return positions_of(self._share, [entry.size for entry in files])
 
-    def _mine(self, sizes: Sequence[int]) -> list[int]:
-        """Return the positions of what this part takes: parts take turns at the largest, so that all take as long."""
-        largest_first = sorted(range(len(sizes)), key=lambda position: -sizes[position])
-        return sorted(largest_first[self._share.number - 1 :: self._share.of])
-
-    def outcomes(
-        self,
-        fmt: Format,
-        version: str,
-        shards: Sequence[Shard],
-        options: CheckOptions,
-        meter: Meter,
-        checks: Iterator[Outcome],
-    ) -> Iterator[Outcome]:
+    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Write results as they pass."""
-        del meter
-        self._write(Input("input", self._number, Planned.of(fmt, version, shards, options)))
+        self._file.write(Input("input", self._number, Planned.of(work)))
         try:
-            for position, (shard, result) in zip(self.shards_here(shards), checks, strict=True):
-                self._write(_record_of(fmt, position, result))
+            for position, (shard, result) in zip(self.shards_here(work.shards), checks, strict=True):
+                self._file.write(_record_of(work.fmt, position, result))
                 yield shard, result
         except LimitReached as limit:
             self._limit = self._limit or limit
@@ -234,26 +205,15 @@ class PartWriter(Whole):
 
     def note(self, found: Looked | FileFacts, path: str) -> None:
         if isinstance(found, FileFacts):
-            self._write(Hashed("hashed", path, found.size, found.sha256))
+            self._file.write(Hashed("hashed", path, found.size, found.sha256))
         else:
-            self._write(Columns("columns", path, found))
+            self._file.write(Columns("columns", path, found))
 
     def keep(self, scratch: Path, read: int) -> None:
         self._read += read
-        for path in sorted(each for each in scratch.rglob("*") if each.is_file()):
-            name = path.relative_to(scratch).as_posix()
-            if not re.match(_SCRATCH_NAME, name):
-                raise UsageError(f"a check left `{printable(name)}`, which a part cannot contain: remove --shard")
-            with path.open("rb") as file:
-                while piece := file.read(_PIECE_BYTES):
-                    self._write(Scratch("scratch", name, base64.b64encode(piece).decode()))
+        self._file.write_scratch(scratch)
 
     def end(self) -> None:
         """Write the last lines."""
-        self._write(End("end", self._read, (self._limit.reason, self._limit.hint) if self._limit else None))
-        self._write({"kind": "checksum", "xxh3": self._checksum.hexdigest()})
-
-    def _write(self, record: Struct | Json) -> None:
-        line = dumped(to_builtins(record)).encode() + b"\n"
-        self._checksum.update(line)
-        self._file.write(line)
+        self._file.write(End("end", self._read, (self._limit.reason, self._limit.hint) if self._limit else None))
+        self._file.end()

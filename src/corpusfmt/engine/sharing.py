@@ -64,6 +64,16 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
                 raise UsageError(f"--{name} is `{printable(path)}`, and parts of a run need a local file: copy it")
 
 
+class Work(Struct, frozen=True):
+    """What is checked at one of the paths: `shards` of a corpus in a version of a format."""
+
+    fmt: Format
+    version: str
+    shards: Sequence[Shard]
+    options: CheckOptions
+    meter: Meter
+
+
 class Whole:
     """A run of one process, which checks every shard, reads every file, and judges the corpus. Others override what they do."""
 
@@ -83,17 +93,9 @@ class Whole:
         """Return the positions of the files that are read here apart from the checks of shards, in order."""
         return range(len(files))
 
-    def outcomes(
-        self,
-        fmt: Format,
-        version: str,
-        shards: Sequence[Shard],
-        options: CheckOptions,
-        meter: Meter,
-        checks: Iterator[Outcome],
-    ) -> Iterator[Outcome]:
+    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Yield the result for each shard, in order; `checks` yields those of the shards that are checked here."""
-        del fmt, version, shards, options, meter
+        del work
         return checks
 
     def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:

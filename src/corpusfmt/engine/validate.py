@@ -17,7 +17,7 @@ from corpusfmt.engine.executors import default_jobs, executor_factory, placed, p
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
-from corpusfmt.engine.sharing import WHOLE, Outcome, Whole
+from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
     Format,
@@ -279,7 +279,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     assert scratch is not None
     with ShardProgress(run.progress, sizes) as shown:
         checks = _checks(run, shards, positions, release is not None, open_executor, workers, shown)
-        results = part.outcomes(fmt, plan.version, shards, options, run.meter, checks)
+        results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
         looked: dict[str, Looked] = {}
         facts, checked, is_whole = _merged(run, plan, len(shards), results, release, looked)

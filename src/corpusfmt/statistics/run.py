@@ -29,7 +29,7 @@ from corpusfmt.statistics.count import (
 from corpusfmt.statistics.domains import domains_in
 from corpusfmt.statistics.repeats import repeats_in
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.sharing import WHOLE, Asked, Parts, Whole
+from corpusfmt.statistics.sharing import WHOLE, Asked, Parts, Whole, Work
 from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Counted, Size
 from corpusfmt.statistics.sketch import Sketch
 from corpusfmt.statistics.tokens import kept_tokenizer
@@ -94,7 +94,7 @@ def stats(
         run = Asked(str(path), format, sorted(set(count)), record_set, text_field, id_field, follow_links)
         results = _counted(part.tasks(parts), workers, Meter(limits, planned.read), progress, scratch)
         counted = Counted(none)
-        for each in part.results(run, parts, results, none, used):
+        for each in part.results(Work(run, parts, none, used), results):
             counted.merge(each)
         found = _statistics(corpus, str(path), counted, asked)
         found.tokenizer = used
