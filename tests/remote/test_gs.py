@@ -35,8 +35,8 @@ IMPATIENT = (
 class Conditions(Faults):
     """Puts only if there is no object, when asked to, like the real store; `refused` counts the others."""
 
-    def __init__(self, **shares: float) -> None:
-        super().__init__(**shares)
+    def __init__(self, failing: float, cut: float) -> None:
+        super().__init__(failing, cut)
         self.refused = 0
         self._turn = threading.Lock()
 
