@@ -20,6 +20,7 @@ INTEGER_RANGE = range(-(2**63), 2**64)
 
 _DIGITS_OF_INTEGERS = len(str(INTEGER_RANGE.stop)) - 1
 _DIGITS_OF_DOUBLES = 17
+_encode = msgspec.json.Encoder().encode
 # No float has more digits.
 _MOST_DIGITS = 767
 
@@ -52,7 +53,7 @@ def utf8_fault(line: bytes) -> TextFault | None:
 
 def json_line(value: Any) -> bytes:
     """Return a value as a row of JSON Lines, in UTF-8 and with LF."""
-    return msgspec.json.encode(value) + b"\n"
+    return _encode(value) + b"\n"
 
 
 class JsonFault(ValueError):
