@@ -6,8 +6,9 @@ A page is a session in a folder of its own. Its blocks run in their order:
 - `sh` must succeed, `python` must not raise, `toml`, `json` and `yaml` must be read.
 
 A comment before a block says more: `<!-- file: NAME -->` writes the block to a file; `<!-- output -->` compares it with what the
-`python` before it printed; `<!-- one command -->` says that further lines with `$ ` are output; `<!-- not run: REASON -->` leaves it
-out, as does `<!-- tests/… runs this … -->`. `<!-- setup: COMMANDS -->` runs commands that readers do not see. `$REPOSITORY` is this
+`python` before it printed; `<!-- continues -->` runs `python` after the one before it; `<!-- one command -->` says that further lines with `$ ` are output; `<!-- not run: REASON -->` leaves it
+out, as does `<!-- tests/… runs this … -->`, and then it is only `checked`. `<!-- script -->` before the
+settings of a CI host runs the scripts in it that begin with `corpusfmt`. `<!-- setup: COMMANDS -->` runs commands that readers do not see. `$REPOSITORY` is this
 repository, `$OSCAR` and `$DOLMA` are corpora of its sample.
 """
 
@@ -26,6 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import yaml
+from documentation.commands import faults
 from support import REPOSITORY
 
 PAGES = sorted(
@@ -64,7 +66,7 @@ def way_of(block: re.Match[str], comment: str) -> str:
         return "skipped"
     if block["code"].lstrip().startswith("$ "):
         return "console"
-    return comment if comment == "output" else block["language"]
+    return comment if comment in {"output", "script"} else block["language"]
 
 
 def parsed(block: re.Match[str]) -> None:
@@ -76,9 +78,47 @@ def parsed(block: re.Match[str]) -> None:
         raise Wrong(f"{error} in\n{code}") from error
 
 
+def scripts(block: re.Match[str]) -> Iterator[str]:
+    """Yield the scripts in the settings of a CI host that run `corpusfmt`, without the environment of the host."""
+    strings = (
+        re.findall(r"\bsh '(.*)'", block["code"])
+        if block["language"] == "groovy"
+        else _strings(yaml.safe_load(block["code"]))
+    )
+    found = [
+        each.replace("venv/bin/", "") for each in strings if re.search(r"^(?:venv/bin/)?corpusfmt ", each, re.MULTILINE)
+    ]
+    if not found:
+        raise Wrong(f"no script runs corpusfmt in\n{block['code']}")
+    yield from found
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each)
+
+
+def checked(block: re.Match[str]) -> None:
+    """Check what can be known of a block that is not run: syntax, and the names of commands and options. Raises `Wrong`."""
+    code, language = block["code"], block["language"]
+    if language == "python":
+        compile(code, "block", "exec", dont_inherit=True)
+    elif language == "yaml":
+        list(yaml.safe_load_all(code))
+    elif language in _PARSERS:
+        parsed(block)
+    elif language == "sh" or code.startswith("$ "):
+        script = code if language == "sh" else "".join(re.findall(r"^\$ ((?:.*\\\n)*.*\n)", code, re.MULTILINE))
+        if wrong := list(faults(script)):
+            raise Wrong(f"{'; '.join(wrong)} in\n{code}")
+
+
 def rewritten(text: str, folder: Path, environment: dict[str, str]) -> str:
     """Run a page in a folder, and return it with what its commands print now. Raises `Wrong` for one that fails."""
-    made, end, printed = [], 0, ""
+    made, end, printed, code = [], 0, "", ""
 
     def run(*command: str, checked: bool = True) -> str:
         with subprocess.Popen(
@@ -111,7 +151,11 @@ def rewritten(text: str, folder: Path, environment: dict[str, str]) -> str:
         elif way == "sh":
             shell(block["code"], checked=True)
         elif way == "python":
-            printed = run(sys.executable, "-c", block["code"])
+            code = f"{code}\n{block['code']}" if comment == "continues" else block["code"]
+            printed = run(sys.executable, "-c", code)
+        elif way == "script":
+            for command in scripts(block):
+                shell(command, checked=True)
         elif way in _PARSERS:
             parsed(block)
         elif way in {"console", "output"}:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import pytest
-from documentation.sessions import PAGES, Wrong, blocks, environment_in, make_corpora, rewritten, way_of
+from documentation.commands import faults_in_line
+from documentation.sessions import PAGES, Wrong, blocks, checked, environment_in, make_corpora, rewritten, way_of
 from support import REPOSITORY
 
-WAYS = {"setup", "skipped", "console", "output", "sh", "python", "toml", "json", "yaml"}
+WAYS = {"setup", "skipped", "script", "console", "output", "sh", "python", "toml", "json", "yaml"}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_is_tested(name: str) -> None:
     for block, comment in blocks((REPOSITORY / name).read_text("utf-8")):
-        assert way_of(block, comment) in WAYS, f"{name}: say in a comment why this is not run:\n{block[0]}"
+        way = way_of(block, comment)
+        assert way in WAYS, f"{name}: say in a comment why this is not run:\n{block[0]}"
+        if way == "skipped":
+            checked(block)
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +55,26 @@ def test_what_a_page_says_is_compared_with_what_is_printed(tmp_path: Path) -> No
     for wrong in ("```sh\nfalse\n```\n", "```toml\na\n```\n", "```json\n{]\n```\n", "```python\n1 / 0\n```\n"):
         with pytest.raises(Wrong):
             page(wrong)
+
+
+@pytest.mark.parametrize("name", [*PAGES, "docs/rules.md", "SECURITY.md", "CHANGELOG.md"])
+def test_commands_in_sentences_exist(name: str) -> None:
+    text = re.sub(r"^ *```.*?^ *```$", "", (REPOSITORY / name).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    named = re.findall(r"(?<!`)`(corpusfmt [^`]+)`(?!`)", text)
+    assert [(each, fault) for each in named for fault in faults_in_line(" ".join(each.split()))] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("corpusfmt validate a --profil strict", "corpusfmt validate has no option --profil"),
+        ("x=$(sbatch --wrap='corpusfmt built a') | corpusfmt report merge a --o b", "corpusfmt has no command built"),
+        ("make tests", "make has no target tests"),
+        ("A=1 python benchmarks/suite.py --fast", "benchmarks/suite.py"),
+        ("if true; then", "syntax error"),
+    ],
+)
+def test_a_block_that_is_not_run_is_still_checked(code: str, fault: str) -> None:
+    ((block, _),) = blocks(f"```sh\n{code}\n```\n")
+    with pytest.raises(Wrong, match=fault):
+        checked(block)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
-from support import LONG_LINE, REPOSITORY, SAMPLE, corpus, run_cli, tree, wet_file, wet_record
+from support import LONG_LINE, SAMPLE, corpus, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt._resources import resource
@@ -494,18 +494,3 @@ def test_no_code_comes_from_the_data(tmp_path: Path, wet: Path) -> None:
     done = run_cli("build", wet, "--output", tmp_path / "no", "--recipe", theirs, cwd=tmp_path / "out", fresh=True)
     assert (done.returncode, b"No module named 'code_of_theirs'" in done.stderr) == (2, True)
     assert not (tmp_path / "sprung").exists()
-
-
-def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
-    page = (REPOSITORY / "docs" / "how-to" / "steps.md").read_text("utf-8")
-    blocks = page.split("```")[1::2]
-    for name, language in (("clean.py", "python"), ("steps.toml", "toml")):
-        (block,) = [each for each in blocks if each.startswith(f"{language}\n")]
-        text = block.removeprefix(f"{language}\n")
-        (tmp_path / name).write_text(recipe_text("dolma") + text if language == "toml" else text)
-    shutil.copytree(SAMPLE, tmp_path / "wet")
-    shown = [each.removeprefix("\n") for each in blocks if each.startswith("\n$ corpusfmt build")]
-    assert len(shown) == 1
-    command, _, output = shown[0].partition("\n")
-    done = run_cli(*command.removeprefix("$ corpusfmt ").split(), cwd=tmp_path)
-    assert (done.returncode, done.stdout.decode()) == (0, output)
