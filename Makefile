@@ -149,10 +149,16 @@ browser: $(VENV)/.develops
 screenshots: $(VENV)/.develops $(BROWSER)/.installed
 	PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images $(abspath $(BROWSER))/bin/python $(CHROMIUM)
 
-## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
+## Run commands on S3 (moto's server) and Google Cloud Storage (an emulator, in its own environment) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
 KILLS ?= 4
-remote-test: $(VENV)/.develops
-	CORPUSFMT_REMOTE=1 CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote
+GS ?= build/gs
+$(GS)/.installed: locks/gs.txt
+	$(PYTHON) -m venv $(GS)
+	$(GS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/gs.txt
+	@touch $@
+
+remote-test: $(VENV)/.develops $(GS)/.installed
+	CORPUSFMT_REMOTE=1 CORPUSFMT_GS=$(abspath $(GS))/bin/python CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote
 
 ## Run commands on clusters of Dask and Ray whose processes work in another folder; Ray has its own environment.
 RAY ?= build/ray
