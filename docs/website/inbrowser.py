@@ -6,14 +6,16 @@ what users install. The page takes all of it from the site.
 
 from __future__ import annotations
 
-import json
+import gzip
 import re
 import shutil
+import subprocess
 import sys
 import zipfile
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import corpusfmt
 from corpusfmt.formats import formats
@@ -23,12 +25,13 @@ from corpusfmt.wording import markup
 from website.pages import REPOSITORY
 
 _HERE = Path(__file__).parent / "browser"
-_PYODIDE = ("pyodide.asm.wasm", "python_stdlib.zip")
-_LOCK = "pyodide-lock.json"
-_MODULES = ("pyodide.mjs", "pyodide.asm.mjs")
 #: What checks of one file import. NumPy and isal have no wheels for WebAssembly; zstd is in the standard library there.
 _WHEELS = ("cachetools", "frozendict", "msgspec", "publicsuffixlist", "pyld", "pyparsing", "rdflib", "xxhash")
-_NAME = "corpusfmt.whl"
+#: Descriptions that are checked before the memory is copied, so that the page has what checks need.
+_SAMPLES = tuple(
+    REPOSITORY / "tests/fixtures/croissant" / name / "input.json"
+    for name in ("1.1/invalid/annotation-a-string", "1.0/invalid/array-shape-in-1-0", "1.0/invalid/date-impossible")
+)
 
 
 def requirements() -> str:
@@ -43,42 +46,55 @@ def main(runtime: Path, site: Path) -> None:
     folder = site / "validate"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in (*_PYODIDE, *_MODULES):
-        shutil.copy(runtime / "package" / name, folder)
-    wheels = sorted(runtime.glob("wheels/*.whl"))
-    for wheel in wheels:
-        shutil.copy(wheel, folder)
-    # Without the packages that Pyodide offers elsewhere.
-    lock = json.loads((runtime / "package" / _LOCK).read_text("utf-8"))
-    (folder / _LOCK).write_text(json.dumps(lock | {"packages": {}}), "utf-8")
-    _pack(folder / _NAME)
-    for name in ("page.css", "page.js", "worker.js"):
+    pyodide = runtime / "package"
+    with TemporaryDirectory() as packages:
+        _unpack(runtime, Path(packages))
+        subprocess.run(["node", _HERE / "prepare.mjs", pyodide.absolute(), packages, folder, *_SAMPLES], check=True)
+    _compress(folder / "program.bin", (pyodide / "pyodide.asm.wasm").read_bytes())
+    _compress(folder / "worker.bin", _worker(pyodide).encode())
+    for name in ("page.css", "page.js"):
         shutil.copy(_HERE / name, folder)
     page = (_HERE / "index.html").read_text("utf-8")
-    fetched = (*_PYODIDE, _LOCK, *(wheel.name for wheel in wheels), _NAME)
-    values = {"policy": _policy(), "files": " ".join(fetched), "profiles": _profiles(), "formats": _formats()}
+    values = {"policy": _policy(), "profiles": _profiles(), "formats": _formats()}
     for name, value in values.items():
         page = page.replace(f"{{{name}}}", value)
     (folder / "index.html").write_text(page, "utf-8")
 
 
-def _pack(path: Path) -> None:
-    """Write the package without kernels and the recipes' sample, and the page's own module."""
+def _unpack(runtime: Path, folder: Path) -> None:
+    """Write what the page imports: the wheels, corpusfmt without kernels and recipes, and the page's own module."""
+    for wheel in runtime.glob("wheels/*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder, [name for name in archive.namelist() if ".dist-info/" not in name])
     package = REPOSITORY / "src/corpusfmt"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(package.rglob("*.py")):
-            archive.write(file, file.relative_to(package.parent))
-        for file in sorted(REPOSITORY.glob("schemas/**/*")):
-            if file.is_file():
-                archive.write(file, Path("corpusfmt/_data") / file.relative_to(REPOSITORY))
-        archive.write(_HERE / "checking.py", "checking.py")
+    shutil.copytree(
+        package,
+        folder / package.name,
+        ignore=lambda _, names: [each for each in names if "." in each and not each.endswith(".py")],
+    )
+    shutil.copytree(REPOSITORY / "schemas", folder / package.name / "_data/schemas")
+    shutil.copy(_HERE / "checking.py", folder)
+
+
+def _worker(pyodide: Path) -> str:
+    """Return one script of the modules of Pyodide and of the worker, which then requests none."""
+    program = (pyodide / "pyodide.asm.mjs").read_text("utf-8")
+    loader = (pyodide / "pyodide.mjs").read_text("utf-8")
+    starting, working = ((_HERE / name).read_text("utf-8") for name in ("python.mjs", "worker.js"))
+    program, programs = re.subn(r"\bexport default (\w+);", r"const createPyodideModule = \1;", program)
+    loader, loaders = re.subn(r"\bexport\{(\w+) as loadPyodide,.*", r"return \1;", loader)
+    if (programs, loaders) != (1, 1):
+        raise ValueError("the modules of Pyodide export other things than they did")
+    return f"{program}\nconst loadPyodide = (() => {{{loader}\n}})();\n{starting.replace('export ', '')}\n{working}"
+
+
+def _compress(path: Path, content: bytes) -> None:
+    path.write_bytes(gzip.compress(content, mtime=0))
 
 
 def _policy() -> str:
     """Return the policy of the page. Reports are shown in it, and so under it: it allows their script and style, by digest."""
-    report = render(
-        corpusfmt.validate(REPOSITORY / "tests/fixtures/croissant/1.1/invalid/annotation-a-string/input.json"), "html"
-    )
+    report = render(corpusfmt.validate(_SAMPLES[0]), "html")
     own = {tag: re.findall(f"<{tag}>(.*?)</{tag}>", report, re.DOTALL) for tag in ("script", "style")}
     digests = {tag: " ".join(f"'sha256-{_digest(text)}'" for text in texts) for tag, texts in own.items()}
     return "; ".join(

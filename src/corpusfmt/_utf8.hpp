@@ -27,35 +27,23 @@ inline bool is_ascii(std::string_view text) {
 
 constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0101010101010101}; }
 
-// The number of marked bytes in a text: `marks` maps eight bytes to eight that are 1 or 0, and zeros to zeros.
-template <typename Marks>
-size_t count_marked(std::string_view text, Marks marks) {
-    constexpr uint64_t kPairs = 0x00FF00FF00FF00FF, kQuads = 0x0001000100010001;
-    constexpr size_t kMostMarks = 255;  // the maximum of a byte
+// The number of bytes of a text that are marked.
+template <typename IsMarked>
+size_t count_marked(std::string_view text, IsMarked is_marked) {
+    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
     size_t count = 0;
-    while (!text.empty()) {
-        uint64_t word = 0, counts = 0;
-        const size_t words = std::min(text.size() / sizeof(word), kMostMarks);
-        for (size_t at = 0; at < words; ++at) {
-            std::memcpy(&word, text.data() + at * sizeof(word), sizeof(word));
-            counts += marks(word);
-        }
-        text.remove_prefix(words * sizeof(word));
-        if (words < kMostMarks && !text.empty()) {
-            word = 0;
-            std::memcpy(&word, text.data(), text.size());
-            counts += marks(word);
-            text = {};
-        }
-        counts = (counts & kPairs) + (counts >> 8 & kPairs);
-        count += static_cast<size_t>(counts * kQuads >> 48);
+    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
+        const size_t end = std::min(begin + kBlock, text.size());
+        uint8_t marked = 0;
+        for (size_t at = begin; at < end; ++at) marked = static_cast<uint8_t>(marked + is_marked(static_cast<unsigned char>(text[at])));
+        count += marked;
     }
     return count;
 }
 
 // The number of continuation bytes in a text; in UTF-8, each other byte begins a code point.
 inline size_t continuations_in(std::string_view text) {
-    return count_marked(text, [](uint64_t bytes) { return bytes >> 7 & ~bytes >> 6 & in_each_byte(1); });
+    return count_marked(text, [](unsigned char byte) { return is_continuation(byte); });
 }
 
 // UTF-8 as in RFC 3629 and Python's strict decoder, as an automaton whose state is a shift: the table entry of a byte
@@ -107,25 +95,10 @@ inline bool Utf8Automaton::accepts(std::string_view text) {
     return (state & 63) == kAccept;
 }
 
-struct Census {
-    uint64_t characters = 0;     // bytes that are not continuation bytes: code points, if the text is UTF-8
-    unsigned char largest = 0;  // the largest byte
-};
-
-inline Census census_of(std::string_view text) {
-    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
-    Census census;
-    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
-        const size_t end = std::min(begin + kBlock, text.size());
-        uint8_t characters = 0;
-        for (size_t at = begin; at < end; ++at) {
-            const auto byte = static_cast<unsigned char>(text[at]);
-            characters = static_cast<uint8_t>(characters + (is_continuation(byte) ? 0 : 1));
-            census.largest = std::max(census.largest, byte);
-        }
-        census.characters += characters;
-    }
-    return census;
+inline unsigned char largest_in(std::string_view text) {
+    unsigned char largest = 0;
+    for (const char byte : text) largest = std::max(largest, static_cast<unsigned char>(byte));
+    return largest;
 }
 
 }  // namespace corpusfmt

@@ -339,6 +339,10 @@ class Tally(Struct):
         self._keep(key, finding)
         return True
 
+    def only_counts(self, code: str, path: str) -> bool:
+        """Return whether further findings with a code in a file are counted and not kept."""
+        return (code, path) not in self.known and self._kept[code, path] >= self.cap
+
     def merge(self, other: Tally) -> None:
         """Add the counts and findings of another tally."""
         self.counts.update(other.counts)

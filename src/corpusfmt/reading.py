@@ -8,13 +8,13 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Literal
+from typing import Literal, Unpack
 
 from msgspec import Struct
 
 from corpusfmt.conversion.corpus import Corpus, corpus_at
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.formats import LeftOut, ReadOptions, Rejected, Shard
+from corpusfmt.formats import FieldNames, LeftOut, ReadOptions, Rejected, Shard
 from corpusfmt.formats.general import GENERAL, broken_stream
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
 from corpusfmt.io.lines import LongLine, lines
@@ -214,18 +214,17 @@ def read(
     seed: int = 0,
     on_error: OnError = "raise",
     record_set: str | None = None,
-    text_field: str | None = None,
-    id_field: str | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
+    **fields_of_rows: Unpack[FieldNames],
 ) -> Documents:
     """Return the documents of a corpus, to iterate over: one at a time, shard by shard in order.
 
     `languages` and `sources` choose documents; `fields` names what else is wanted besides `id` and `text` (default: all).
     `sample` is the share of documents to choose at random, like 0.01; the same `seed` chooses the same. `limit` is the
     maximum number of documents. `on_error` is `raise`, `skip`, or a function that receives the finding about each skipped
-    record. `record_set`, `text_field` and `id_field` name what `convert` takes by these names. `progress` is called after each
+    record. `record_set` and `fields_of_rows`, such as `text_field`, name what `convert` takes by these names. `progress` is called after each
     shard.
 
     Raises `UsageError` for a path without documents and wrong arguments; `BadInput` for bad data and files that cannot be
@@ -245,7 +244,7 @@ def read(
         corpus = corpus_at(
             str(path),
             format,
-            ReadOptions(record_set, text_field=text_field, id_field=id_field),
+            ReadOptions(record_set, **fields_of_rows),
             to="read",
             stops=on_error == "raise",
             or_else=", or skip what is missing with on_error",

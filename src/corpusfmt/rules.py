@@ -365,6 +365,10 @@ class Judge:
         if self._grade(found) is not None and not self._is_blocked(found, problem.at):
             self._record(found, problem, times)
 
+    def only_counts(self, found: FindingType, path: str) -> bool:
+        """Return whether further findings of a type in a file are only counted, so that one report can be for all of them."""
+        return self.tally.only_counts(found.code, path)
+
     def _grade(self, rule: Rule) -> Severity | None:
         return rule.severity_for(version=self._version)
 

@@ -114,9 +114,6 @@ def main(chromium: str, address: str, axe: str, folder: str) -> None:
         page.evaluate(_FRAMES)
         found["large"] = opened(page, given["large"])
         found["frames"], found["longest frame in ms"] = page.evaluate("[gaps.length, Math.max(...gaps)]")
-        found["requests"] = [each for each in requests[loaded:] if not each.startswith(("blob:", "data:"))]
-        found["heard"] = list(heard)
-        stopped = len(requests)
         page.set_input_files("#file", [])
         page.set_input_files("#file", given["large"])
         while not page.locator("#stop").is_visible():
@@ -126,7 +123,8 @@ def main(chromium: str, address: str, axe: str, folder: str) -> None:
         found["after a stop"] = opened(page, given["first"])
         found["deep"] = opened(page, given["deep"])["said"]
         wait(page, 0)
-        found["requests of new workers"] = [each for each in requests[stopped:] if not each.startswith("blob:")]
+        found["requests"] = [each for each in requests[loaded:] if not each.startswith(("blob:", "data:"))]
+        found["heard"] = list(heard)
         found["refused"] = page.evaluate(_REFUSED)
         # Not a script of the page, which runs no others.
         page.evaluate(Path(axe).read_text("utf-8"))

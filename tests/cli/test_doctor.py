@@ -29,7 +29,7 @@ def test_what_is_installed() -> None:
 
 
 def test_a_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_version", lambda name: None if name == "warcio" else "1.0")
+    monkeypatch.setattr(doctor, "version_of", lambda name: None if name == "warcio" else "1.0")
     assert doctor.extras()["build"] == "missing warcio: pip install 'corpusfmt[build]'"
 
 

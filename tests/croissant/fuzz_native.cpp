@@ -134,15 +134,7 @@ std::vector<Wanted> random_wanted(size_t width, Source& source) {
     return wanted;
 }
 
-void exercise_hashes(Source& source) {
-    std::vector<uint64_t> hashes(below(source, 200));
-    const uint64_t step = source() % 2 ? 1 : uint64_t{0xF1DE83E19937733D};  // whose products fall into one place
-    for (uint64_t& hash : hashes) hash = source() % 3 ? source() * step : below(source, 1000) * step;
-    const std::set<uint64_t> different(hashes.begin(), hashes.end());
-    const size_t half = below(source, hashes.size() + 1);
-    const auto* const data = reinterpret_cast<const char*>(hashes.data());
-    const std::vector<corpusfmt::Words> parts{{data, half}, {data + half * sizeof(uint64_t), hashes.size() - half}};
-    if (corpusfmt::Distinct::are(parts) != (different.size() == hashes.size())) fail("another verdict on hashes", "");
+void exercise_numbers(Source& source) {
     const auto number = static_cast<int64_t>(source() >> below(source, 64)) * (source() % 2 ? 1 : -1);
     if (corpusfmt::hash_of(number) != corpusfmt::hash_of(std::string_view(std::to_string(number)))) {
         fail("another hash of a number", std::to_string(number));
@@ -161,7 +153,7 @@ struct Harness {
         ++rounds;
         const size_t width = 1 + below(source, 3);
         rows += exercise(random_table(width, source), width, random_wanted(width, source));
-        exercise_hashes(source);
+        exercise_numbers(source);
     }
 
     void summarise() const { std::printf("%zu rounds, %zu rows accepted: nothing found\n", rounds, rows); }

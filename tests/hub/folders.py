@@ -223,6 +223,17 @@ def layouts() -> Iterator[tuple[str, Files]]:
     yield "splits by name", {"documents/train.jsonl": plain("a"), "documents/test.jsonl": plain("b")}
     yield "two keywords in one name", {"documents/train.training.jsonl": plain("a")}
     yield "names with # and %", {"documents/a#1.jsonl": plain("a"), "documents/b%20.jsonl": plain("b")}
+    brackets = {"documents/a[1].jsonl": plain("a"), "documents/b].jsonl": plain("b")}
+    yield "names with brackets", brackets
+    yield "names with brackets, gzip", {f"{path}.gz": gzip.compress(data) for path, data in brackets.items()}
+    yield "folder with brackets, gzip", {f"documents/[1]/{key}.jsonl.gz": gzip.compress(plain(key)) for key in "ab"}
+    yield "name with a backslash", {A: plain("a"), "documents/b\\c.jsonl": plain("b")}
+    zipped = {f"documents/{key}\\c.jsonl.gz": gzip.compress(plain(key)) for key in "ab"}
+    yield "names with a backslash, gzip", zipped
+    yield "name with two colons", {A: plain("a"), "documents/b::c.jsonl": plain("b")}
+    feed = {A: plain("a"), "documents/b\nc.jsonl": plain("b")}
+    yield "name with a line feed", feed
+    yield "name with a line feed, with a card", feed | {"README.md": card(*default("documents/*"))}
     yield "folder of two underscores", {A: plain("a"), "documents/__b/b.jsonl": plain("b")}
     yield "languages called test with a card", {
         "documents/en/a.jsonl": plain("a"), "documents/test/b.jsonl": plain("b"), "README.md": card(*default("documents/**")),

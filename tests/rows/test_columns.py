@@ -406,6 +406,22 @@ def test_fields_by_options(tmp_path: Path) -> None:
     metadata = found.pop("metadata")
     assert found == {"id": "5", "text": "x", "source": "web", "created": "2020-01-02"}
     assert (metadata["url"], metadata["language"]) == ("u", "deu_Latn")
+    named: Any = {
+        "text_field": "body", "id_field": "n", "url_field": "/page/href", "date_field": "when", "language_field": "langs"
+    }  # fmt: skip
+    (document,) = corpusfmt.read(path, format="jsonl", **named)
+    assert (document.id, document.created, document.lang) == ("5", "2020-01-02", "deu_Latn")
+    assert corpusfmt.validate(path, format="jsonl", **named).verdict == "valid"
+    assert corpusfmt.validate(path, format="jsonl", text_field="when2").by_rule == {"JSL301": 1}
+    assert corpusfmt.stats(path, format="jsonl", **named).to_dict()["languages"].keys() == {"deu_Latn"}
+    assert (
+        corpusfmt.compare(path, path, old_format="jsonl", new_format="jsonl", **named).as_json()["documents"]["same"]
+        == 1
+    )
+    fields = corpusfmt.describe(path, **named)["recordSet"][0]["field"]
+    assert ("when", "When the document was created") in [(each["name"], each["description"]) for each in fields]
+    with pytest.raises(UsageError, match="dolma has fixed field names"):
+        corpusfmt.validate(tmp_path / "out", **named)
 
 
 PROFILE = """

@@ -51,6 +51,11 @@ def test_bottomless_nesting_is_too_deep_whatever_follows(text: str) -> None:
         parsed_json(text)
 
 
+def test_a_string_without_its_end_is_looked_at_once() -> None:
+    with pytest.raises(JsonFault, match="unterminated string"):
+        parsed_json("[" * 100 + '"' + r"\"" * 500_000 + "[" * 100)
+
+
 @pytest.mark.parametrize(
     ("number", "column"),
     [

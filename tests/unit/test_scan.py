@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import unicodedata
-from bisect import bisect_right
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 from strategies import examples
 from support import scan_without_kernel
 
@@ -26,23 +24,25 @@ ODD = "aeé\u0301\u0327\u030d\u0315\u0928\u0921\u093c\u094d\u1100\u1161\uac00\u1
 PYTHON = scan_without_kernel()
 
 
-def lines_not_nfc(data: bytes) -> list[int] | None:
-    try:
-        lines = data.decode().split("\n")
-    except UnicodeDecodeError:
-        return None
-    return [number for number, line in enumerate(lines) if not unicodedata.is_normalized("NFC", line)]
+def lines_not_nfc(data: bytes) -> tuple[list[int], int, int]:
+    """Return where lines that are not UTF-8 begin, how many others are not in NFC, and where the first of these begins."""
+    bad, not_nfc, start = [], [], 0
+    for line in data.split(b"\n"):
+        try:
+            if not unicodedata.is_normalized("NFC", line.decode()):
+                not_nfc.append(start)
+        except UnicodeDecodeError:
+            bad.append(start)
+        start += len(line) + 1
+    return bad, len(not_nfc), not_nfc[0] if not_nfc else 0
 
 
-def lines_found(data: bytes) -> list[int] | None:
-    """Return the lines of the offsets that the scan finds: twice, and without the kernel."""
-    starts = [0, *(match.end() for match in re.finditer(b"\n", data))]
-    first, second, slow = (
-        None if found is None else sorted({bisect_right(starts, offset) - 1 for offset in found})
-        for found in (scan.not_nfc(data), scan.not_nfc(data), PYTHON.not_nfc(data))
-    )
-    assert first == second == slow
-    return first
+def lines_found(data: bytes) -> tuple[list[int], int, int]:
+    """Return the same as the survey says: twice, as it remembers, and without the kernel."""
+    first, second, slow = (scans.survey(data, 0) for scans in (scan, scan, PYTHON))
+    assert first == second
+    assert astuple(first) == astuple(slow)
+    return first.bad, *first.not_nfc
 
 
 def test_a_code_point_stays_what_it_is_behind_any_letter() -> None:
@@ -77,9 +77,9 @@ def test_what_is_not_utf8_is_found(data: bytes, around: str) -> None:
 def test_no_cut_or_overlong_sequence_is_accepted() -> None:
     for sequence in ("é", "中", "я", "\U0001d15e"):
         for length in range(1, len(sequence.encode())):
-            assert native.nfc_doubts(sequence.encode()[:length], set()) is None
+            assert scan.survey(sequence.encode()[:length], 0).bad == [0]
     for overlong in (b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\x80", b"\xff"):
-        assert native.nfc_doubts(overlong, set()) is None
+        assert scan.survey(overlong, 0).bad == [0]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,11 @@ def test_no_cut_or_overlong_sequence_is_accepted() -> None:
         "สวัสดีครับ",
     ],
 )
-def test_ordinary_text_is_accepted(text: str) -> None:
-    assert native.nfc_doubts(text.encode(), set()) == []
+def test_ordinary_text_is_accepted_at_once(text: str) -> None:
+    """Else the speed is lost in silence."""
+    doubts: list[bytes] = []
+    native.survey((text + "\n").encode() * 9, 0, (0, 0, 0, 0, 1, 1), False, doubts.append)
+    assert doubts == []
 
 
 @given(st.binary(max_size=100), st.sampled_from([1, 7, 300, 2040, 2048, 5000]))
@@ -161,35 +164,31 @@ def test_only_bytes_are_taken() -> None:
             take("text")
 
 
-def is_plain(line: str, least: int) -> bool:
-    controls = {chr(code) for code in (*range(0x20), *range(0x80, 0xA0))} - {"\t"}
-    plain = len(line) >= least and line[0] not in " \t" and not controls & set(line)
-    return plain and unicodedata.is_normalized("NFC", line)
-
-
 LINES = st.text(
-    st.one_of(st.sampled_from("ab é中я \t\r\0\x85\ufeff\u0301"), st.characters(exclude_characters="\n")), max_size=14
+    st.one_of(
+        st.sampled_from("ab é中я \t\r\0\x85\xa0\ufeff\u0301\u0928\u093c"), st.characters(exclude_characters="\n")
+    ),
+    max_size=14,
+)
+WHOLE_LINES = st.one_of(
+    LINES, st.sampled_from(["", "", " ", "\t\r", "plain text " * 9, "Съешь же ещё " * 9, "हिन्दी " * 9, "生活" * 40])
 )
 
 
-@given(st.lists(st.one_of(LINES, st.just(""), st.just("plain text of twenty"))), st.integers(0, 12), st.booleans())
-@examples(500)
-def test_plain_text_is_plain(lines: list[str], least: int, cut: bool) -> None:
-    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+@given(
+    st.lists(st.tuples(WHOLE_LINES, st.sampled_from([b""] * 9 + [b"\xff", b"\xc3", b"\xe4\xb8", b"\xed\xa0\x80"]))),
+    st.integers(0, 120),
+    st.booleans(),
+    st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 3), st.integers(0, 2)),
+)
+@examples(1000)
+def test_the_same_survey_with_and_without_the_kernel(
+    pieces: list[tuple[str, bytes]], least: int, cut: bool, before: tuple[int, int, int, int]
+) -> None:
+    data = b"".join(line.encode("utf-8", "surrogatepass") + odd + b"\n" for line, odd in pieces)
     data = data[:-1] if cut else data
-    found = native.plain_text(data, least)
-    if found is None:
-        return
-    *whole, rest = data.decode().split("\n")
-    assert not rest
-    blank = [number for number, line in enumerate(whole) if not line]
-    assert found == (len(whole), blank, [sum(len(line.encode()) + 1 for line in whole[:number]) for number in blank])
-    assert all(is_plain(line, least) for line in whole if line)
-    assert all(second - first > 1 for first, second in pairwise(blank))
-
-
-@given(st.lists(st.sampled_from(["Ünïcödé und so", "Съешь же ещё", "हिन्दी पढ़ना बड़ा", "生活就像海洋一样呢", "\tx" * 9])))
-def test_ordinary_lines_are_plain(lines: list[str]) -> None:
-    """Else the speed is lost in silence."""
-    usual = [line.strip() for line in lines]
-    assert native.plain_text("".join(f"{line}\n\n" for line in usual).encode(), 5) is not None
+    line, byte = before[0] + len(pieces) % 2, before[1] + 2
+    found = [scans.survey(data, least, line, byte, before) for scans in (scan, PYTHON)]
+    assert astuple(found[0]) == astuple(found[1])
+    found = [scans.survey(data, least, line, byte, before, keeps_documents=False) for scans in (scan, PYTHON)]
+    assert astuple(found[0]) == astuple(found[1])

@@ -18,6 +18,17 @@ from corpusfmt.report.text import verdict_line
 sys.modules |= {name: ModuleType(name) for name in ("lxml", "lxml.html")}
 
 
+def warm_up(*descriptions: str) -> None:
+    """Check and repair descriptions, and with that import what checks need."""
+    for description in descriptions:
+        path = Path("croissant.json")
+        path.write_text(description, "utf-8")
+        for profile in ("standard", "neurips-2026"):
+            checked(path.name, profile, "croissant", print)
+            fixed(path.name, profile, "croissant")
+        path.unlink()
+
+
 def checked(name: str, profile: str, format_: str, tell: Callable[[float], None]) -> dict[str, Any]:
     """Check a file of the working folder; return the report as HTML and as the JSON of the command line."""
     try:

@@ -22,14 +22,18 @@ const settings = () => Object.fromEntries(fields.map((name) => [name, form[name]
 const fragment = () => new URLSearchParams(Object.entries(settings()).filter(([name]) => form[name].selectedIndex)).toString();
 
 async function load() {
-  const names = document.body.dataset.files.split(" ");
   const fetched = async (name) => {
     const answer = await fetch(name);
     if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-    return answer.arrayBuffer();
+    return answer;
   };
-  [source, ...resources] = await Promise.all(["worker.js", ...names].map(fetched));
-  resources = Object.fromEntries(resources.map((content, index) => [names[index], content]));
+  const unpacked = async (name, type) =>
+    new Response((await fetched(name)).body.pipeThrough(new DecompressionStream("gzip")), {headers: {"Content-Type": type}});
+  const content = async (name) => (await fetched(name)).arrayBuffer();
+  const program = async () => WebAssembly.compileStreaming(unpacked("program.bin", "application/wasm"));
+  const script = async () => (await unpacked("worker.bin", "text/javascript")).blob();
+  const loaded = await Promise.all([script(), program(), content("memory.bin"), content("files.bin")]);
+  [source, ...resources] = loaded;
   // From here on neither this page nor the worker, which inherits its policy, can connect to anything.
   const policy = document.createElement("meta");
   policy.httpEquiv = "Content-Security-Policy";
@@ -41,11 +45,12 @@ async function load() {
 function start() {
   ready = false;
   state("loading");
-  const address = URL.createObjectURL(new Blob([source], {type: "text/javascript"}));
+  const address = URL.createObjectURL(source);
   worker = new Worker(address, {type: "module"});
+  URL.revokeObjectURL(address);
   worker.onmessage = ({data}) => heard[data.kind](data);
   worker.onerror = (event) => { event.preventDefault(); failed(event.message); };
-  worker.postMessage({kind: "load", base: new URL(".", location.href).href, resources});
+  worker.postMessage({kind: "load", resources});
 }
 
 const heard = {

@@ -1,32 +1,40 @@
-// Python in a worker. It gets every file from the page and can request none itself but its own modules.
-const PACKAGES = "/lib/python3.14/site-packages";
+// Python in a worker. It gets all it needs from the page and requests nothing: the site puts `startPython`, `loadPyodide` and
+// `createPyodideModule` before it.
 const FOLDER = "/given", TOLD_EVERY_MS = 100;
 let python, checking;
 
 const tasks = {
-  async load({base, resources}) {
-    globalThis.fetch = async (address) => {
-      const name = String(address).slice(base.length);
-      return new Response(resources[name], {headers: {"Content-Type": name.endsWith(".wasm") ? "application/wasm" : "application/octet-stream"}});
-    };
-    const {loadPyodide} = await import(`${base}pyodide.mjs`);
-    python = await loadPyodide({
-      indexURL: base, env: {HOME: "/home/pyodide", TZ: "UTC"}, stdout: () => {}, stderr: () => {},
+  async load({resources: [program, ...packed]}) {
+    const [memory, archive] = await Promise.all(packed.map(unpacked));
+    const given = filesOf(archive);
+    // What Pyodide asks for is here already.
+    WebAssembly.instantiateStreaming = async (response, imports) => ({module: program, instance: await WebAssembly.instantiate(program, imports)});
+    globalThis.fetch = async (address) => new Response(given[new URL(address).pathname]);
+    const base = "https://none.invalid";
+    python = await startPython({
+      loadPyodide, createPyodideModule, files: given, locate: (path) => base + path, memory: new Uint8Array(memory),
+      indexURL: `${base}/`,
     });
     // The working folder will have the given file, which is data and no module.
     python.runPython("import sys; sys.path.remove('')");
-    for (const name of Object.keys(resources)) {
-      if (name.endsWith(".whl")) python.unpackArchive(resources[name], "zip", {extractDir: PACKAGES});
-    }
     python.FS.mkdirTree(FOLDER);
     checking = python.pyimport("checking");
     postMessage({kind: "ready"});
-    // What the first check imports: it would otherwise wait for that.
-    warmUp();
   },
   check(asked) { answer(checking.checked(asked.name, asked.profile, asked.format, told())); },
   fix(asked) { answer(checking.fixed(asked.name, asked.profile, asked.format)); },
 };
+
+function unpacked(content) {
+  return new Response(new Blob([content]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+}
+
+// The files of an archive of `prepare.mjs`: a length, an index of that length, contents.
+function filesOf(archive) {
+  const length = new DataView(archive).getUint32(0, true);
+  const index = JSON.parse(new TextDecoder().decode(new Uint8Array(archive, 4, length)));
+  return Object.fromEntries(Object.entries(index).map(([path, [start, end]]) => [path, new Uint8Array(archive, 4 + length + start, end - start)]));
+}
 
 function answer(made) {
   const values = made.toJs({dict_converter: Object.fromEntries});
@@ -51,10 +59,6 @@ function withSubject({subject: {name, file, text}}, use) {
   else FS.mount(FS.filesystems.MEMFS, {}, FOLDER), FS.writeFile(`${FOLDER}/${local}`, text);
   FS.chdir(FOLDER);
   try { return use(local); } finally { FS.chdir("/"); FS.unmount(FOLDER); }
-}
-
-function warmUp() {
-  withSubject({subject: {name: "croissant.json", text: "{}"}}, (name) => checking.checked(name, "standard", "croissant", () => {}).destroy());
 }
 
 onmessage = async ({data}) => {

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.inputs import (
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    RecordSetName,
+    TextField,
+    UrlField,
+    field_names,
+)
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import UsageError
@@ -51,6 +60,9 @@ def command(
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     on_bad_record: OnBadRecord = BadRecord.STOP,
     max_examples: MaxExamples = 10,
     output_format: OutputFormat = "text",
@@ -63,6 +75,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Compare two releases of a corpus, document by document, in any formats."""
+    fields = field_names(locals())
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
     from corpusfmt.comparison import compare
@@ -81,8 +94,6 @@ def command(
             old_format=old_format,
             new_format=new_format,
             record_set=record_set,
-            text_field=text_field,
-            id_field=id_field,
             on_bad_record=on_bad_record.value,
             examples=max_examples,
             jobs=jobs,
@@ -90,6 +101,7 @@ def command(
             follow_links=follow_links,
             limits=limits,
             progress=show,
+            **fields,
         )
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
     raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.failures(failing) else 0)

@@ -11,7 +11,16 @@ from corpusfmt.cli import completion
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say, summarise
-from corpusfmt.cli.inputs import ColumnProfile, FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.inputs import (
+    ColumnProfile,
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    RecordSetName,
+    TextField,
+    UrlField,
+)
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, UsageError
@@ -101,17 +110,6 @@ SplitAttributes = Annotated[
 LanguageAttributes = Annotated[
     bool, typer.Option("--language-attributes", help="Add an attribute set with the language of each document.")
 ]
-UrlField = Annotated[
-    str | None, typer.Option("--url-field", help="JSON Lines, Parquet: the field with the address, for `metadata.url`.")
-]
-DateField = Annotated[
-    str | None,
-    typer.Option("--date-field", help="JSON Lines, Parquet: the field with the date of creation, for `created`."),
-]
-LanguageField = Annotated[
-    str | None,
-    typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
-]
 PartSize = Annotated[
     int | None,
     typer.Option("--part-size", min=1, help="Bytes of text per OSCAR part (default: keep the parts)."),
@@ -174,7 +172,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
-    from corpusfmt.conversion import convert
+    from corpusfmt.conversion.run import convert
 
     target = _target(source, destination, output)
     with shown_stages() as show:

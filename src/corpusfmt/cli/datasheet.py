@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.inputs import (
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    RecordSetName,
+    TextField,
+    UrlField,
+    field_names,
+)
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import Corpus, FormatName
@@ -53,6 +62,9 @@ def command(
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     max_expansion: MaxExpansion = None,
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
@@ -80,8 +92,7 @@ def command(
     options: dict[str, Any] = {
         "format": format_name,
         "record_set": record_set,
-        "text_field": text_field,
-        "id_field": id_field,
+        **field_names(locals()),
         "follow_links": follow_links,
         "limits": limits_of(max_expansion, max_total_bytes, timeout),
     }

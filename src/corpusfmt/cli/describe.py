@@ -11,7 +11,18 @@ import typer
 
 from corpusfmt.cli.bounds import Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import mention, warn, write
-from corpusfmt.cli.inputs import ColumnProfile, ConfigFile, FollowLinks, IdField, TextField, settings_of
+from corpusfmt.cli.inputs import (
+    ColumnProfile,
+    ConfigFile,
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    TextField,
+    UrlField,
+    field_names,
+    settings_of,
+)
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.wording import json_text
@@ -85,6 +96,9 @@ def command(
     columns: ColumnProfile = None,
     text_field: TextField = None,
     id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     config: ConfigFile = None,
     follow_links: FollowLinks = False,
     max_expansion: MaxExpansion = None,
@@ -111,7 +125,7 @@ def command(
             rai=rai,
             croissant=croissant,
             base=described and described.parent,
-            reading=ReadOptions(columns=columns, text_field=text_field, id_field=id_field),
+            reading=ReadOptions(columns=columns, **field_names(given)),
             follow_links=follow_links,
             jobs=jobs,
             limits=limits,

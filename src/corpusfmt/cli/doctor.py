@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
 import sys
 import tempfile
 from enum import StrEnum
@@ -16,6 +15,7 @@ import typer
 from corpusfmt._version import VERSION
 from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import guarded
+from corpusfmt.engine.installed import requirements, version_of
 
 KERNELS = (
     "corpusfmt.formats.croissant._native",
@@ -78,50 +78,21 @@ def kernels() -> str:
 
 def _libraries() -> dict[str, str]:
     """Return the versions of what every installation requires."""
-    return {name: _version(name) or "missing" for name, extra in _requirements() if not extra}
+    return {name: version_of(name) or "missing" for name, extra in requirements() if not extra}
 
 
 def extras() -> dict[str, str]:
     """Return for each extra that it is there, or the command that installs it."""
     found: dict[str, list[str]] = {}
-    for name, extra in _requirements():
+    for name, extra in requirements():
         if extra and extra not in _NOT_FOR_USERS:
             found.setdefault(extra, []).append(name)
     shown = {}
     for extra, names in sorted(found.items()):
-        missing = [name for name in names if _version(name) is None]
-        there = ", ".join(f"{name} {_version(name)}" for name in names)
+        missing = [name for name in names if version_of(name) is None]
+        there = ", ".join(f"{name} {version_of(name)}" for name in names)
         shown[extra] = f"missing {', '.join(missing)}: pip install 'corpusfmt[{extra}]'" if missing else there
     return shown
-
-
-_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;(?P<marker>.*))?")
-
-
-def _requirements() -> list[tuple[str, str]]:
-    """Return the distributions that this one requires, each with its extra ("" for none)."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    try:
-        listed = requires("corpusfmt") or []
-    except PackageNotFoundError:
-        return []
-    found = []
-    for each in listed:
-        match = _REQUIREMENT.match(each)
-        assert match is not None
-        extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", match["marker"] or "")
-        found.append((match["name"], extra.group(1) if extra else ""))
-    return found
-
-
-def _version(distribution: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return None
 
 
 def _model() -> str:

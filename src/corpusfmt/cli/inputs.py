@@ -10,10 +10,10 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from msgspec.structs import replace
@@ -27,6 +27,7 @@ from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
     from corpusfmt.engine.config import Config
+    from corpusfmt.formats import FieldNames
     from corpusfmt.report.saved import Baseline
 
 #: The value of `--config` for no settings at all.
@@ -70,6 +71,17 @@ IdField = Annotated[
         "else ids are generated).",
     ),
 ]
+UrlField = Annotated[
+    str | None, typer.Option("--url-field", help="JSON Lines, Parquet: the field with the address, for `metadata.url`.")
+]
+DateField = Annotated[
+    str | None,
+    typer.Option("--date-field", help="JSON Lines, Parquet: the field with the date of creation, for `created`."),
+]
+LanguageField = Annotated[
+    str | None,
+    typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
+]
 Maps = Annotated[
     list[str],
     typer.Option(
@@ -112,6 +124,13 @@ def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterato
         for entry in matching(path, follow_links=follow_links):
             name = (entry.url if several else shown).rstrip("/")
             yield f"{name}/" if entry.kind == "directory" else name, entry
+
+
+def field_names(given: Mapping[str, Any]) -> FieldNames:
+    """Return the names of fields among the options of a command."""
+    from corpusfmt.formats import FieldNames
+
+    return cast("FieldNames", {name: given[name] for name in FieldNames.__annotations__ if given[name] is not None})
 
 
 def maps_of(given: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,15 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
-from corpusfmt.cli.inputs import FollowLinks
+from corpusfmt.cli.inputs import (
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    TextField,
+    UrlField,
+    field_names,
+)
 from corpusfmt.cli.outcome import FINDINGS, guarded
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, UsageError
@@ -71,12 +79,18 @@ def command(
     seed: Seed = 0,
     grep: Grep = None,
     output_format: OutputFormat = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     max_expansion: MaxExpansion = None,
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Show documents of a corpus: the first ones, a random choice, or the one with an id or at a location."""
+    fields = field_names(locals())
     from corpusfmt.reading import chosen, read
 
     if what is not None and (at_random or grep is not None):
@@ -90,6 +104,7 @@ def command(
         on_error="skip",
         follow_links=follow_links,
         limits=limits_of(max_expansion, max_total_bytes, timeout),
+        **fields,
     )
     found: Sequence[Document | Excerpt]
     if what is None:

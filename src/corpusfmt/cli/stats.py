@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -10,7 +10,16 @@ import typer
 
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import FollowLinks, IdField, RecordSetName, TextField
+from corpusfmt.cli.inputs import (
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    RecordSetName,
+    TextField,
+    UrlField,
+    field_names,
+)
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import FormatName
@@ -74,6 +83,9 @@ def command(
     record_set: RecordSetName = None,
     text_field: TextField = None,
     id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     card: Card = None,
@@ -86,21 +98,18 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
+    fields = field_names(locals())
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
-    from corpusfmt.description.card import existing_card, with_tables
-    from corpusfmt.io.publish import output_at, publish_bytes
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, stats
 
     share = _share_of(shard, engine, merge or card is not None)
     if share is None:
         check_destinations(output_format, report, renderer)
-    place = output_at(card, "--card") if card else None
-    existing = existing_card(place) if place else ""
+    put_tables = _card_at(card) if card else None
     if merge:
-        given = {"--tokenizer": tokenizer, "--record-set": record_set, "--text-field": text_field}
-        found = _merged(corpus, given, domains)
+        found = _merged(corpus, {"tokenizer": tokenizer, "record_set": record_set, **fields}, domains)
     else:
         asked = {"all": list(OPTIONAL), "none": []}.get(count)
         with shown_progress("counting") as show, _part(share, report, domains) as part:
@@ -111,21 +120,30 @@ def command(
                 domains=domains,
                 tokenizer=tokenizer,
                 record_set=record_set,
-                text_field=text_field,
-                id_field=id_field,
                 jobs=jobs,
                 engine=engine,
                 follow_links=follow_links,
                 limits=limits_of(max_expansion, max_total_bytes, timeout),
                 progress=show,
                 part=part,
+                **fields,
             )
     if share is not None:
         _end_share(share, found)
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
-    if place is not None:
-        publish_bytes(place, with_tables(existing, renderer("markdown")(found)).encode())
+    if put_tables is not None:
+        put_tables(renderer("markdown")(found))
     raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
+
+
+def _card_at(path: str) -> Callable[[Iterable[str]], None]:
+    """Return what puts tables into a card, if it can be extended."""
+    from corpusfmt.description.card import existing_card, with_tables
+    from corpusfmt.io.publish import output_at, publish_bytes
+
+    place = output_at(path, "--card")
+    existing = existing_card(place)
+    return lambda tables: publish_bytes(place, with_tables(existing, tables).encode())
 
 
 def _share_of(shard: str | None, engine: str | None, later: object) -> Share | None:
@@ -138,13 +156,13 @@ def _share_of(shard: str | None, engine: str | None, later: object) -> Share | N
     return None if shard is None else share_of(shard, finish=False, wait=None, engine=engine)
 
 
-def _merged(paths: Sequence[str], given: Mapping[str, str | None], domains: str | None) -> Statistics:
+def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
     from corpusfmt.statistics.run import joined
     from corpusfmt.statistics.saved import merged
     from corpusfmt.statistics.sharing import is_part, parts_at
 
     parts = parts_at(paths) if any(map(is_part, paths)) else None
-    _refuse_options_of_counting(given if parts else {**given, "--domains": domains})
+    _refuse_options_of_counting(given if parts else {**given, "domains": domains})
     return merged(paths) if parts is None else joined(parts, domains)
 
 
@@ -171,10 +189,10 @@ def _part(share: Share | None, reports: Sequence[str], domains: str | None) -> I
         yield PartWriter(file, share)
 
 
-def _refuse_options_of_counting(given: Mapping[str, str | None]) -> None:
+def _refuse_options_of_counting(given: Mapping[str, object]) -> None:
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"--merge adds up saved numbers: pass {name} where they are counted")
+            raise UsageError(f"--merge adds up saved numbers: pass --{name.replace('_', '-')} where they are counted")
 
 
 def _only(corpora: Sequence[str]) -> str:

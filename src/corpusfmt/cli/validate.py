@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from enum import StrEnum
+from enum import Enum, StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +13,22 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
 from corpusfmt.cli.console import detail, summarise
-from corpusfmt.cli.inputs import ColumnProfile, ConfigFile, FollowLinks, Maps
+from corpusfmt.cli.inputs import (
+    ColumnProfile,
+    ConfigFile,
+    DateField,
+    FollowLinks,
+    IdField,
+    LanguageField,
+    Maps,
+    TextField,
+    UrlField,
+    field_names,
+    judged_by,
+    maps_of,
+    settings_of,
+    share,
+)
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Coverage, Report, Tally, UsageError
@@ -21,6 +38,8 @@ from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
     from corpusfmt.engine.arrays import Share
+    from corpusfmt.engine.cache import Cache
+    from corpusfmt.engine.config import Config
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
 
@@ -30,6 +49,14 @@ class Show(StrEnum):
 
     WARNING = "warning"
     INFO = "info"
+
+
+class Keeps(Enum):
+    """Which runs keep the results of their checks."""
+
+    NOTHING = 0
+    LARGE = 1
+    ALL = 2
 
 
 Paths = Annotated[
@@ -82,6 +109,14 @@ MaxLineBytes = Annotated[
 Blocklist = Annotated[
     str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that a release must not contain.")
 ]
+CacheOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Keep results in .corpusfmt_cache, and check only what has changed (default: for 64 MiB or more, and not in CI).",
+        show_default=False,
+    ),
+]
 OutputFormat = Annotated[
     str,
     typer.Option(
@@ -114,6 +149,11 @@ def command(
     data: Data = False,
     dedup: Dedup = False,
     columns: ColumnProfile = None,
+    text_field: TextField = None,
+    id_field: IdField = None,
+    url_field: UrlField = None,
+    date_field: DateField = None,
+    language_field: LanguageField = None,
     select: Select = [],  # noqa: B006
     ignore: Ignore = [],  # noqa: B006
     config: ConfigFile = None,
@@ -133,6 +173,7 @@ def command(
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
     blocklist: Blocklist = None,
+    cache: CacheOption = None,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006
     max_findings: MaxFindings = 100,
@@ -140,7 +181,6 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
-    from corpusfmt.cli.inputs import judged_by, maps_of, settings_of, share
     from corpusfmt.engine.sharing import Asked
     from corpusfmt.report import FOR_TERMINALS
     from corpusfmt.report.saved import Baseline, load_baseline
@@ -157,6 +197,7 @@ def command(
         data=data or bool(maps),
         dedup=dedup,
         columns=columns,
+        fields=field_names(locals()),
         baseline=known.name,
         known=[(*key, count) for key, count in known.occurrences.items()],
         fail_on=fail_on or _fail_on(settings.fail_on),
@@ -171,11 +212,11 @@ def command(
         blocklist=blocklist,
         **judged_by(settings, profile, select, ignore),
     )
+    keeps = _keeps(cache, settings)
     if array is not None:
-        raise typer.Exit(_write_part(asked, array, report, jobs, engine))
-    whole = checked(asked, jobs, engine, fail_fast=fail_fast)
-    for each in whole.shards:
-        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
+        raise typer.Exit(_write_part(asked, array, report, jobs, engine, keeps))
+    whole = checked(asked, jobs, engine, fail_fast=fail_fast, keeps=keeps)
+    _say_shards(whole)
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     if output_format in FOR_TERMINALS:
         _say_sample(whole)
@@ -183,7 +224,13 @@ def command(
 
 
 def checked(
-    asked: Asked, jobs: int | None, engine: str | None, part: Whole | None = None, *, fail_fast: bool = False
+    asked: Asked,
+    jobs: int | None,
+    engine: str | None,
+    part: Whole | None = None,
+    *,
+    fail_fast: bool = False,
+    keeps: Keeps = Keeps.NOTHING,
 ) -> Report:
     """Return the report of a run; `part` and `fail_fast` are as in `engine.validate`."""
     from corpusfmt.cli.inputs import base_of, expanded, one_report, standard_input
@@ -196,6 +243,7 @@ def checked(
     reports: list[tuple[str, Report]] = []
     with standard_input(asked.paths, asked.format) as given, shown_progress("validating") as progress:
         inputs = list(expanded(given, follow_links=asked.follow_links))
+        cache = _cache(keeps, inputs)
         for shown, path in inputs:
             if fail_fast and reports and STOPPED in reports[-1][1].coverage.reasons:
                 reports.append((shown, _unchecked(reports[-1][1])))
@@ -210,6 +258,7 @@ def checked(
                 progress=progress,
                 part=part,
                 fail_fast=fail_fast,
+                cache=cache,
             )
             reports.append((shown, found))
     whole = one_report(reports, known)
@@ -217,6 +266,28 @@ def checked(
     profiles = ", ".join(asked.profile)
     whole.arguments |= {"paths": asked.paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
     return whole
+
+
+def _say_shards(report: Report) -> None:
+    for each in report.shards:
+        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
+
+
+def _keeps(option: bool | None, settings: Config) -> Keeps:
+    wanted = settings.cache if option is None else option
+    if wanted is None:
+        return Keeps.NOTHING if os.environ.get("CI") else Keeps.LARGE
+    return Keeps.ALL if wanted else Keeps.NOTHING
+
+
+def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
+    if keeps is Keeps.NOTHING or any(shown == "-" for shown, _ in inputs):
+        return None
+    from corpusfmt.engine.cache import FOLDER, WORTH_KEEPING, Cache
+
+    data = [entry.url for _, entry in inputs if not entry.is_remote]
+    is_asked = keeps is Keeps.ALL
+    return Cache(Path.cwd() / FOLDER, data, 0 if is_asked else WORTH_KEEPING, is_asked)
 
 
 def _unchecked(before: Report) -> Report:
@@ -237,6 +308,7 @@ def _found(asked: Asked, path: Entry, **how: Any) -> Report:
         data=asked.data,
         dedup=asked.dedup,
         columns=asked.columns,
+        **asked.fields,
         select=asked.select,
         ignore=asked.ignore,
         overrides=asked.overrides,
@@ -264,7 +336,9 @@ def _refuse_part(reports: Sequence[str]) -> None:
         raise UsageError("--report part=FILE is for a share of a run: add --shard I/N, or name another format")
 
 
-def _write_part(asked: Asked, share: Share, reports: Sequence[str], jobs: int | None, engine: str | None) -> int:
+def _write_part(
+    asked: Asked, share: Share, reports: Sequence[str], jobs: int | None, engine: str | None, keeps: Keeps
+) -> int:
     """Check a share of the shards, and write what that gave; return the exit status."""
     from corpusfmt.engine.parts import PartWriter
     from corpusfmt.io.publish import output_at, publish
@@ -277,7 +351,7 @@ def _write_part(asked: Asked, share: Share, reports: Sequence[str], jobs: int | 
     asked.refuse_stores()
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, asked)
-        found = checked(asked, jobs, engine, part)
+        found = checked(asked, jobs, engine, part, keeps=keeps)
         part.end()
     seen = f"{found.coverage.shards_seen:,} of {plural(found.coverage.shards_total, 'shard')}"
     counts = f"{plural(found.counts['error'], 'error')}, {plural(found.counts['warning'], 'warning')}"

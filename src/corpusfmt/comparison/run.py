@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import numpy as np
 from msgspec import Struct
@@ -22,7 +22,7 @@ from corpusfmt.comparison.texts import join_texts
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
-from corpusfmt.formats import ReadOptions
+from corpusfmt.formats import FieldNames, ReadOptions
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.model import Incomplete, UsageError
 
@@ -41,8 +41,6 @@ def compare(
     old_format: str = "auto",
     new_format: str = "auto",
     record_set: str | None = None,
-    text_field: str | None = None,
-    id_field: str | None = None,
     on_bad_record: OnBadRecord = "stop",
     examples: int = EXAMPLES,
     jobs: int | None = 1,
@@ -50,11 +48,12 @@ def compare(
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
+    **fields: Unpack[FieldNames],
 ) -> Comparison:
     """Compare two releases of a corpus, document by document; their formats may differ.
 
     A document is identified by its source and id, or by its text if the id is only a place. Format, shard and compressor
-    are not compared. `record_set`, `text_field` and `id_field` are for formats without fixed names. `on_bad_record` either
+    are not compared. `record_set` and `fields`, such as `text_field`, are for formats without fixed names. `on_bad_record` either
     stops at the first bad record, or skips and counts bad records; `examples` is the maximum number of named documents for
     each kind of difference. The result does not depend on `jobs` or `engine`.
 
@@ -64,12 +63,12 @@ def compare(
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.comparison.reading", "corpusfmt.comparison.names")
     with limited(limits) as planned:
-        reading = ReadOptions(record_set, text_field=text_field, id_field=id_field)
+        reading = ReadOptions(record_set, **fields)
         before = side_at(placed(engine, old), old_format, reading, on_bad_record, follow_links=follow_links)
         after = side_at(placed(engine, new), new_format, reading, on_bad_record, follow_links=follow_links)
     if reading != ReadOptions() and before.reading == after.reading == ReadOptions():
         raise UsageError(
-            "the fields of both releases have fixed names: leave out --record-set, --text-field, --id-field"
+            "the fields of both releases have fixed names: leave out --record-set, --text-field and the like"
         )
     shards = [*before.shards, *after.shards]
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))

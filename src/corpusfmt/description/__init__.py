@@ -11,7 +11,7 @@ from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import (
     CheckOptions,
+    FieldNames,
     Format,
     LeftOut,
     ReadOptions,
@@ -85,12 +86,11 @@ def describe(
     croissant: str | None = None,
     evidence: Callable[[Json], None] | None = None,
     columns: str | Path | None = None,
-    text_field: str | None = None,
-    id_field: str | None = None,
     follow_links: bool = False,
     jobs: int | None = 1,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
+    **fields: Unpack[FieldNames],
 ) -> Json:
     """Return the Croissant description of a corpus, or of any other folder, ready to be written as JSON.
 
@@ -98,8 +98,8 @@ def describe(
     file with more of them. Languages that are not given are those of the corpus. `croissant` is the version to write, 1.1 or
     1.0. Paths are relative to `base`, the folder that the description will be in, if the data is in it or below; otherwise
     to the data. `evidence` is called once with the reasons for each type, key and split, and with notes on everything that
-    is not described. `columns` is a column profile, by its name or file, and `text_field` and `id_field` name fields of rows, as
-    for `convert`. Every data file is read; `follow_links` lets links lead out of the folder.
+    is not described. `columns` is a column profile, by its name or file, and `fields` name fields of rows, such as
+    `text_field`, as for `convert`. Every data file is read; `follow_links` lets links lead out of the folder.
     Raises `UsageError` where there is nothing to describe or a value is not possible, `BadInput` where the records of a
     corpus are wrong or a part of it cannot be read, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
     """
@@ -110,7 +110,7 @@ def describe(
         rai=rai,
         croissant=croissant,
         base=None if base is None else place_of(base, "base"),
-        reading=ReadOptions(None, None if columns is None else str(columns), text_field, id_field),
+        reading=ReadOptions(columns=None if columns is None else str(columns), **fields),
         follow_links=follow_links,
         jobs=jobs,
         limits=limits,

@@ -13,6 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from corpusfmt.io.paths import is_inside, is_ours
 from corpusfmt.io.toml import converted, decoded_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
 from corpusfmt.rules import Override
@@ -132,6 +133,9 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     max_expansion: Annotated[float | None, Meta(extra_json_schema={"minimum": 1})] = None
     max_total_bytes: str | None = None
     timeout: Annotated[float | None, Meta(extra_json_schema={"exclusiveMinimum": 0})] = None
+    cache: Annotated[
+        bool | None, Meta(description="Whether results of checks are kept in `.corpusfmt_cache` of the working folder.")
+    ] = None
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -177,22 +181,14 @@ def find_config(inputs: Iterable[str]) -> Path | None:
             with suppress(OSError):
                 if (
                     path.is_file()
-                    and _is_ours(path)
-                    and not any(_is_inside(path, each) for each in data)
+                    and is_ours(path)
+                    and not any(is_inside(path, each) for each in data)
                     and _is_meant(path)
                 ):
                     return path
         if (folder / ".git").exists():
             break
     return None
-
-
-def _is_ours(path: Path) -> bool:
-    return not hasattr(os, "getuid") or path.stat().st_uid in (0, os.getuid())
-
-
-def _is_inside(path: Path, folder: str) -> bool:
-    return Path(folder) in Path(os.path.realpath(path)).parents
 
 
 def _is_meant(path: Path) -> bool:

@@ -63,11 +63,12 @@ class Planned(Struct, frozen=True, forbid_unknown_fields=True):
             each = [(role, entry.path, entry.size) for role, entry in shard.files.items()]
             files.update(dumped([shard.index, shard.name, shard.read_as, each]).encode())
         return cls(
-            work.fmt.name, work.version, len(work.shards), files.hexdigest(), _digest_of_rules(work.fmt, work.options)
+            work.fmt.name, work.version, len(work.shards), files.hexdigest(), digest_of_rules(work.fmt, work.options)
         )
 
 
-def _digest_of_rules(fmt: Format, options: CheckOptions) -> str:
+def digest_of_rules(fmt: Format, options: CheckOptions) -> str:
+    """Return a digest of all rules, of what profiles make of them, and of the blocklist."""
     every = (*fmt.rules, *MANIFEST_RULES, *HUB_RULES)
     rules = [(rule.code, rule.slug, rule.severity, sorted(rule.grades.items())) for rule in every]
     blocked = ""
@@ -121,7 +122,8 @@ def _counter(counts: _Counts) -> Counter[tuple[str, str, str]]:
     return Counter({(code, path, reason): count for code, path, reason, count in counts})
 
 
-def _record_of(fmt: Format, position: int, result: ShardResult) -> Json:
+def record_of(fmt: Format, position: int, result: ShardResult) -> Json:
+    """Return what the check of a shard gave in the form of a `Result`."""
     tally = result.tally
     if result.facts is not None and fmt.facts is None:
         raise UsageError(f"the format {fmt.name} does not declare the type of its facts: remove --shard")
@@ -192,7 +194,7 @@ class PartWriter(Whole):
         self._file.write(Input("input", self._number, Planned.of(work)))
         try:
             for position, (shard, result) in zip(self.shards_here(work.shards), checks, strict=True):
-                self._file.write(_record_of(work.fmt, position, result))
+                self._file.write(record_of(work.fmt, position, result))
                 yield shard, result
         except LimitReached as limit:
             self._limit = self._limit or limit

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.formats import CheckOptions, FieldNames, Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
 from corpusfmt.io.looking import Looked
@@ -36,6 +36,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     data: bool = False
     dedup: bool = False
     columns: _FileName | None = None
+    fields: FieldNames = {}
     select: list[str] = []
     ignore: list[str] = []
     overrides: list[Override] = []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_
 from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
+    FieldNames,
     Format,
     Plan,
     ReadOptions,
@@ -46,6 +48,9 @@ from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
 from corpusfmt.rules import STOPPED, FirstError, Grading, Judge, Override, selects
 from corpusfmt.wording import plural, unknown
+
+if TYPE_CHECKING:
+    from corpusfmt.engine.cache import Cache, Kept
 
 #: What chooses the shards of a sample, unless something else is asked for.
 SEED = 20181112
@@ -111,17 +116,20 @@ def validate(
     progress: Callable[[Progress], None] | None = None,
     part: Whole = WHOLE,
     fail_fast: bool = False,
+    cache: Cache | None = None,
+    **fields: Unpack[FieldNames],
 ) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
-    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file. With `jobs` None the input
+    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `fields` name fields of
+    rows, such as `text_field`, as for `convert`. With `jobs` None the input
     decides the number of workers. `sample` is the share of shards to check, chosen by `seed`; the report says so, and in
     `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
     copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
     `follow_links`. With `fail_fast`, the run stops at the first error, and reports what was not checked. A run that reaches
     one of `limits` is incomplete. With `part`, only some shards are checked, for a part of the run, or none, if the parts of
-    the run are given.
+    the run are given. With `cache`, what checks of shards give is kept, and shards that have not changed are not checked again.
 
     Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
     unknown format, profile, rule or engine, or a file that is not a report.
@@ -139,7 +147,7 @@ def validate(
         max_per_rule=max_per_rule,
         limits=limits,
         maps=copies(maps, follow_links=follow_links),
-        reading=ReadOptions(columns=placed_columns(engine, columns)),
+        reading=ReadOptions(columns=placed_columns(engine, columns), **fields),
     )
     report = examine(
         entry,
@@ -153,6 +161,7 @@ def validate(
         progress=progress,
         part=part,
         fail_fast=fail_fast,
+        cache=cache,
     ).report
     report.arguments = revision_of(entry.url)
     note_sample(report, sample, seed)
@@ -180,9 +189,10 @@ def examine(
     sealing: bool = False,
     part: Whole = WHOLE,
     fail_fast: bool = False,
+    cache: Cache | None = None,
 ) -> Examined:
-    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read. `part` and `fail_fast` are as in
-    `validate`.
+    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read. `part`, `fail_fast`
+    and `cache` are as in `validate`.
     """
     started = now()
     known = known or Baseline()
@@ -213,8 +223,10 @@ def examine(
         raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
+    if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
+        raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
     prepare(engine, jobs, *modules_of(fmt.name))
-    run = _Run(fmt, options, meter, jobs, engine, sample, seed, progress, part, fail_fast)
+    run = _Run(fmt, options, meter, jobs, engine, sample, seed, progress, part, fail_fast, cache)
     examined = _examined(run, entry, version, sealing=sealing)
     _settle(examined.report, fmt, options.grading, known)
     examined.report.started, examined.report.finished = started, now()
@@ -233,7 +245,8 @@ class _Run(Struct, frozen=True):
     seed: int
     progress: Callable[[Progress], None] | None
     part: Whole
-    fail_fast: bool = False
+    fail_fast: bool
+    cache: Cache | None
 
 
 def _detected(entry: Entry) -> tuple[Format, str]:
@@ -314,8 +327,11 @@ def _checks(
     alone = replace(options, grading=replace(options.grading, known={}, stops=run.fail_fast))
     tasks = [(shard, known) for shard in shards] if len(shards) == 1 else _divided(known, shards)
     wanted = frozenset(positions)
+    kept = None
+    if run.cache is not None:
+        kept = run.cache.for_run(run.fmt, [shards[position] for position in positions], alone, run.engine)
     results = run_tasks(
-        partial(_check_task, run.fmt.name, alone, hashing),
+        partial(_check_task, run.fmt.name, alone, hashing, kept),
         (task for position, task in enumerate(tasks) if position in wanted),
         open_executor,
         window=workers * RESULTS_WAITING_A_WORKER,
@@ -326,6 +342,8 @@ def _checks(
     )
     for shard, outcome in zip((shards[position] for position in positions), results, strict=True):
         yield shard, _ended(run.fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
+    if kept is not None:
+        kept.trim()
 
 
 def _judge_files(
@@ -461,13 +479,24 @@ def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Kno
         yield shard, {key: count for path in paths for key, count in by_path.get(path, {}).items()}
 
 
-def _check_task(format_name: str, options: CheckOptions, hashing: bool, task: tuple[Shard, Known]) -> ShardResult:
+def _check_task(
+    format_name: str, options: CheckOptions, hashing: bool, kept: Kept | None, task: tuple[Shard, Known]
+) -> ShardResult:
     shard, known = task
+    options = replace(options, grading=replace(options.grading, known=known))
     began = time.monotonic()
-    with witnessing(hashing) as read:
-        result = check_shard(format_name, replace(options, grading=replace(options.grading, known=known)), shard)
-    result.read = {url: seen.facts for url, seen in read.items()}
+    if kept is None:
+        result = _checked(format_name, shard, hashing, options)
+    else:
+        result = kept.checked(named_format(format_name)[0], shard, options, partial(_checked, format_name, shard, True))
     result.seconds = time.monotonic() - began
+    return result
+
+
+def _checked(format_name: str, shard: Shard, hashing: bool, options: CheckOptions) -> ShardResult:
+    with witnessing(hashing) as read:
+        result = check_shard(format_name, options, shard)
+    result.read = {url: seen.facts for url, seen in read.items()}
     return result
 
 

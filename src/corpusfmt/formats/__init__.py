@@ -7,7 +7,7 @@ A package does not import its `format`, so a user of one part, such as a writer,
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import accumulate
@@ -59,6 +59,20 @@ class ReadOptions(Struct, frozen=True):
     date_field: str | None = None
     language_field: str | None = None
     source: str | None = None
+
+    @property
+    def names_fields(self) -> bool:
+        return any(getattr(self, name) is not None for name in FieldNames.__annotations__)
+
+
+class FieldNames(TypedDict, total=False):
+    """The fields of `ReadOptions` that name fields of rows, as arguments."""
+
+    text_field: str | None
+    id_field: str | None
+    url_field: str | None
+    date_field: str | None
+    language_field: str | None
 
 
 class CheckOptions(Struct, frozen=True):
@@ -178,15 +192,16 @@ class Texts(Struct, frozen=True):
     @classmethod
     def of(
         cls,
-        texts: Sequence[bytes],
+        data: bytes,
+        sizes: Iterable[int],
         languages: Sequence[str | None],
         source: str,
         created: Sequence[str | None],
         metadata: Sequence[Mapping[str, Any]],
     ) -> Texts:
-        """Return documents of one source."""
-        ends = array("q", accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
-        return cls(b"\n".join(texts), ends.tobytes(), languages, [source] * len(texts), created, (), metadata)
+        """Return documents of one source with texts of these sizes."""
+        ends = array("q", accumulate((size + 1 for size in sizes), initial=-1))[1:]
+        return cls(data, ends.tobytes(), languages, [source] * len(ends), created, (), metadata)
 
 
 class CountedMetadata(TypedDict, total=False):
@@ -294,6 +309,8 @@ class Format(Struct, frozen=True):
     offers_edits: bool = False
     #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.
     mends: Callable[[Entry, CheckOptions], Iterator[Mend]] | None = None
+    #: Whether a check reads nothing but the files of its shard, so that its result may be kept as long as these are the same.
+    reads_only_its_files: bool = False
     #: Whether it accepts paths of other formats, too: it is asked only if no other format claims a path.
     is_general: bool = False
 

@@ -6,7 +6,7 @@ Those of published corpora are in `schemas/columns`; a user's file has the same 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -153,6 +153,14 @@ def value_at(row: Json, path: Sequence[str]) -> Any:
     for step in path[1:]:
         value = value.get(step) if isinstance(value, dict) else None
     return value
+
+
+def values_at(rows: Iterable[Json], path: Sequence[str]) -> Iterator[Any]:
+    """Return the values of a field in rows, as `value_at` does."""
+    if len(path) == 1:  # most are, and the function would be called for each
+        (name,) = path
+        return (row.get(name) for row in rows)
+    return (value_at(row, path) for row in rows)
 
 
 def odd_values(columns: Columns, row: Json) -> Iterator[tuple[Value, str]]:

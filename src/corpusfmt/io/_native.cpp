@@ -12,12 +12,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "../_compiler.hpp"
 #include "../_double_encoding.hpp"
 #include "../_utf8.hpp"
 #include "../_words.hpp"
@@ -72,113 +74,198 @@ inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, ui
     return true;
 }
 
-using Span = std::pair<size_t, size_t>;
+constexpr ptrdiff_t kBlock = 64;
 
-// The stretches of a text that must be normalised to know whether it is in NFC: each from a letter to the next code point that
-// composes with nothing before it. Nothing if the text is not UTF-8.
-std::optional<std::vector<Span>> nfc_doubts(std::string_view text) {
-    if (!Utf8Automaton::accepts(text)) return std::nullopt;
-    const Kinds& known = kinds();
-    std::vector<Span> found;
-    const unsigned char* const begin = bytes_of(text);
-    const unsigned char* const end = begin + text.size();
-    const unsigned char* letter = begin;
-    uint32_t before = 0;
-    const auto begins_anew = [&known, end](const unsigned char* at) {
-        uint32_t point = 0;
-        return *at < 0x80 || (step_over_nfc(at, end, point, known) && known[point] == kLetter);
-    };
-    for (const unsigned char* at = begin; at < end;) {
-        const unsigned char* const here = at;
-        if (*at < 0x80) {
-            while (at < end && *at < 0x80) ++at;
-            before = 0;  // no ASCII letter composes with a mark of the table
-            letter = at - (at[-1] == '\n' ? 0 : 1);
-        } else if (step_over_nfc(at, end, before, known)) {
-            if (known[before] == kLetter) letter = here;
-        } else {
-            at = here;
-            do {
-                at += *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
-            } while (at < end && !begins_anew(at));
-            found.emplace_back(letter - begin, at - begin);
-            before = 0;
+// Skips blocks of printable ASCII, tabs, LFs and letters of the most common scripts, which are in NFC; marks other bytes of the
+// block where it stops, or all if it is the last. Reads two bytes before `at`.
+CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const unsigned char* end, unsigned char* marks) {
+    using Byte = unsigned char;
+    // Ranges are added up, not combined by `|`, from which the compiler would make shifts of words, not of vectors.
+    const auto is_within = [](Byte byte, Byte first, Byte last) -> Byte { return static_cast<Byte>(byte - first) <= static_cast<Byte>(last - first); };
+    const auto leads_two = [&](Byte byte) -> Byte { return is_within(byte, 0xC3, 0xCB) + is_within(byte, 0xCF, 0xD1) + is_within(byte, 0xD8, 0xD9); };
+    const auto leads_three = [&](Byte byte) -> Byte { return is_within(byte, 0xE0, 0xE0) + is_within(byte, 0xE2, 0xED) + is_within(byte, 0xEF, 0xEF); };
+    for (; end - at >= kBlock; at += kBlock) {
+        Byte any = 0;
+        for (ptrdiff_t place = 0; place < kBlock; ++place) any |= (is_within(at[place], 0x20, 0x7F) + is_within(at[place], '\t', '\n')) ^ 1;
+        if (!any) continue;
+        any = 0;
+        for (ptrdiff_t place = 0; place < kBlock; ++place) {
+            const Byte byte = at[place], before = at[place - 1], far = at[place - 2];
+            const Byte follows = leads_two(before) + leads_three(before) + leads_three(far);
+            const auto is_after = [&](Byte lead, Byte first, Byte last) -> Byte { return is_within(before, lead, lead) & is_within(byte, first, last); };
+            const auto is_third = [&](Byte lead, Byte second, Byte first, Byte last) -> Byte { return is_within(far, lead, lead) & is_after(second, first, last); };
+            const Byte other = is_after(0xD8, 0x80, 0x9A) + is_after(0xD9, 0x8B, 0x9F) + is_after(0xD9, 0xB0, 0xB0) +
+                               is_after(0xE0, 0x80, 0xA3) + is_after(0xE0, 0xA6, 0xBF) + is_third(0xE0, 0xA4, 0xBC, 0xBC) +
+                               is_third(0xE0, 0xA5, 0x8D, 0x9F) + is_after(0xE2, 0x81, 0xBF) + is_third(0xE2, 0x80, 0x80, 0x81) +
+                               is_after(0xE3, 0x84, 0xBF) + is_third(0xE3, 0x80, 0xAA, 0xAF) + is_third(0xE3, 0x81, 0x80, 0x80) +
+                               is_third(0xE3, 0x82, 0x97, 0x9A) + is_after(0xEA, 0x80, 0xAF) + is_after(0xED, 0x9E, 0xBF) +
+                               is_after(0xEF, 0x80, 0xBB) + is_third(0xEF, 0xBC, 0x80, 0x80) + is_after(0xEF, 0xBE, 0xBF);
+            const Byte known = is_within(byte, 0x20, 0xBF) + is_within(byte, '\t', '\n') + leads_two(byte) + leads_three(byte);
+            marks[place] = ((is_within(byte, 0x80, 0xBF) ^ follows) | other | (known ^ 1)) != 0;
+            any |= marks[place];
         }
+        if (any) return at;
     }
-    return found;
+    std::memset(marks, 1, kBlock);
+    return at;
 }
 
-// Whether eight bytes are ASCII without control characters.
-inline bool is_printable_ascii(const unsigned char* at) {
-    uint64_t word;
-    std::memcpy(&word, at, sizeof(word));
-    return ((word | ((word - in_each_byte(0x20)) & ~word)) & in_each_byte(0x80)) == 0;
-}
+// The beginning of a character that goes on at a place behind known ones, or else this place.
+inline const unsigned char* within_character(const unsigned char* at) { return at[-1] >= 0xC0 ? at - 1 : at[-2] >= 0xE0 ? at - 2 : at; }
 
-// Whether a line has at least the given number of code points, is certainly NFC and not double-encoded, is not blank, and has
-// no control characters except tabs.
-bool is_plain_line(const unsigned char* at, const unsigned char* end, size_t least, const Kinds& known) {
-    if (static_cast<size_t>(end - at) < least || *at == ' ' || *at == '\t') return false;
-    const unsigned char* const begin = at;
-    size_t characters = 0;
-    uint32_t before = 0;
-    while (at < end) {
-        if (*at >= 0x80) {
-            const bool may_be_twice = *at == kDoubleEncodedLead && end - at > 2 && is_suspect(at);
-            if (may_be_twice && is_double_encoded(begin, at, end, character_at)) return false;
-            // C1 control characters and the byte order mark are among those left to Python.
-            if ((*at == 0xC2 && end - at > 1 && at[1] < 0xA0) || (*at == 0xEF && end - at > 2 && at[1] == 0xBB)) return false;
-            if (!step_over_nfc(at, end, before, known)) return false;
-            ++characters;
-            continue;
-        }
-        before = 0;
-        while (end - at >= 8 && is_printable_ascii(at)) {
-            at += 8;
-            characters += 8;
-        }
-        if (at < end && *at < 0x80) {
-            if (*at < 0x20 && *at != '\t') return false;
-            ++at;
-            ++characters;
-        }
+// How often something occurs, and where first.
+struct Sight {
+    size_t count = 0, first = 0;
+
+    void add(size_t place) {
+        if (count++ == 0) first = place;
     }
-    return characters >= least;
-}
-
-struct PlainText {
-    size_t lines = 0;
-    std::vector<Span> blank;  // number and position of each empty line
 };
 
-// The empty lines of complete lines, if all other lines are plain and no two empty lines are adjacent.
-std::optional<PlainText> plain_text(std::string_view data, size_t least) {
-    const Kinds& known = kinds();
-    PlainText found;
-    bool after_blank = false;
-    for (size_t start = 0; start < data.size(); ++found.lines) {
-        const size_t end = data.find('\n', start);
-        if (end == std::string_view::npos) return std::nullopt;
-        const bool blank = end == start;
-        if (blank) {
-            if (after_blank) return std::nullopt;
-            found.blank.emplace_back(found.lines, start);
-        } else if (!is_plain_line(bytes_of(data) + start, bytes_of(data) + end, least, known)) {
-            return std::nullopt;
-        }
-        after_blank = blank;
-        start = end + 1;
-    }
-    return found;
-}
+enum Seen { kOddSeparators, kBlankRuns, kShortLines, kReturns, kNuls, kOtherControls, kNotNfc, kSeen };
 
-size_t count_lines(std::string_view data) {
-    return count_marked(data, [](uint64_t bytes) {
-        constexpr uint64_t kAllButTop = in_each_byte(0x7F);
-        const uint64_t others = bytes ^ in_each_byte('\n');  // zero at each LF
-        return ~(((others & kAllButTop) + kAllButTop) | others | kAllButTop) >> 7;
-    });
-}
+// Documents are between separators: empty lines, and odd ones of spaces, tabs and CRs.
+struct Document {
+    int64_t line, lines, size, separators_before;
+};
+
+struct Survey {
+    // The line and byte where the text begins and, also from the text before, the open document and whether it ends with an
+    // empty line (1) or several (2).
+    int64_t line = 0, byte = 0, open_line = 0, open_byte = 0, separators = 0, blanks = 0;
+    bool keeps_documents = true;
+
+    size_t lines = 0, filled = 0, found = 0;
+    std::array<Sight, kSeen> seen{};
+    std::vector<size_t> bad;  // the first byte of each line that is not UTF-8
+    std::vector<int64_t> odd;
+    std::vector<Document> documents;
+
+    // Finds control characters and lines that are not UTF-8 or not in NFC. `is_nfc` judges stretches from a letter to the
+    // next code point that composes with nothing before it.
+    template <typename IsNfc>
+    void take_characters(std::string_view text, IsNfc is_nfc) {
+        const Kinds& known = kinds();
+        const unsigned char* const begin = bytes_of(text);
+        const unsigned char* const end = begin + text.size();
+        const auto place = [&](const unsigned char* at) { return static_cast<size_t>(at - begin); };
+        const auto line_of = [&](const unsigned char* at) { return text.rfind('\n', place(at)) + 1; };
+        const auto end_of_line = [&](const unsigned char* at) { return begin + std::min(text.find('\n', place(at)), text.size()); };
+        const auto begins_anew = [&](const unsigned char* at) {
+            uint32_t point = 0;
+            return *at < 0x80 || (step_over_nfc(at, end, point, known) && known[point] == kLetter);
+        };
+        // Lines that are blank, not UTF-8 or not in NFC are looked at once.
+        const unsigned char *letter = begin, *odd_to = begin, *bad_to = begin, *judged_to = begin;
+        bool is_odd = false;
+        size_t last = 0;  // line not in NFC
+        uint32_t before = 0;
+        const auto skip_to = [&](const unsigned char*& at, const unsigned char* next) {
+            if (next <= at) return;
+            letter = at = next;
+            before = 0;
+            do --letter;
+            while (is_continuation(*letter));
+            if (const unsigned char* again = letter; *letter >= 0x80) step_over_nfc(again, end, before, known);
+            if (*letter == '\n') letter = at;
+        };
+        unsigned char marks[kBlock];
+        std::memset(marks, 1, kBlock);
+        for (const unsigned char* at = begin; at < end;) {
+            const unsigned char* const block = place(at) < 2 ? at : after_letters(at, end, marks);
+            const unsigned char* const stop = end - block < kBlock ? end : block + kBlock;
+            if (block != at) skip_to(at, within_character(block));
+            while (at < stop) {
+                if (at < block || !marks[at - block]) {
+                    const ptrdiff_t from = std::max<ptrdiff_t>(at - block, 0);
+                    const void* const marked = std::memchr(marks + from, 1, static_cast<size_t>(stop - block - from));
+                    skip_to(at, within_character(marked ? block + (static_cast<const unsigned char*>(marked) - marks) : stop));
+                    if (!marked) break;
+                }
+                const unsigned char* const here = at;
+                if (*at < 0x80) {
+                    if (*at == '\r') {
+                        if (at >= odd_to) {
+                            odd_to = end_of_line(at);
+                            is_odd = text.find_first_not_of(" \t\r", line_of(at)) >= place(odd_to);
+                        }
+                        if (!is_odd) seen[kReturns].add(place(at));
+                    } else if (*at < 0x20 && *at != '\n' && *at != '\t') {
+                        seen[*at ? kOtherControls : kNuls].add(place(at));
+                    }
+                    letter = *at == '\n' ? at + 1 : at;
+                    before = 0;  // no ASCII letter composes with a mark of the table
+                    ++at;
+                    continue;
+                }
+                if (*at == 0xC2 && end - at > 1 && is_continuation(at[1]) && at[1] < 0xA0) seen[kOtherControls].add(place(at));
+                if (at < bad_to) {
+                    ++at;
+                } else if (step_over_nfc(at, end, before, known)) {
+                    if (known[before] == kLetter) letter = here;
+                } else {
+                    at = here;
+                    size_t length;
+                    do {
+                        length = *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+                        if (!Utf8Automaton::accepts(text.substr(place(at), length))) length = 0;
+                        at += length;
+                    } while (length && at < end && !begins_anew(at));
+                    before = 0;
+                    if (!length) {
+                        bad.push_back(line_of(here));
+                        bad_to = end_of_line(at);
+                        if (seen[kNotNfc].count && last == bad.back()) --seen[kNotNfc].count;
+                    } else if (here >= judged_to && !is_nfc(text.substr(place(letter), place(at) - place(letter)))) {
+                        seen[kNotNfc].add(last = line_of(here));
+                        judged_to = end_of_line(at);
+                    }
+                }
+            }
+        }
+    }
+
+    // Finds separators, documents, and lines with fewer code points than `least`.
+    void take_lines(std::string_view text, size_t least) {
+        constexpr size_t kMostOdd = 10'000, kLongestSequence = 4;
+        auto next_bad = bad.begin();
+        for (size_t start = 0, end; start < text.size(); start = end + 1, ++lines) {
+            end = std::min(text.find('\n', start), text.size());
+            const std::string_view whole = text.substr(start, end - start);
+            const bool is_bad = next_bad != bad.end() && *next_bad == start;
+            next_bad += is_bad;
+            const int64_t number = line + static_cast<int64_t>(lines);
+            if (whole.find_first_not_of(" \t\r") != std::string_view::npos) {
+                ++filled;
+                blanks = 0;
+                if (whole.size() >= least * kLongestSequence || is_bad) continue;
+                if (whole.size() - continuations_in(whole) < least) seen[kShortLines].add(start);
+                continue;
+            }
+            if (whole.empty()) {
+                if (blanks == 1) seen[kBlankRuns].add(start);
+                blanks = blanks ? 2 : 1;
+            } else {
+                seen[kOddSeparators].add(start);
+                if (odd.size() < kMostOdd) odd.push_back(number);
+                blanks = 0;
+            }
+            if (number > open_line) {
+                ++found;
+                const int64_t size = byte + static_cast<int64_t>(start) - 1 - open_byte;
+                if (keeps_documents) documents.push_back({open_line, number - open_line, size, separators});
+                separators = 0;
+            }
+            ++separators;
+            open_line = number + 1;
+            open_byte = byte + static_cast<int64_t>(end) + 1;
+        }
+    }
+};
+
+size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
+
+size_t is_utf8(std::string_view data) { return is_ascii(data) || Utf8Automaton::accepts(data); }
 
 // The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
@@ -222,6 +309,23 @@ std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
     return found;
 }
 
+// The lines, words (if `measurer` counts them), characters and bytes of texts that LFs join, one column after another; `ends` are
+// the places after each, as 64-bit numbers. Nothing if they are not UTF-8.
+std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string_view ends, Measurer* measurer) {
+    if (!is_utf8(data)) return std::nullopt;
+    const size_t number = ends.size() / sizeof(uint64_t);
+    std::vector<uint64_t> found(4 * number);
+    for (uint64_t at = 0, begin = 0, end = 0; at < number; ++at, begin = end + 1) {
+        std::memcpy(&end, ends.data() + at * sizeof(end), sizeof(end));
+        const std::string_view text = data.substr(begin, end - begin);
+        const Measures each = measurer ? measurer->measure(text, data.data())
+                                       : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
+        const uint64_t lines = each.lines + (!text.empty() && text.back() != '\n'), values[] = {lines, each.words, each.characters, text.size()};
+        for (size_t unit = 0; unit < 4; ++unit) found[unit * number + at] = values[unit];
+    }
+    return found;
+}
+
 }  // namespace
 }  // namespace corpusfmt
 
@@ -247,26 +351,6 @@ PyObject* scanned(PyObject* bytes, Scan scan) {
     return scanned(std::string_view(data, static_cast<size_t>(size)), scan);
 }
 
-PyObject* nfc_doubts(PyObject*, PyObject* arguments) {
-    const char* data;
-    Py_ssize_t size;
-    PyObject* settled;
-    if (!PyArg_ParseTuple(arguments, "y#O!:nfc_doubts", &data, &size, &PySet_Type, &settled)) return nullptr;
-    return scanned(std::string_view(data, static_cast<size_t>(size)), [settled](std::string_view text) -> PyObject* {
-        auto found = nfc_doubts(text);
-        if (!found) return Py_NewRef(Py_None);
-        Owned open(PyList_New(0));
-        for (const auto& [begin, end] : *found) {
-            Owned piece(PyBytes_FromStringAndSize(text.data() + begin, static_cast<Py_ssize_t>(end - begin)));
-            const int known = open && piece ? PySet_Contains(settled, piece.get()) : -1;
-            if (known < 0) return nullptr;
-            Owned item(known ? nullptr : Py_BuildValue("nO", static_cast<Py_ssize_t>(begin), piece.get()));
-            if (!known && (!item || PyList_Append(open.get(), item.get()) < 0)) return nullptr;
-        }
-        return open.release();
-    });
-}
-
 template <size_t (*kCount)(std::string_view)>
 PyObject* counted(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(kCount(data)); });
@@ -283,17 +367,40 @@ PyObject* split_at_empty_lines(PyObject*, PyObject* bytes) {
     });
 }
 
-PyObject* plain_text(PyObject*, PyObject* arguments) {
+PyObject* survey(PyObject*, PyObject* arguments) {
     const char* data;
     Py_ssize_t size, least;
-    if (!PyArg_ParseTuple(arguments, "y#n:plain_text", &data, &size, &least)) return nullptr;
-    return scanned(std::string_view(data, static_cast<size_t>(size)), [least](std::string_view text) -> PyObject* {
-        const auto found = plain_text(text, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
-        if (!found) return Py_NewRef(Py_None);
-        Owned lines(as_list(found->blank, [](const auto& each) { return PyLong_FromSize_t(each.first); }));
-        Owned places(as_list(found->blank, [](const auto& each) { return PyLong_FromSize_t(each.second); }));
-        if (!lines || !places) return nullptr;
-        return Py_BuildValue("nNN", static_cast<Py_ssize_t>(found->lines), lines.release(), places.release());
+    PyObject* is_nfc;
+    Survey found;
+    int keeps = 0;
+    if (!PyArg_ParseTuple(arguments, "y#n(LLLLLL)pO:survey", &data, &size, &least, &found.line, &found.byte, &found.open_line,
+                          &found.open_byte, &found.separators, &found.blanks, &keeps, &is_nfc)) {
+        return nullptr;
+    }
+    found.keeps_documents = keeps;
+    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view text) -> PyObject* {
+        found.take_characters(text, [&](std::string_view stretch) {
+            static std::array<std::string, 1 << 13> settled;  // the same stretches recur
+            std::string& recent = settled[std::hash<std::string_view>()(stretch) % settled.size()];
+            if (recent == stretch) return true;
+            const Owned piece(PyErr_Occurred() ? nullptr : as_bytes(stretch));
+            const Owned said(piece ? PyObject_CallFunctionObjArgs(is_nfc, piece.get(), nullptr) : nullptr);
+            if (said.get() == Py_False) return false;
+            if (said && stretch.size() <= 64) recent = stretch;
+            return true;
+        });
+        if (PyErr_Occurred()) return nullptr;
+        found.take_lines(text, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
+        const auto column = [&](int64_t Document::*value) {
+            return as_list(found.documents, [&](const Document& each) { return PyLong_FromLongLong(each.*value); });
+        };
+        const auto sight = [](const Sight& each) {
+            return Py_BuildValue("nn", static_cast<Py_ssize_t>(each.count), static_cast<Py_ssize_t>(each.first));
+        };
+        return Py_BuildValue("nnn(LLLL)(NNNN)NNN", found.lines, found.filled, found.found, found.open_line, found.open_byte,
+                             found.separators, found.blanks, column(&Document::line), column(&Document::lines),
+                             column(&Document::size), column(&Document::separators_before), as_list(found.odd, PyLong_FromLongLong),
+                             as_list(found.bad, PyLong_FromSize_t), as_list(found.seen, sight));
     });
 }
 
@@ -310,31 +417,23 @@ PyObject* double_encoding_at(PyObject*, PyObject* arguments) {
 
 PyObject* measures(PyObject*, PyObject* arguments) {
     const char *data, *ends, *classes, *next;
-    Py_ssize_t size, places, code_points, states;
-    if (!PyArg_ParseTuple(arguments, "y#y#y#y#:measures", &data, &size, &ends, &places, &classes, &code_points, &next, &states)) {
-        return nullptr;
-    }
-    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view text) -> PyObject* {
-        if (!is_ascii(text) && !Utf8Automaton::accepts(text)) return Py_NewRef(Py_None);
-        Measurer measurer(classes, next);
-        std::vector<uint64_t> sums;
-        for (Py_ssize_t place = 0, at = 0, end; place < places; place += Py_ssize_t{sizeof(int64_t)}, at = end + 1) {
-            end = static_cast<Py_ssize_t>(*reinterpret_cast<const int64_t*>(ends + place));
-            measurer.add(bytes_of(text) + at, bytes_of(text) + end, bytes_of(text));
-            sums.insert(sums.end(), {measurer.lines, measurer.words, measurer.characters});
-        }
-        return Py_BuildValue("NN", as_bytes(sums), as_bytes(measurer.scripts));
+    Py_ssize_t size, places, points, states;
+    PyObject* scripts;
+    if (!PyArg_ParseTuple(arguments, "y#y#y#y#Y", &data, &size, &ends, &places, &classes, &points, &next, &states, &scripts)) return nullptr;
+    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view texts) -> PyObject* {
+        Measurer words(classes, next, PyByteArray_AsString(scripts));
+        const auto found = measures(texts, {ends, static_cast<size_t>(places)}, points ? &words : nullptr);
+        return found ? as_bytes(*found) : Py_NewRef(Py_None);
     });
 }
 
 PyMethodDef kMethods[] = {
-    {"nfc_doubts", nfc_doubts, METH_VARARGS,
-     "nfc_doubts(data, settled) -> places and bytes of stretches that may not be in NFC, or None if it is not UTF-8."},
-    {"plain_text", plain_text, METH_VARARGS,
-     "plain_text(data, least) -> (number of lines, numbers of the empty ones, places of the empty ones), or None."},
+    {"survey", survey, METH_VARARGS,
+     "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
+    {"is_utf8", counted<is_utf8>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
     {"count_lines", counted<count_lines>, METH_O, "count_lines(data) -> how many LFs there are."},
     {"measures", measures, METH_VARARGS,
-     "measures(texts, ends, classes, next) -> (lines, words and characters up to each end, characters by script), or None."},
+     "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text, or None."},
     {"count_quotes", counted<count_quotes>, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
     {"split_at_empty_lines", split_at_empty_lines, METH_O,
      "split_at_empty_lines(data) -> what stands between them, each with its number of lines, or None."},

@@ -56,7 +56,7 @@ def repair(line: str) -> Repair | None:
 
 def _undone(line: str) -> tuple[int, str] | None:
     garbled = []
-    whole = sum(map(len, _RUN.findall(line))) == sum(not character.isascii() for character in line)
+    whole = sum(map(len, _RUN.findall(line))) == len(line) - len(line.encode("ascii", "ignore"))
     for run in _RUN.finditer(line):
         text = _decoded(run[0])
         if text is None:

@@ -20,6 +20,7 @@ INTEGER_RANGE = range(-(2**63), 2**64)
 
 _DIGITS_OF_INTEGERS = len(str(INTEGER_RANGE.stop)) - 1
 _DIGITS_OF_DOUBLES = 17
+_encode = msgspec.json.Encoder().encode
 # No float has more digits.
 _MOST_DIGITS = 767
 
@@ -27,7 +28,8 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _LONE_ESCAPE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
-_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
+# A string without its end reaches to the end: nothing within it is tried again.
+_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.DOTALL)
 _NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+"|NaN|-?Infinity', re.DOTALL)
 
@@ -51,7 +53,7 @@ def utf8_fault(line: bytes) -> TextFault | None:
 
 def json_line(value: Any) -> bytes:
     """Return a value as a row of JSON Lines, in UTF-8 and with LF."""
-    return msgspec.json.encode(value) + b"\n"
+    return _encode(value) + b"\n"
 
 
 class JsonFault(ValueError):
@@ -141,16 +143,11 @@ def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
     if len(text) > most and has_too_many_values(text.encode("utf-8", "surrogatepass"), most):
         reason = f"more than {most:,} values, which do not fit into memory"
         raise DepthFault(reason, hint="write the records as JSON Lines")
+    _refuse_depth(text)
     try:
         found = _decoding.decoded(text)
     except json.JSONDecodeError as error:
-        _refuse_depth(text)
         raise JsonFault(_reason(error, text), error.pos + 1) from error
-    except RecursionError as error:
-        _refuse_depth(text)
-        raise DepthFault("nested too deeply to decode") from error
-    if _has_many_brackets(text) and _is_too_deep(found.value):
-        _refuse_depth(text)
     _refuse_surrogates(text, found.value)
     if infinite := _decoding.infinite:
         columns = (match.start() + 1 for match in _NUMBER.finditer(text) if match.group() == infinite[0])
@@ -233,24 +230,9 @@ def _reason(error: json.JSONDecodeError, text: str) -> str:
     return f"{reason}: the text ends here" if error.pos >= len(text.rstrip()) else reason
 
 
-def _is_too_deep(value: Any) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_DEPTH):
-        level = [
-            each
-            for node in level
-            for each in (node.values() if type(node) is dict else node)
-            if type(each) is dict or type(each) is list
-        ]
-    return bool(level)
-
-
-def _has_many_brackets(text: str) -> bool:
-    return text.count("{") + text.count("[") > MAX_DEPTH
-
-
 def _refuse_depth(text: str) -> None:
-    if not _has_many_brackets(text):
+    # Before decoding, because an interpreter in a browser has no stack for thousands of levels.
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
         return
     depth = 0
     for match in _BRACKET.finditer(text):

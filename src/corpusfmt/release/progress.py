@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.paths import Entry, is_remote
+from corpusfmt.io.paths import Entry, is_remote, users_cache
 
 
 class _Known(Struct, frozen=True):
@@ -69,12 +69,12 @@ class Hashed:
 
 def known_at(url: str, tree: str) -> Hashed:
     """Return the record of files at a place that were verified against a tree."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - `Path` raises without a home
-    if not os.path.isabs(cache):  # noqa: PTH117
+    cache = users_cache()
+    if cache is None:
         return Hashed(None)
     named = url if is_remote(url) else os.path.realpath(url)
     key = hashlib.sha256(f"{named}\0{tree}".encode("utf-8", "surrogateescape")).hexdigest()
-    return Hashed(Path(cache) / "corpusfmt" / "verify" / f"{key}.jsonl")
+    return Hashed(cache / "verify" / f"{key}.jsonl")
 
 
 def _read(place: Path) -> list[_Known]:

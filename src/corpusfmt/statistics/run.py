@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from msgspec.structs import asdict
 
@@ -14,7 +15,7 @@ from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
-from corpusfmt.formats import ReadOptions, Shard
+from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.publish import output_at
 from corpusfmt.model import UsageError
@@ -51,21 +52,20 @@ def stats(
     domains: str | Path | None = None,
     tokenizer: str | Path | None = None,
     record_set: str | None = None,
-    text_field: str | None = None,
-    id_field: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
     part: Whole = WHOLE,
+    **fields: Unpack[FieldNames],
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
     `count` names what takes more time: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
     `domains` is a CSV file for all domains, which are then counted. `tokenizer` is the `tokenizer.json` of a tokenizer, whose tokens
     are then counted.
-    `record_set`, `text_field` and `id_field` name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
+    `record_set` and `fields`, such as `text_field`, name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
     Records that are not documents, and the rest of files that cannot be read to their ends, are not counted, and listed.
 
     Raises `UsageError` for a path without documents and wrong arguments, `BadInput` for a layout that cannot be read, and
@@ -78,7 +78,7 @@ def stats(
     asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or part.tokenizer else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
-    reading = ReadOptions(record_set, text_field=text_field, id_field=id_field)
+    reading = ReadOptions(record_set, **fields)
     with limited(limits) as planned:
         corpus = corpus_at(
             placed(engine, path), format, reading, to="count", stops=False, or_else="", follow_links=follow_links
@@ -91,7 +91,7 @@ def stats(
             (scratch / name).mkdir()
         parts = list(_parts(corpus, scratch, frozenset(asked)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked})
-        run = Asked(str(path), format, sorted(set(count)), record_set, text_field, id_field, follow_links)
+        run = Asked(str(path), format, sorted(set(count)), record_set, follow_links, **fields)
         results = _counted(part.tasks(parts), workers, Meter(limits, planned.read), progress, scratch)
         counted = Counted(none)
         for each in part.results(Work(run, parts, none, used), results):

@@ -55,9 +55,12 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     count: list[str]
     record_set: str | None
-    text_field: str | None
-    id_field: str | None
     follow_links: bool
+    text_field: str | None = None
+    id_field: str | None = None
+    url_field: str | None = None
+    date_field: str | None = None
+    language_field: str | None = None
 
     def refuse_store(self) -> None:
         """Raise `UsageError` for a corpus in a store: a part may be made up, and must cause no request."""

@@ -248,70 +248,6 @@ std::optional<Table> plain_table(std::string_view data, char delimiter, size_t w
     return table;
 }
 
-// Numbers of 64 bits in someone else's memory, at any address.
-struct Words {
-    const char* data;
-    size_t size;
-
-    uint64_t operator[](size_t at) const {
-        uint64_t word;
-        std::memcpy(&word, data + at * sizeof(word), sizeof(word));
-        return word;
-    }
-};
-
-// Whether some hashes are all different: partitioned by their first bits, so that each part fits a small table.
-class Distinct {
-  public:
-    static bool are(const std::vector<Words>& parts) {
-        std::array<size_t, kShares + 1> ends{};
-        for (const Words& hashes : parts) {
-            for (size_t each = 0; each < hashes.size; ++each) ++ends[(hashes[each] >> kShift) + 1];
-        }
-        for (size_t share = 0; share < kShares; ++share) ends[share + 1] += ends[share];
-        std::vector<uint64_t> shared(ends[kShares]);
-        std::array<size_t, kShares + 1> at = ends;
-        for (const Words& hashes : parts) {
-            for (size_t each = 0; each < hashes.size; ++each) shared[at[hashes[each] >> kShift]++] = hashes[each];
-        }
-        std::vector<uint64_t> table;
-        for (size_t share = 0; share < kShares; ++share) {
-            if (!are(shared.data() + ends[share], shared.data() + ends[share + 1], table)) return false;
-        }
-        return true;
-    }
-
-  private:
-    static constexpr int kShift = 53;
-    static constexpr size_t kShares = size_t{1} << (64 - kShift), kMostSteps = 32;
-
-    // Zero marks an empty place, and is checked separately.
-    static bool are(uint64_t* begin, uint64_t* end, std::vector<uint64_t>& table) {
-        int bits = 4;
-        while ((size_t{1} << bits) < 2 * static_cast<size_t>(end - begin)) ++bits;
-        table.assign(size_t{1} << bits, 0);
-        bool has_zero = false;
-        for (const uint64_t* hash = begin; hash != end; ++hash) {
-            if (*hash == 0) {
-                if (has_zero) return false;
-                has_zero = true;
-                continue;
-            }
-            size_t place = static_cast<size_t>(*hash * 0x9E3779B97F4A7C15 >> (64 - bits)), steps = 0;
-            while (table[place] != 0 && table[place] != *hash && ++steps < kMostSteps) place = (place + 1) & (table.size() - 1);
-            if (table[place] == *hash) return false;
-            if (table[place] != 0) return are_in_order(begin, end);  // only chosen hashes collide this often
-            table[place] = *hash;
-        }
-        return true;
-    }
-
-    static bool are_in_order(uint64_t* begin, uint64_t* end) {
-        std::sort(begin, end);
-        return std::adjacent_find(begin, end) == end;
-    }
-};
-
 }  // namespace
 }  // namespace corpusfmt
 
@@ -364,32 +300,17 @@ PyObject* plain_table(PyObject*, PyObject* arguments) try {
     return PyErr_NoMemory();
 }
 
-Words words_in(const Buffer& buffer) { return {buffer.items(), buffer.size<uint64_t>()}; }
-
-PyObject* are_distinct(PyObject*, PyObject* list) try {
-    const Py_ssize_t size = PyList_Size(list);
-    if (size < 0) return nullptr;
-    std::vector<Buffer> buffers(static_cast<size_t>(size));
-    std::vector<Words> parts;
-    for (Py_ssize_t at = 0; at < size; ++at) {
-        Buffer& buffer = buffers[static_cast<size_t>(at)];
-        if (!buffer.open(PyList_GetItem(list, at))) return nullptr;
-        parts.push_back(words_in(buffer));
-    }
-    return PyBool_FromLong(Distinct::are(parts));
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-}
-
 PyObject* hashes_of_integers(PyObject*, PyObject* object) {
     Buffer buffer;
     if (!buffer.open(object)) return nullptr;
-    const Words numbers = words_in(buffer);
-    Owned hashes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(numbers.size * sizeof(uint64_t))));
+    const size_t size = buffer.size<int64_t>();
+    Owned hashes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size * sizeof(uint64_t))));
     char* const found = hashes ? PyBytes_AsString(hashes.get()) : nullptr;
     if (!found) return nullptr;
-    for (size_t at = 0; at < numbers.size; ++at) {
-        const uint64_t hash = hash_of(static_cast<int64_t>(numbers[at]));
+    for (size_t at = 0; at < size; ++at) {
+        int64_t number;  // at any address
+        std::memcpy(&number, buffer.items() + at * sizeof(number), sizeof(number));
+        const uint64_t hash = hash_of(number);
         std::memcpy(found + at * sizeof(hash), &hash, sizeof(hash));
     }
     return hashes.release();
@@ -401,7 +322,6 @@ PyMethodDef kMethods[] = {
      "which rows have a key), or None."},
     {"hashes_of_integers", hashes_of_integers, METH_O,
      "hashes_of_integers(numbers) -> the hash of the text of each number of 64 bits in a buffer."},
-    {"are_distinct", are_distinct, METH_O, "are_distinct(hashes) -> whether no two words of 64 bits in a list of buffers are equal."},
     {nullptr, nullptr, 0, nullptr},
 };
 

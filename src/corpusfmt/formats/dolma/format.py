@@ -19,6 +19,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
+    reads_only_its_files=True,
     finish=finish,
     reader=Reader(
         read,

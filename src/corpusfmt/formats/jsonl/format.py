@@ -18,6 +18,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=ROWS.check,
+    reads_only_its_files=True,
     finish=finish,
     facts=tuple[str, str],
     reader=Reader(ROWS.read, by_row=True, source_name="jsonl", names_fields=True, has_columns=True),

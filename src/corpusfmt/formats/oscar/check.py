@@ -100,7 +100,9 @@ def _check(shard: Shard, part: Part, options: CheckOptions, judge: Judge, closin
     keys = _line_keys(shard, part, options)
     if keys is not None:
         closing.callback(keys.close)
-    text = TextScan(_path(shard, "text"), part.version, judge, options.max_line_bytes, keys)
+    text = TextScan(
+        _path(shard, "text"), part.version, judge, options.max_line_bytes, keys, keeps_documents=len(sources) > 1
+    )
     records = _Records(shard, part, options)
     closing.callback(records.close)
     metadata = MetadataScan(

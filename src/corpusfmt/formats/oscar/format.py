@@ -21,6 +21,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
+    reads_only_its_files=True,
     finish=finish,
     reader=Reader(
         read,

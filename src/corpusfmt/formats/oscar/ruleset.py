@@ -39,6 +39,13 @@ class Sightings:
         if first is None or (problem.at.line or 0) < (first.problem.at.line or 0):
             self._first[key] = Fault(found, problem)
 
+    def again(self, found: FindingType, count: int, kind: str = "") -> bool:
+        """Count later problems of a type and `kind`, if one was noted before; return whether it was."""
+        key = (found.code, kind)
+        if key in self._first:
+            self._counts[key] += count
+        return key in self._first
+
     def report(self, judge: Judge) -> None:
         """Report the findings."""
         for key, (found, problem) in self._first.items():

@@ -1,18 +1,17 @@
-"""Internal: OSC3xx: check the text of a part block by block at once, and unclean blocks line by line."""
+"""Internal: OSC3xx: check the text of a part block by block."""
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
-from corpusfmt.formats.general import bad_text, double_encoded, too_long
+from msgspec.structs import replace
+
+from corpusfmt.formats.general import INVALID_UTF8, bad_text, double_encoded, too_long
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, TOLERATED_IN_1_0, Sightings
 from corpusfmt.io.double_encoding import Repair
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.scan import not_nfc, plain_text
+from corpusfmt.io.scan import BEGINNING, Survey, double_encoding_at, survey
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Fault, Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -21,15 +20,10 @@ from corpusfmt.rules import Judge
 SHORTEST_LINE = {"1.0": 100, "1.1": 101}
 
 _BLANKS = b" \t\r"
-_LOW = bytes(range(0x20))
-# Bytes of UTF-8 that continue a sequence: the others are as many as code points.
-_CONTINUING = bytes(range(0x80, 0xC0))
-_LONGEST_SEQUENCE = 4
 _BOM = "\ufeff".encode()
+_LEAD_OF_C1 = 0xC2
 # Odd separators are remembered for the alignment with metadata; beyond this many nobody asks any more.
 _MOST_ODD_LINES = 10_000
-_C1_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
-_OTHER_CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f]|\xc2[\x80-\x9f]")
 
 
 EMPTY_TEXT = RULES.finding(
@@ -183,12 +177,19 @@ class Documents:
 class TextScan:
     """Checks the lines of one text file and finds its documents.
 
-    Feed it every block in order, then call `finish`. `documents` fills up as documents end; the caller removes them.
-    `found` counts them, `filled` the lines that are not blank.
+    Feed it every block in order, then call `finish`. `documents` fills up as documents end, unless it is not kept; the caller
+    removes them. `found` counts them, `filled` the lines that are not blank.
     """
 
     def __init__(
-        self, path: str, version: str, judge: Judge, max_line_bytes: int, keys: KeyWriter | None = None
+        self,
+        path: str,
+        version: str,
+        judge: Judge,
+        max_line_bytes: int,
+        keys: KeyWriter | None = None,
+        *,
+        keeps_documents: bool = True,
     ) -> None:
         self.documents = Documents()
         self.found = 0
@@ -201,16 +202,12 @@ class TextScan:
         self._judge = judge
         self._limit = max_line_bytes
         self._keys = keys
+        self._keeps_documents = keeps_documents
         self._sightings = Sightings()
         # The first line that looks encoded twice, and how many do.
         self._double_encoded: tuple[Location, Repair] | None = None
         self._double_encoded_lines = 0
-        # The document that is still open: its first line and byte, and how many separators came since the last one.
-        self._open_line = 0
-        self._open_byte = 0
-        self._separators = 1
-        self._last_blank = True
-        self._in_run = False
+        self._before = BEGINNING
         self._terminated = True
 
     def feed(self, block: Block | LongLine) -> None:
@@ -218,57 +215,25 @@ class TextScan:
         if isinstance(block, LongLine):
             self._feed_long(block)
             return
-        if self._accept(block.data):
-            return
-        self._double_encoding(block)
         data = block.data
-        lines = data.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        else:
-            self._terminated = False
-        lengths = [len(line) for line in lines]
-        starts = [0, *accumulate(length + 1 for length in lengths)]
-        blank = [index for index, length in enumerate(lengths) if not length]
-        odd = self._odd_separators(lines, starts)
-        self._blank_runs(block, blank, starts, len(lines))
-        self._cut_documents(starts, sorted(blank + odd) if odd else blank)
-        self._characters(block, lines, lengths, starts, odd)
-        self.filled += len(lines) - len(blank) - len(odd)
+        found = survey(data, self._least, self.lines, self.bytes, self._before, keeps_documents=self._keeps_documents)
+        if double_encoding_at(data, 0, False) >= 0:
+            self._double_encoding(block)
+        self._terminated = data.endswith(b"\n")
+        self._before = found.after
+        self.found += found.found
+        self._add(*found.documents)
+        self._note(block, found)
+        self.filled += found.filled
         if self._keys is not None:
-            self._collect_keys(self._keys, lines, odd)
-        self.lines += len(lines)
+            self._collect_keys(self._keys, data)
+        self.lines += found.lines
         self.bytes += len(data)
-
-    def _accept(self, data: bytes) -> bool:
-        """Accept a block on which no rule can fire; for any other, do nothing and return False."""
-        plain = plain_text(data, self._least)
-        if plain is None:
-            return False
-        lines, blank, places = plain
-        if blank:
-            if blank[0] == 0 and self._open_line == self.lines:
-                return False
-            first = [self._open_line, *(self.lines + line + 1 for line in blank[:-1])]
-            first_bytes = [self._open_byte, *(self.bytes + place + 1 for place in places[:-1])]
-            counts = [self.lines + line - start for line, start in zip(blank, first, strict=True)]
-            sizes = [self.bytes + place - 1 - start for place, start in zip(places, first_bytes, strict=True)]
-            self._add(first, counts, sizes, [self._separators] + [1] * (len(blank) - 1))
-            self._separators = 1
-            self._open_line = self.lines + blank[-1] + 1
-            self._open_byte = self.bytes + places[-1] + 1
-        self._last_blank = bool(blank) and blank[-1] == lines - 1
-        self._in_run = False
-        self.filled += lines - len(blank)
-        if self._keys is not None:
-            self._collect_keys(self._keys, data.split(b"\n"), [])
-        self.lines += lines
-        self.bytes += len(data)
-        return True
 
     def _feed_long(self, line: LongLine) -> None:
         self._judge.report(*too_long(self._at(line.line, line.byte), line.length, self._limit))
-        self._last_blank = self._in_run = False
+        open_line, open_byte, separators, _ = self._before
+        self._before = open_line, open_byte, separators, 0
         self.filled += 1
         self.lines += 1
         self.bytes += line.length + 1
@@ -276,11 +241,11 @@ class TextScan:
     def finish(self, *, whole: bool) -> None:
         """End the text; `whole` is false for a truncated stream, whose end is not checked."""
         if whole:
-            if self.lines > self._open_line:
+            open_line, open_byte, separators, _ = self._before
+            if self.lines > open_line:
                 end = self.bytes - 1 if self._terminated else self.bytes
-                self._add(
-                    [self._open_line], [self.lines - self._open_line], [end - self._open_byte], [self._separators]
-                )
+                self.found += 1
+                self._add([open_line], [self.lines - open_line], [end - open_byte], [separators])
             if not self.found:
                 self._judge.report(*empty_text(Location(self._path)))
             elif not self._terminated:
@@ -294,6 +259,12 @@ class TextScan:
 
     def _at(self, line: int, byte: int, column: int | None = None) -> Location:
         return Location(self._path, line, byte, column)
+
+    def _add(self, starts: list[int], counts: list[int], sizes: list[int], gaps: list[int]) -> None:
+        self.documents.starts += starts
+        self.documents.counts += counts
+        self.documents.sizes += sizes
+        self.documents.gaps += gaps
 
     def _double_encoding(self, block: Block) -> None:
         from corpusfmt.io.double_encoding import repair, suspect_lines  # noqa: PLC0415 - few texts come so far
@@ -309,156 +280,80 @@ class TextScan:
                 at = self._at(block.line + number, block.byte + byte + before, before + 1)
                 self._double_encoded = at, found
 
-    def _odd_separators(self, lines: Sequence[bytes], starts: Sequence[int]) -> list[int]:
-        """Return the lines of a block that are not empty but contain only spaces, tabs and CR."""
-        found = [index for index, line in enumerate(lines) if line.isspace() and not line.strip(_BLANKS)]
-        if found:
-            at = self._at(self.lines + found[0] + 1, self.bytes + starts[found[0]])
-            self._sightings.note(*separator_not_empty(at, lines[found[0]][:20], len(found)))
-            if len(self.odd_lines) < _MOST_ODD_LINES:
-                self.odd_lines.update(self.lines + index for index in found)
-        return found
-
-    def _blank_runs(self, block: Block, blank: Sequence[int], starts: Sequence[int], lines: int) -> None:
-        """Count the runs of empty lines: two or more in a row, or any before the first line of text."""
-        opened = []
-        previous = -1 if self._last_blank else -2
-        for index in blank:
-            again = index == previous + 1
-            # The second blank line of a run opens it; a third one only prolongs it.
-            if again and not self._in_run:
-                opened.append(index)
-            self._in_run = again
-            previous = index
-        if opened:
-            at = self._at(block.line + opened[0], block.byte + starts[opened[0]])
-            self._sightings.note(*blank_line_run(at, len(opened), leading=block.line + opened[0] == 1))
-        self._last_blank = bool(blank) and blank[-1] == lines - 1
-        self._in_run = self._last_blank and self._in_run
-
-    def _cut_documents(self, starts: Sequence[int], separators: Sequence[int]) -> None:
-        for index in separators:
-            count = self.lines + index - self._open_line
-            if count:
-                size = self.bytes + starts[index] - 1 - self._open_byte
-                self._add([self._open_line], [count], [size], [self._separators])
-                self._separators = 0
-            self._separators += 1
-            self._open_line = self.lines + index + 1
-            self._open_byte = self.bytes + starts[index + 1]
-
-    def _add(self, starts: list[int], counts: list[int], sizes: list[int], gaps: list[int]) -> None:
-        self.found += len(starts)
-        self.documents.starts += starts
-        self.documents.counts += counts
-        self.documents.sizes += sizes
-        self.documents.gaps += gaps
-
-    def _characters(
-        self, block: Block, lines: Sequence[bytes], lengths: Sequence[int], starts: Sequence[int], odd: list[int]
-    ) -> None:
-        least, most_bytes = self._least, self._least
-        bad: list[int] = []
-        if not block.data.isascii():
-            bad = self._encoding(block, starts)
-            most_bytes *= _LONGEST_SEQUENCE
-        short = [
-            index
-            for index, length in enumerate(lengths)
-            if 0 < length < most_bytes and (length < least or _code_points(lines[index]) < least)
-        ]
-        if odd or bad:
-            left_out = {*odd, *bad}
-            short = [index for index in short if index not in left_out]
-        if short:
-            index = short[0]
-            at = self._at(block.line + index, block.byte + starts[index])
-            message = f"the line has {_code_points(lines[index])} code points, expected at least {least}"
-            hint = f"filter lines below {least} code points"
-            self._sightings.note(SHORT_SENTENCE, Problem(message, at, hint, count=len(short)))
-        self._controls(block, lines, odd)
-
-    def _controls(self, block: Block, lines: Sequence[bytes], odd: Sequence[int]) -> None:
-        data = block.data
+    def _note(self, block: Block, found: Survey) -> None:
+        """Note what is odd in a block."""
+        data, noted = block.data, self._sightings
+        if len(self.odd_lines) < _MOST_ODD_LINES:
+            self.odd_lines.update(found.odd)
+        count, place = found.odd_separators
+        if count and not noted.again(SEPARATOR_NOT_EMPTY, count):
+            noted.note(*separator_not_empty(self._line(block, place), _line_at(data, place)[:20], count))
+        count, place = found.blank_runs
+        if count and not noted.again(BLANK_LINE_RUN, count):
+            noted.note(*blank_line_run(self._line(block, place), count, leading=block.byte + place == 0))
+        if found.bad:
+            self._bad_lines(block, found.bad)
+        count, place = found.not_nfc
+        if count and not noted.again(NOT_NFC, count):
+            hint = "normalise the text if it matters"
+            noted.note(NOT_NFC, Problem("the line is not NFC", self._line(block, place), hint, count=count))
+        count, place = found.short
+        if count and not noted.again(SHORT_SENTENCE, count):
+            points = len(_line_at(data, place).decode())
+            message = f"the line has {points} code points, expected at least {self._least}"
+            hint = f"filter lines below {self._least} code points"
+            noted.note(SHORT_SENTENCE, Problem(message, self._line(block, place), hint, count=count))
         if block.byte == 0 and data.startswith(_BOM):
             self._note_control("a byte order mark", self._at(1, 0, 1), 1)
-        low = len(data) - len(data.translate(None, _LOW)) - data.count(b"\n")
-        if low:
-            returns = data.count(b"\r")
-            nuls = data.count(b"\0")
-            low -= returns + nuls + data.count(b"\t")
-            if returns:
-                self._returns(block, lines, returns, odd)
-            if nuls:
-                self._note_control("NUL", self._place(block, data.index(b"\0")), nuls)
-        if b"\xc2" in data:
-            low += len(_C1_CONTROL.findall(data))
-        if low:
-            match = _OTHER_CONTROL.search(data)
-            if match:
-                name = f"control character U+{ord(match[0].decode()):04X}"
-                self._note_control(name, self._place(block, match.start()), low, minor=True)
+        count, place = found.returns
+        if count and not noted.again(CARRIAGE_RETURN, count):
+            hint = "strip it, and read with LF alone"
+            problem = Problem("carriage return in the text", self._place(block, place), hint, count=count)
+            noted.note(CARRIAGE_RETURN, problem)
+        count, place = found.nuls
+        if count and not noted.again(CONTROL_CHARACTER, count, "NUL"):
+            self._note_control("NUL", self._place(block, place), count)
+        count, place = found.controls
+        if count and not noted.again(CONTROL_CHARACTER, count, "other"):
+            character = data[place : place + 1 + (data[place] == _LEAD_OF_C1)].decode()
+            self._note_control(
+                f"control character U+{ord(character):04X}", self._place(block, place), count, minor=True
+            )
 
     def _note_control(self, name: str, at: Location, count: int, *, minor: bool = False) -> None:
         problem = Problem(f"{name} in the text", at, "remove it", count=count, minor=minor)
         self._sightings.note(CONTROL_CHARACTER, problem, "other" if minor else name)
 
-    def _returns(self, block: Block, lines: Sequence[bytes], count: int, odd: Sequence[int]) -> None:
-        """Count carriage returns, except in separators, which OSC304 reports."""
-        separators = set(odd)
-        count -= sum(lines[index].count(b"\r") for index in odd)
-        if count:
-            before = 0
-            for index, line in enumerate(lines):
-                if b"\r" in line and index not in separators:
-                    break
-                before += len(line) + 1
-            at = self._place(block, block.data.index(b"\r", before))
-            hint = "strip it, and read with LF alone"
-            self._sightings.note(CARRIAGE_RETURN, Problem("carriage return in the text", at, hint, count=count))
+    def _line(self, block: Block, place: int) -> Location:
+        """Return the place of a line of a block that begins with this byte."""
+        return self._at(block.line + block.data.count(b"\n", 0, place), block.byte + place)
 
-    def _place(self, block: Block, offset: int) -> Location:
+    def _place(self, block: Block, place: int) -> Location:
         """Return the place of a byte of a block: line, byte, and column in bytes."""
-        line_start = block.data.rfind(b"\n", 0, offset) + 1
-        line = block.line + block.data.count(b"\n", 0, offset)
-        return self._at(line, block.byte + offset, offset - line_start + 1)
+        at = self._line(block, place)
+        return replace(at, column=place - block.data.rfind(b"\n", 0, place))
 
-    def _encoding(self, block: Block, starts: Sequence[int]) -> list[int]:
-        """Check UTF-8 and NFC; return the lines that are not UTF-8."""
-        places = not_nfc(block.data)
-        if places is None:
-            return self._bad_lines(block)
-        for index in sorted({bisect_right(starts, place) - 1 for place in places}):
-            self._note_not_nfc(block.line + index, block.byte + starts[index])
-        return []
+    def _bad_lines(self, block: Block, places: Sequence[int]) -> None:
+        number, counted = block.line, 0
+        for index, place in enumerate(places):
+            number += block.data.count(b"\n", counted, place)
+            counted = place
+            fault = utf8_fault(_line_at(block.data, place))
+            assert fault is not None
+            at = self._at(number, block.byte + place + fault.column - 1, fault.column)
+            if self._judge.only_counts(INVALID_UTF8, at.path):
+                self._judge.report(*bad_text(at, fault.reason), len(places) - index)
+                return
+            self._judge.report(*bad_text(at, fault.reason))
 
-    def _bad_lines(self, block: Block) -> list[int]:
-        bad = []
-        byte = block.byte
-        for index, line in enumerate(block.data.split(b"\n")):
-            fault = utf8_fault(line)
-            if fault is not None:
-                bad.append(index)
-                at = self._at(block.line + index, byte + fault.column - 1, fault.column)
-                self._judge.report(*bad_text(at, fault.reason))
-            elif not_nfc(line):
-                self._note_not_nfc(block.line + index, byte)
-            byte += len(line) + 1
-        return bad
-
-    def _note_not_nfc(self, line: int, byte: int) -> None:
-        self._sightings.note(
-            NOT_NFC, Problem("the line is not NFC", self._at(line, byte), "normalise the text if it matters")
-        )
-
-    def _collect_keys(self, keys: KeyWriter, lines: Sequence[bytes], odd: Sequence[int]) -> None:
+    def _collect_keys(self, keys: KeyWriter, data: bytes) -> None:
         from xxhash import xxh3_64_intdigest  # noqa: PLC0415
 
-        separators = set(odd)
-        for index, line in enumerate(lines):
-            if line and index not in separators:
-                keys.add(xxh3_64_intdigest(line), self.lines + index)
+        for number, line in enumerate(data.split(b"\n"), self.lines):
+            if line and not (line[0] in _BLANKS and not line.strip(_BLANKS)):
+                keys.add(xxh3_64_intdigest(line), number)
 
 
-def _code_points(line: bytes) -> int:
-    return len(line.translate(None, _CONTINUING))
+def _line_at(data: bytes, place: int) -> bytes:
+    end = data.find(b"\n", place)
+    return data[place : end if end >= 0 else len(data)]

@@ -16,6 +16,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=RECORDS.check,
+    reads_only_its_files=True,
     reader=Reader(RECORDS.read, source_name="oscar"),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
     describers=DESCRIBERS,

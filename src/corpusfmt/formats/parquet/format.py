@@ -18,6 +18,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
+    reads_only_its_files=True,
     finish=finish,
     facts=tuple[str, list[tuple[str, str]]],
     reader=Reader(

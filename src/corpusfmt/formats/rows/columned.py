@@ -9,7 +9,7 @@ from msgspec import structs
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard
-from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_values, path_to, value_at
+from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_values, path_to, value_at, values_at
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
@@ -123,11 +123,13 @@ class ColumnRecords(Records):
             self.facts = self._fitting(rows[0])
         if not super().are_clean(rows):
             return False
-        for path, kinds in self._values:
-            if not {type(value_at(row, path)) for row in rows} <= kinds:
-                return False
-        ids = (value_at(row, found) for row in rows if (found := self.id_path(row)) is not None)
-        return all(map(is_id, ids))
+        if not all({type(value) for value in values_at(rows, path)} <= kinds for path, kinds in self._values):
+            return False
+        if self._id is None:
+            return True
+        first = self._id[0]
+        with_id = rows if self.columns.needs_id else [row for row in rows if first in row]
+        return all(map(is_id, values_at(with_id, self._id)))
 
     def record(self, at: Location, row: Json) -> ColumnRecord:
         if self.facts is None:

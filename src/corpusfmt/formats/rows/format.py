@@ -152,6 +152,7 @@ def row_format(
         detect=there.detect,
         plan=there.plan,
         check=rows.check,
+        reads_only_its_files=True,
         facts=tuple[str, Any],
         reader=Reader(rows.read, by_row=True, source_name=name),
         writers={version: writer} if writer else {},

@@ -17,6 +17,7 @@ FORMAT = Format(
     detect=detect,
     plan=plan,
     check=check,
+    reads_only_its_files=True,
     reader=Reader(read, at=document_at, source_name=SOURCE, has_columns=True),
     writers={VERSION: TEXTS},
     describers={

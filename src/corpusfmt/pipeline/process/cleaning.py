@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from corpusfmt.io.scan import not_nfc
+from corpusfmt.io.scan import is_nfc
 from corpusfmt.pipeline.process.wet import Batch, WetRecord
 from corpusfmt.pipeline.recipe import Lines
 
@@ -17,7 +17,7 @@ def cleaned(batches: Iterable[Batch], lines: Lines, counts: Counter[str]) -> Ite
     """Yield batches with their lines cleaned as the recipe asks, and count the changed lines."""
     for batch in batches:
         strip = lines.strip_carriage_returns and b"\r" in batch.text
-        normalise = lines.nfc and not_nfc(batch.text) != []
+        normalise = lines.nfc and not is_nfc(batch.text)
         if strip or normalise:
             records = batch.records()
             yield Batch.of(

@@ -186,7 +186,5 @@ def are_distinct(parts: Sequence[Keys]) -> bool:
                 seen[part - low] = True
             return int(np.count_nonzero(seen)) == number
     hashes = [as_hashes(part) for part in parts]
-    if native is not None:
-        return bool(native.are_distinct(hashes))
     ordered = np.sort(np.concatenate(hashes))
     return not (ordered[1:] == ordered[:-1]).any()

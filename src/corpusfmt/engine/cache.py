@@ -1,0 +1,288 @@
+"""Internal: What checks of shards gave, kept in the working folder, so that shards that have not changed are not checked again.
+
+An entry is named for everything that a check depends on but the bytes of its files: code, libraries, options, names. It has the
+digests of the files as the check read them, and counts only as long as these are the same. Its seal, made with a key of the user's,
+shows that a run of this user wrote it: a folder of this name may also come with data.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import platform
+import secrets
+import stat
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
+
+from corpusfmt._resources import resource
+from corpusfmt._version import VERSION
+from corpusfmt.engine.installed import requirements, version_of
+from corpusfmt.engine.parts import Result, digest_of_rules, record_of
+from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult, formats
+from corpusfmt.formats.columns import load_columns
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.digests import facts_of
+from corpusfmt.io.looking import Looked
+from corpusfmt.io.paths import is_inside, is_ours, users_cache
+from corpusfmt.io.publish import PARTIAL_PREFIX, create_bytes, publish_bytes
+from corpusfmt.model import INCOMPLETE_CODES, UsageError
+from corpusfmt.report.machine import dumped
+
+FOLDER = ".corpusfmt_cache"
+#: Checking fewer bytes takes about as long as looking whether they have changed.
+WORTH_KEEPING = 64 << 20
+#: Most bytes of all entries; the least recently used ones are removed.
+MOST_BYTES = 500_000_000
+_MOST_BYTES_OF_AN_ENTRY = 64 << 20
+_SUFFIX = ".result"
+_KEY_BYTES = _SEAL_BYTES = 32
+# No run takes as long to write an entry.
+_SECONDS_OF_WRITING = 86_400
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry: the files by role, and what the check gave and left in the scratch folder."""
+
+    files: dict[str, FileFacts]
+    result: Result
+    looked: dict[str, Looked]
+    scratch: dict[str, str]
+
+
+class Cache(Struct, frozen=True):
+    """A folder of entries; crosses processes. Nothing is kept of a run over less than `least` bytes.
+
+    It must not be inside the `data`. If it `is_asked` for, there is an error if there can be none.
+    """
+
+    folder: Path
+    data: Sequence[str]
+    least: int = WORTH_KEEPING
+    is_asked: bool = False
+
+    def for_run(self, fmt: Format, shards: Sequence[Shard], options: CheckOptions, engine: str | None) -> Kept | None:
+        """Return the entries for shards that are checked with these options, None if none of them can be kept.
+
+        Raises `UsageError`.
+        """
+        is_here = engine in {None, "serial", "processes"}
+        # With a cache, a run would read less, and come to another end.
+        is_counted = options.limits.max_total_bytes is not None
+        is_simple = fmt.name in formats() and fmt.reads_only_its_files
+        sizes = [shard.size for shard in shards if _can_be_kept(shard)]
+        if not is_here or is_counted or not is_simple or not sizes or sum(sizes) < self.least:
+            return None
+        try:
+            key, code = self._opened(), _digest_of_code()
+        except (UsageError, OSError) as error:
+            if self.is_asked:
+                raise UsageError(f"--cache: {error}") from error
+            return None
+        columns = options.reading.columns
+        common = replace(
+            options,
+            grading=replace(options.grading, known={}),
+            scratch=None,
+            blocklist=None,
+            limits=replace(options.limits, ends=None),
+            maps={},
+        )
+        about = [
+            VERSION,
+            code,
+            _libraries(),
+            fmt.name,
+            digest_of_rules(fmt, options),
+            None if columns is None else load_columns(columns).digest,
+            to_builtins(common),
+        ]
+        return Kept(self, key, hashlib.sha256(dumped(about).encode()).hexdigest())
+
+    def _opened(self) -> bytes:
+        """Return the user's key, after making the folder and the key if they are missing. Raises `UsageError` or `OSError`."""
+        if any(is_inside(self.folder, os.path.realpath(each)) for each in self.data):
+            raise UsageError(f"{self.folder} would be part of the data: run from another folder")
+        # A link would let data decide where files are written and removed.
+        if self.folder.is_symlink() or (self.folder.exists() and not is_ours(self.folder)):
+            raise UsageError(f"{self.folder} is a link, or the folder of another user: remove it")
+        self.folder.mkdir(exist_ok=True)
+        if not (self.folder / ".gitignore").exists():
+            publish_bytes(self.folder / ".gitignore", b"# Made by corpusfmt.\n*\n", sync="none")
+        return _key()
+
+
+class Kept(Struct, frozen=True):
+    """The entries of a run; `about` is a digest of what all of them have in common."""
+
+    cache: Cache
+    key: bytes
+    about: str
+
+    def checked(
+        self, fmt: Format, shard: Shard, options: CheckOptions, check: Callable[[CheckOptions], ShardResult]
+    ) -> ShardResult:
+        """Return what an earlier check of the same bytes gave, or else what `check` gives, which is kept."""
+        if not _can_be_kept(shard):
+            return check(options)
+        place = self._place_of(shard, options)
+        found = self._found(place, fmt, shard, options.scratch)
+        return found or self._kept(place, fmt, shard, options, check)
+
+    def _place_of(self, shard: Shard, options: CheckOptions) -> Path:
+        known = sorted([*key, count] for key, count in options.grading.known.items())
+        about = dumped([self.about, known, to_builtins(shard, enc_hook=str)]).encode()
+        return self.cache.folder / f"{hmac.new(self.key, about, 'sha256').hexdigest()}{_SUFFIX}"
+
+    def _found(self, place: Path, fmt: Format, shard: Shard, scratch: Path | None) -> ShardResult | None:
+        try:
+            entry = self._entry_at(place)
+            if entry is None or {role: facts_of(each) for role, each in shard.files.items()} != entry.files:
+                return None
+            os.utime(place)
+        except OSError:
+            return None
+        assert scratch is not None
+        for name, data in entry.scratch.items():
+            target = scratch / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(base64.b64decode(data))
+        result = entry.result.result(fmt)
+        result.looked = entry.looked
+        return result
+
+    def _entry_at(self, place: Path) -> _Entry | None:
+        """Return an entry, None if it is not one of this user's. Raises `OSError` if there is none."""
+        descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES_OF_AN_ENTRY + _SEAL_BYTES:
+                return None
+            seal, data = file.read(_SEAL_BYTES), file.read(_MOST_BYTES_OF_AN_ENTRY)
+        return convert(json.loads(data), _Entry) if hmac.compare_digest(seal, self._seal(data)) else None
+
+    def _seal(self, data: bytes) -> bytes:
+        return hmac.digest(self.key, data, "sha256")
+
+    def _kept(
+        self,
+        place: Path,
+        fmt: Format,
+        shard: Shard,
+        options: CheckOptions,
+        check: Callable[[CheckOptions], ShardResult],
+    ) -> ShardResult:
+        assert options.scratch is not None
+        before = {role: each.version for role, each in shard.files.items()}
+        # What the check leaves there is moved when it is known to be this shard's.
+        with tempfile.TemporaryDirectory(dir=options.scratch.parent, prefix="corpusfmt-") as folder:
+            own = Path(folder)
+            result = check(replace(options, scratch=own))
+            left = {path.relative_to(own).as_posix(): path for path in sorted(own.rglob("*")) if path.is_file()}
+            counted = {code for code, _, _ in result.tally.counts}
+            if not result.coverage.gaps and counted.isdisjoint(INCOMPLETE_CODES):
+                with suppress(OSError):
+                    self._keep(place, fmt, shard, result, left, before)
+            for name, path in left.items():
+                target = options.scratch / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(target)
+        return result
+
+    def _keep(
+        self,
+        place: Path,
+        fmt: Format,
+        shard: Shard,
+        result: ShardResult,
+        left: Mapping[str, Path],
+        before: Mapping[str, str],
+    ) -> None:
+        if sum(path.stat().st_size for path in left.values()) > _MOST_BYTES_OF_AN_ENTRY // 2:
+            return
+        files = {role: result.read.get(each.url) or facts_of(each) for role, each in shard.files.items()}
+        if any(each.version != before[role] for role, each in shard.files.items()):
+            return
+        entry = {
+            "files": files,
+            "result": record_of(fmt, 0, result),
+            "looked": result.looked,
+            "scratch": {name: base64.b64encode(path.read_bytes()).decode() for name, path in left.items()},
+        }
+        data = dumped(to_builtins(entry)).encode()
+        if len(data) <= _MOST_BYTES_OF_AN_ENTRY:
+            place.unlink(missing_ok=True)  # what is not a regular file would be written in place
+            publish_bytes(place, self._seal(data) + data, sync="none")
+
+    def trim(self) -> None:
+        """Remove the least recently used entries if all together are too large, and what killed runs left."""
+        entries = []
+        with suppress(OSError), os.scandir(self.cache.folder) as found:
+            for each in found:
+                status = each.stat(follow_symlinks=False)
+                is_partial = each.name.startswith(PARTIAL_PREFIX)
+                if is_partial and status.st_mtime < time.time() - _SECONDS_OF_WRITING:
+                    os.unlink(each.path)  # noqa: PTH108
+                elif each.name.endswith(_SUFFIX):
+                    entries.append((status.st_mtime_ns, status.st_size, each.path))
+        left = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if left <= MOST_BYTES:
+                break
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
+            left -= size
+
+
+def _can_be_kept(shard: Shard) -> bool:
+    return bool(shard.files) and not any(each.is_remote or each.is_barred for each in shard.files.values())
+
+
+@cache
+def _digest_of_code() -> str:
+    """Return a digest of this package, its native kernels, and the data that it ships. Raises `OSError`."""
+    found = hashlib.sha256()
+    for folder in (Path(__file__).parents[1], resource("schemas", "")):
+        for path in sorted(each for each in folder.rglob("*") if each.is_file() and "__pycache__" not in each.parts):
+            found.update(dumped([str(path.relative_to(folder)), path.stat().st_size]).encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@cache
+def _libraries() -> list[str]:
+    """Return the versions of Python and all libraries."""
+    versions = {name: version_of(name) for name, _ in requirements()}
+    return [
+        sys.version,
+        platform.machine(),
+        zlib.ZLIB_RUNTIME_VERSION,
+        *(f"{name} {versions[name]}" for name in sorted(versions)),
+    ]
+
+
+def _key() -> bytes:
+    """Return the user's key, which is made if there is none. Raises `UsageError` or `OSError`."""
+    cache = users_cache()
+    if cache is None:
+        raise UsageError("neither XDG_CACHE_HOME nor a home folder is known")
+    place = cache / "verdicts" / "key"
+    if not place.exists():
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_bytes(place, secrets.token_bytes(_KEY_BYTES))
+    key = place.read_bytes()
+    if len(key) != _KEY_BYTES or not is_ours(place):
+        raise UsageError(f"{place} is damaged, or the file of another user: remove it")
+    return key
