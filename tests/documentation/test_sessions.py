@@ -49,7 +49,7 @@ def test_tutorials_need_no_more_than_they_install(corpora: Path, tmp_path: Path)
     """A new user has a clone of the repository and a fresh environment, and runs only the commands of a tutorial."""
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv" / "bin"
-    pip = [programs / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, REPOSITORY], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     for name in filter(re.compile("docs/tutorials/").match, PAGES):
