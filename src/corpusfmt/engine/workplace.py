@@ -418,8 +418,6 @@ def traces_of(destination: Place, state: str | Path | None) -> list[str]:
 def jobs_for(destination: Place, jobs: int | None, engine: str | None, state: str | Path | None = None) -> int | None:
     """Return the number of workers asked for. Raises `UsageError` if they could not write to the destination or state."""
     places = [place for place in (destination, state_of(destination, state)) if isinstance(place, StorePath)]
-    if len(places) > 1 and engine not in {None, "serial", "processes"}:
-        raise UsageError(f"--engine is {engine}, and its workers need a --state in a folder: run shards, or name one")
     for place in places:
         if place.scheme == "memory":
             if (jobs or 1) > 1 or engine not in {None, "serial"}:
