@@ -199,7 +199,8 @@ terminal-test: $(VENV)/.develops
 	@for each in tmux zsh fish man; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install $$each)"; done
 	CORPUSFMT_TERMINAL=1 $(BIN)/python -m pytest -n auto tests/terminal tests/cli/test_manual.py
 
-## Build the documentation site in its own environment, strictly, and test it: build/site/html.
+## Build the documentation site in its own environment, strictly, and test it: build/site/html. With CORPUSFMT_INSTALLS=1
+## the tutorials are run in a clone, with what they install.
 DOCS ?= build/docs
 $(DOCS)/.installed: locks/docs.txt
 	$(PYTHON) -m venv $(DOCS)
