@@ -81,9 +81,10 @@ class Cache(Struct, frozen=True):
         is_here = engine in {None, "serial", "processes"}
         # With a cache, a run would read less, and come to another end.
         is_counted = options.limits.max_total_bytes is not None
-        is_simple = fmt.name in formats() and fmt.reads_only_its_files
         sizes = [shard.size for shard in shards if _can_be_kept(shard)]
-        if not is_here or is_counted or not is_simple or not sizes or sum(sizes) < self.least:
+        if not is_here or is_counted or not fmt.reads_only_its_files or not sizes or sum(sizes) < self.least:
+            return None
+        if fmt.name not in formats():  # asked last: it imports all formats
             return None
         try:
             key, code = self._opened(), _digest_of_code()
