@@ -152,7 +152,7 @@ def rewritten(text: str, folder: Path, environment: dict[str, str]) -> str:
             shell(block["code"], checked=True)
         elif way == "python":
             code = f"{code}\n{block['code']}" if comment == "continues" else block["code"]
-            printed = run(sys.executable, "-c", code)
+            printed = run("python", "-c", code)
         elif way == "script":
             for command in scripts(block):
                 shell(command, checked=True)
@@ -183,10 +183,10 @@ def _session(parts: Iterable[str], shell: Callable[..., str]) -> Iterator[str]:
         yield command[0] + (before if re.fullmatch(shown, now) else now + ending if now else ending[1:])
 
 
-def environment_in(folder: Path, corpora: Path) -> dict[str, str]:
-    """Return the variables of a session: the commands of this environment come first."""
+def environment_in(folder: Path, corpora: Path, programs: Path = Path(sys.executable).parent) -> dict[str, str]:
+    """Return the variables of a session: the commands of this environment, or those in another folder, come first."""
     return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
